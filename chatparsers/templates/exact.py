@@ -1,0 +1,124 @@
+"""JSON whose numbers survive: what Python's ``int`` and ``float`` would respell is kept as it was written.
+
+A template wants a call's arguments as a dict and writes them out again with ``tojson``. Between the two,
+``1e400`` would become ``Infinity``, ``1.10`` would become ``1.1`` and ``-0`` would become ``0``. Only such
+numbers are kept as ``ExactNumber``; all others stay plain, so that a template's arithmetic and tests work on
+them as ever.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+__all__ = ["ExactNumber", "from_json", "to_json"]
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class ExactNumber(Decimal):
+    """A JSON number that is written as it was read.
+
+    It is a ``Decimal`` and not a ``float``: the C encoder of ``json`` asks us about it instead of writing
+    ``repr(float)``.
+    """
+
+    text: str
+
+    def __new__(cls, text: str) -> ExactNumber:
+        try:
+            self = super().__new__(cls, text)
+        except InvalidOperation:  # an exponent of more than 18 digits
+            self = super().__new__(cls, "-Infinity" if text.startswith("-") else "Infinity")
+        self.text = text
+        return self
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __format__(self, specifier: str, /, *args: Any) -> str:
+        return super().__format__(specifier) if specifier else self.text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExactNumber, (self.text,)
+
+
+def _float(text: str) -> float | ExactNumber:
+    value = float(text)
+    return value if repr(value) == text else ExactNumber(text)
+
+
+def _int(text: str) -> int | ExactNumber:
+    if len(text) > 4000:  # int() refuses texts above sys.get_int_max_str_digits(), 4,300 by default
+        return ExactNumber(text)
+    value = int(text)
+    return value if str(value) == text else ExactNumber(text)
+
+
+def from_json(text: str) -> Any:
+    """The value of a JSON text, numbers exact; raises ``ValueError`` where it is not JSON."""
+    return json.loads(text, parse_float=_float, parse_int=_int)
+
+
+def _plain(value: object) -> object:
+    """What ``json`` does not know but templates give to ``tojson``: results of ``map``, dict views."""
+    from jinja2 import Undefined
+
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, Undefined)):
+        return list(value)
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+def to_json(
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: int | str | None = None,
+    separators: tuple[str, str] | None = None,
+    sort_keys: bool = False,
+) -> str:
+    """``json.dumps`` with the defaults of transformers' ``tojson``, exact numbers and iterables included.
+
+    A lone surrogate, which no file and no socket could carry, is written as its JSON escape.
+    Raises ``TypeError`` for a value that has no JSON form.
+    """
+    numbers: list[ExactNumber] = []
+    plain: dict[int, tuple[object, object]] = {}  # what a one-shot iterator gave: it may be asked twice
+    mark = ""
+
+    def default(item: object) -> object:
+        if isinstance(item, ExactNumber):
+            numbers.append(item)
+            return f"{mark}{len(numbers) - 1}"
+        if id(item) not in plain:
+            plain[id(item)] = item, _plain(item)
+        return plain[id(item)][1]
+
+    def dump() -> str:
+        numbers.clear()
+        return json.dumps(
+            value,
+            ensure_ascii=ensure_ascii,
+            indent=indent,
+            separators=separators,
+            sort_keys=sort_keys,
+            default=default,
+        )
+
+    text = dump()
+    if numbers:
+        # Write each number as a string that occurs nowhere else, then put its text in that string's place.
+        salt = 0
+        while (mark := f"@number{salt}@") in text:
+            salt += 1
+        text = re.sub(f'"{mark}([0-9]+)"', lambda found: numbers[int(found[1])].text, dump())
+    if not text.isascii():
+        text = _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return text

@@ -1,0 +1,212 @@
+"""OpenAI-shaped messages in the shape that a template reads; the shape is what probing found (``Wants``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from ..core.errors import TemplateError
+from .exact import from_json, to_json
+from .failure import place
+
+__all__ = ["Wants", "own", "reasoning_of", "shape"]
+
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+
+CallIds = Literal["keep", "fill", "short", "function"]
+ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wants:
+    """How a template wants to be given what a message holds.
+
+    ``content_as``: text, a list of parts, or either. ``empty_content``: what stands for no text beside calls.
+    ``arguments_as``: an object, or JSON text. ``call_ids``: ``keep`` the caller's; ``fill`` in those that are
+    missing; also replace those that are not ``short`` (nine alphanumerics) or not ``function`` ids
+    (``functions.NAME:INDEX``). ``reasoning_as``: the field that is read, a content ``part`` of type thinking,
+    Apertus-style ``blocks``, or None where reasoning is lost. ``join_content``: beside a call there is room
+    for reasoning or content alone, so they are joined. ``no_tools``: what stands for no tools. ``functions``:
+    the tools also go into the text variable ``functions``.
+    """
+
+    content_as: Literal["text", "parts", "either"] = "text"
+    empty_content: Literal["text", "none"] = "text"
+    arguments_as: Literal["dict", "text"] = "dict"
+    call_ids: CallIds = "keep"
+    reasoning_as: ReasoningAs | None = None
+    join_content: bool = False
+    no_tools: Literal["none", "list"] = "none"
+    functions: bool = False
+
+
+def own(value: Any) -> Any:
+    """A copy of all containers in a JSON-like value, so that no template can change what the caller holds."""
+    if isinstance(value, Mapping):
+        return {key: own(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [own(item) for item in value]
+    return value
+
+
+def reasoning_of(message: Mapping[str, Any]) -> str:
+    """The reasoning of a message, whichever of the usual keys it stands under; ``""`` where there is none."""
+    texts = (message.get(key) for key in _REASONING)
+    return next((text for text in texts if isinstance(text, str) and text), "")
+
+
+def shape(
+    messages: Iterable[Mapping[str, Any]], wants: Wants, name: str = "<template>"
+) -> list[dict[str, Any]]:
+    """Copies of the messages as the template wants them; raises ``TemplateError`` for what is no message."""
+    shaped: list[dict[str, Any]] = []
+    ids = _Ids(wants.call_ids)
+    for index, message in enumerate(messages):
+        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+            found = (
+                f"an object with the keys {list(message)}"
+                if isinstance(message, Mapping)
+                else f"{message!r:.60}"
+            )
+            raise TemplateError(
+                f"{place(name, index=index)}: expected an object with a role, found {found} "
+                "(give it a role such as user)"
+            )
+        out = own(message)
+        calls = out.pop("tool_calls", None)
+        if calls:
+            out["tool_calls"] = _calls(calls, wants, ids, place(name, index=index))
+        elif out["role"] == "tool":
+            ids.answer(out)
+        _content(out, wants)
+        shaped.append(out)
+    return shaped
+
+
+class _Ids:
+    """The call ids of a conversation in the form the template accepts; each depends on what came before."""
+
+    _SHORT = re.compile(r"[A-Za-z0-9]{9}")
+
+    def __init__(self, form: CallIds) -> None:
+        self._form = form
+        self._number = 0
+        self._replaced: dict[str, str] = {}
+        self._waiting: list[str] = []  # ids of the last turn's calls without a result yet
+
+    def turn(self) -> None:
+        """A new turn with calls begins."""
+        self._waiting = []
+
+    def call(self, call: dict[str, Any], name: str) -> None:
+        """Give the call its id."""
+        number, known = self._number, call.get("id")
+        self._number += 1
+        if self._form == "keep" or (known and self._accepts(str(known), name)):
+            new = known
+        else:
+            new = f"functions.{name}:{number}" if self._form == "function" else f"call{number:05d}"
+        if new is not None:
+            call["id"] = new
+            self._replaced[str(known)] = new
+            self._waiting.append(new)
+
+    def _accepts(self, known: str, name: str) -> bool:
+        if self._form == "short":
+            return self._SHORT.fullmatch(known) is not None
+        return self._form == "fill" or (
+            known.startswith(f"functions.{name}:") and known.rpartition(":")[2].isdigit()
+        )
+
+    def answer(self, message: dict[str, Any]) -> None:
+        """Give a tool's result the id of its call; results without one answer the calls in their order."""
+        known = message.get("tool_call_id")
+        if known is not None:
+            message["tool_call_id"] = self._replaced.get(str(known), known)
+        elif self._form != "keep" and self._waiting:
+            message["tool_call_id"] = self._waiting[0]
+        if message.get("tool_call_id") in self._waiting:
+            self._waiting.remove(message["tool_call_id"])
+
+
+def _calls(calls: Any, wants: Wants, ids: _Ids, where: str) -> list[dict[str, Any]]:
+    out = []
+    ids.turn()
+    for position, call in enumerate(calls if isinstance(calls, Sequence) else [calls]):
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise TemplateError(
+                f"{where}, tool_calls[{position}]: expected an object with function.name and "
+                f"function.arguments, found {call!r:.60} (write it as the OpenAI API does)"
+            )
+        rest = {k: v for k, v in call.items() if k != "function"} if function is not call else {}
+        shaped = {"type": "function", **rest, "function": dict(function)}
+        shaped["function"]["arguments"] = _arguments(function.get("arguments"), wants.arguments_as)
+        ids.call(shaped, function["name"])
+        out.append(shaped)
+    return out
+
+
+def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
+    """Arguments as an object or as JSON text, numbers verbatim; text that is no JSON object stays."""
+    if arguments is None or arguments == "":
+        arguments = {}
+    if form == "text":
+        return arguments if isinstance(arguments, str) else to_json(arguments)
+    if isinstance(arguments, str):
+        try:
+            value = from_json(arguments)
+        except (ValueError, RecursionError):
+            return arguments
+        return value if isinstance(value, dict) else arguments
+    return arguments
+
+
+def _content(message: dict[str, Any], wants: Wants) -> None:
+    """Put content and reasoning where the template looks for them."""
+    content = message.get("content")
+    content = "" if content is None else content
+    if wants.content_as == "text" and isinstance(content, list) and all(map(_is_text, content)):
+        content = "".join(part if isinstance(part, str) else part["text"] for part in content)
+    elif wants.content_as == "parts" and isinstance(content, str) and content:
+        content = [{"type": "text", "text": content}]
+    if message["role"] == "assistant":
+        content = _reasoning(message, content, wants)
+        if message.get("tool_calls") and not content and wants.empty_content == "none":
+            content = None
+    message["content"] = content
+
+
+def _is_text(part: object) -> bool:
+    return isinstance(part, str) or (isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
+    reasoning = reasoning_of(message)
+    for key in _REASONING:
+        if message.get(key) is None or isinstance(message[key], str):
+            message.pop(key, None)
+    if (
+        reasoning
+        and wants.join_content
+        and message.get("tool_calls")
+        and content
+        and isinstance(content, str)
+    ):
+        reasoning, content = f"{reasoning}\n\n{content}", ""
+    if wants.reasoning_as == "blocks" and isinstance(content, str):
+        thoughts = [{"type": "thoughts", "text": reasoning}] if reasoning else []
+        return {"blocks": thoughts + ([{"type": "response", "text": content}] if content else [])}
+    if not reasoning:
+        return content
+    if wants.reasoning_as == "part" and isinstance(content, (str, list)):
+        texts = (
+            content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+        )
+        return [{"type": "thinking", "thinking": reasoning}, *texts]
+    # Where no field is read, the usual one does no harm.
+    field = wants.reasoning_as if wants.reasoning_as in _REASONING else "reasoning_content"
+    message[field] = reasoning
+    return content

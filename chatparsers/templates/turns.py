@@ -1,0 +1,158 @@
+"""Cutting one assistant turn out of a rendered conversation.
+
+A conversation rendered with the assistant's answer is not always the prompt followed by what the model
+writes: a prompt may prefill ``<think>`` that the history does not show again, a template may write its header
+always or a fixed text behind the last message. All that is compared here are renderings, never the template's
+source. The rules, in their order:
+
+1. A *trailer*, text that stands behind the last message of every rendering, is taken off the end.
+2. Where the rest starts with the prompt, what follows the prompt is the wire text. Exception: the prompt ends
+   in an open marker (``<think>``) and the message's content follows at once. Then the template has put
+   content into the prefilled reasoning: the prompt returned ends before the prefill.
+3. Else both are cut where they part, but never behind the role header (found by rendering a needle) and never
+   inside a marker: the prompt returned ends there, and the wire text has what the template wrote instead of
+   the prefill. If that is the bare reasoning with no marker at all, it continues the prefill, so the prompt
+   stays whole.
+4. Where they part before the header, the answer has changed how the history is rendered (reasoning of past
+   turns is dropped): the wire text starts behind the last header.
+5. White space that the template writes behind its end-of-turn marker is not the model's and is taken off.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
+
+NEEDLE = "永needlecontent"
+"""Content for comparison; its first character begins no template's prefill."""
+
+_MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Renderings:
+    """One conversation rendered in several states; None where the template refuses that state.
+
+    ``plain``: the history. ``prompt``: with generation prompt. ``full``: with the answer. ``needle``: with an
+    answer whose content is ``NEEDLE``. ``followed``: with that answer and a user message behind it.
+    """
+
+    plain: str
+    prompt: str
+    full: str
+    needle: str | None
+    followed: str | None
+
+
+def common(a: str, b: str) -> int:
+    """How many characters the two begin with alike."""
+    limit = min(len(a), len(b))
+    low, high = 0, limit  # a[:low] is common, a[:high + 1] is not
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a.startswith(b[low:middle], low) else (low, middle - 1)
+    return low
+
+
+def outside_marker(text: str, position: int) -> int:
+    """``position``, or the start of the marker of ``text`` that it lies inside."""
+    for found in _MARKER.finditer(text, max(0, position - 80)):
+        if found.start() < position < found.end():
+            return found.start()
+        if found.start() >= position:
+            break
+    return position
+
+
+def trailer(needle: str | None, followed: str | None) -> str:
+    """What the template writes behind the last message, asked for a generation prompt or not; mostly ``""``.
+
+    With T for the trailer, ``needle`` is X + T and ``followed`` X + (user message) + T. That leaves several
+    cuts open, as the user message and T may end or begin alike; a turn begins with the marker that came first
+    in the conversation.
+    """
+    if needle is None or followed is None or followed.startswith(needle):
+        return ""
+    latest = common(needle, followed)
+    earliest = len(needle) - common(needle[::-1], followed[::-1])
+    starts = [m.start() for m in _MARKER.finditer(needle, earliest) if m.start() <= latest]
+    if not starts:
+        return ""
+    return needle[min(starts, key=lambda at: (needle.find(_marker_at(needle, at)), at)) :]
+
+
+def _marker_at(text: str, position: int) -> str:
+    found = _MARKER.match(text, position)
+    return found[0] if found else ""
+
+
+def _without(text: str, end: str) -> str:
+    return text[: len(text) - len(end)] if end and text.endswith(end) else text
+
+
+def _is_open(prefill: str) -> bool:
+    """Whether a prefill ends in an opening marker."""
+    markers = _MARKER.findall(prefill)
+    return (
+        bool(markers)
+        and prefill.rstrip().endswith(markers[-1])
+        and not re.match(r"[<\[]/|.*END", markers[-1])
+    )
+
+
+def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
+    """The prompt and the wire text, by the rules at the top of this module."""
+    tail = trailer(texts.needle, texts.followed)
+    body = _without(texts.full, tail)
+    base = _without(texts.plain, tail)
+    header = texts.prompt[len(texts.plain) :] if texts.prompt.startswith(texts.plain) else ""
+    reference = base + header if tail and header else texts.prompt
+    needle = None if texts.needle is None else _without(texts.needle, tail)
+    role_end = _role_end(reference, len(base), needle, texts.followed)
+
+    if body.startswith(reference):
+        at, wire = len(reference), body[len(reference) :]
+        if content.strip() and wire.startswith(content.strip()) and _is_open(reference[role_end:]):
+            at = role_end
+    else:
+        at = min(common(reference, body), role_end)
+        at = outside_marker(body, outside_marker(reference, at))
+        wire = body[at:]
+        if at < len(base):
+            role, prefill = reference[len(base) : role_end], reference[role_end:]
+            wire = _behind_last_header(body, needle, role)
+            resumes = bool(prefill) and wire.startswith(prefill)
+            at, wire = (len(reference), wire[len(prefill) :]) if resumes else (role_end, wire)
+        elif at == role_end and reasoning.strip() and wire.startswith(reasoning.strip()):
+            at = len(reference)
+    prompt = texts.prompt[: len(texts.prompt) - (len(reference) - at)]
+    return prompt, _trim_end(wire, needle)
+
+
+def _role_end(reference: str, base: int, *others: str | None) -> int:
+    """Where the role header ends in ``reference``: no rendering of an answer shares more with it."""
+    end = len(reference)
+    for other in others:
+        if other is not None:
+            at = outside_marker(reference, outside_marker(other, common(reference, other)))
+            end = at if base <= at < end else end
+    return end
+
+
+def _behind_last_header(body: str, needle: str | None, role: str) -> str:
+    """The answer, where the history is not the prompt's: from ``needle`` it parts in the answer alone."""
+    shared = len(body) if needle is None else common(body, needle)
+    found = body.rfind(role, 0, shared + len(role)) if role else -1
+    return body[shared:] if found < 0 else body[found + len(role) :]
+
+
+def _trim_end(wire: str, needle: str | None) -> str:
+    if needle is None or NEEDLE not in needle:
+        return wire
+    end = needle[needle.rindex(NEEDLE) + len(NEEDLE) :]
+    if end.strip() and wire.rstrip().endswith(end.strip()):
+        return wire.rstrip()
+    space = end[len(end.rstrip()) :]
+    return _without(wire, space) if end.strip() else wire
