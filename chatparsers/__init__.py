@@ -1,0 +1,132 @@
+"""Streaming parsers and grammars for the answers of open-weights chat models, from one definition per format.
+
+A `Chat` (template, format, tokenizer) prepares a `Turn` (prompt, grammar, stops), which opens a `Stream` (feed, finish,
+message). `load` makes a chat from a model's files; `get_format` finds a format by name where there is no template.
+
+Each name is imported when it is first used: ``import chatparsers`` alone loads nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._chat import Chat, load
+    from ._detect import Detection, detect
+    from .core.errors import (
+        AmbiguousFormat,
+        ChatParsersError,
+        DefinitionError,
+        LoadError,
+        OutputError,
+        RequestError,
+        SchemaError,
+        TemplateError,
+        UnknownFormat,
+    )
+    from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+    from .core.format import Features, Format
+    from .core.message import Diagnostic, Message, Region, ToolCall
+    from .core.stream import Stream
+    from .core.turn import Turn
+    from .formats import FormatRef
+    from .grammar import Grammar, Trigger
+    from .plugins import hookimpl
+    from .registry import FormatInfo, formats, get_format, register
+    from .tokens import SpecialTokens
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AmbiguousFormat",
+    "CallArguments",
+    "CallEnd",
+    "CallStart",
+    "Chat",
+    "ChatParsersError",
+    "Content",
+    "DefinitionError",
+    "Detection",
+    "Diagnostic",
+    "Event",
+    "Features",
+    "Format",
+    "FormatInfo",
+    "FormatRef",
+    "Grammar",
+    "LoadError",
+    "Message",
+    "OutputError",
+    "Reasoning",
+    "Region",
+    "RequestError",
+    "SchemaError",
+    "SpecialTokens",
+    "Stream",
+    "TemplateError",
+    "ToolCall",
+    "Trigger",
+    "Turn",
+    "UnknownFormat",
+    "__version__",
+    "detect",
+    "formats",
+    "get_format",
+    "hookimpl",
+    "load",
+    "register",
+]
+
+_HOME = {
+    "AmbiguousFormat": "core.errors",
+    "CallArguments": "core.events",
+    "CallEnd": "core.events",
+    "CallStart": "core.events",
+    "Chat": "_chat",
+    "ChatParsersError": "core.errors",
+    "Content": "core.events",
+    "DefinitionError": "core.errors",
+    "Detection": "_detect",
+    "Diagnostic": "core.message",
+    "Event": "core.events",
+    "Features": "core.format",
+    "Format": "core.format",
+    "FormatInfo": "registry",
+    "FormatRef": "formats",
+    "Grammar": "grammar",
+    "LoadError": "core.errors",
+    "Message": "core.message",
+    "OutputError": "core.errors",
+    "Reasoning": "core.events",
+    "Region": "core.message",
+    "RequestError": "core.errors",
+    "SchemaError": "core.errors",
+    "SpecialTokens": "tokens",
+    "Stream": "core.stream",
+    "TemplateError": "core.errors",
+    "ToolCall": "core.message",
+    "Trigger": "grammar",
+    "Turn": "core.turn",
+    "UnknownFormat": "core.errors",
+    "detect": "_detect",
+    "get_format": "registry",
+    "hookimpl": "plugins",
+    "load": "_chat",
+    "register": "registry",
+}
+
+
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
+    if name == "formats":  # the package of that name, which can be called: see there
+        return import_module(f"{__name__}.formats")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,241 @@
+"""Plugins: formats of others, found through the entry-point group ``chatparsers``.
+
+A plugin is a module (or an object) that defines one of the hooks of `Hooks`; the prefix ``chatparsers_`` marks them, so
+it need not import this package (`hookimpl` sets options). The built-in formats are a plugin like any other.
+
+pluggy's own loader is not used: of two distributions with the same entry-point name it drops one, and one that fails
+to import ends the loading of all. Here each entry point is loaded by itself, under the name of its distribution, and
+each hook is called on one plugin at a time, so that whatever goes wrong is a `PluginWarning` that names its origin and
+the others work on.
+
+``CHATPARSERS_PLUGINS`` is read before anything is imported: names of distributions or entry points separated by commas.
+Plain names allow these alone, ``-name`` denies one, ``none`` or ``0`` denies all. The built-in formats always load.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import Distribution, EntryPoint, distributions
+from threading import RLock
+from typing import Any
+from warnings import warn
+
+import pluggy
+
+from .core.errors import did_you_mean
+from .formats import FormatRef
+
+__all__ = ["BUILTIN", "FormatRef", "Hooks", "PluginWarning", "Plugins", "Selection", "hookimpl", "plugins"]
+
+GROUP = "chatparsers"
+BUILTIN = "chatparsers"
+"""The origin of the built-in formats."""
+_BUILTIN_MODULE = "chatparsers.formats"
+
+hookspec = pluggy.HookspecMarker("chatparsers")
+hookimpl = pluggy.HookimplMarker("chatparsers")
+"""Marks a hook's implementation, with pluggy's options; not needed where the function has the hook's name."""
+
+
+class PluginWarning(UserWarning):
+    """A plugin is broken, or `CHATPARSERS_PLUGINS` names one that is not there. The others work on."""
+
+
+class Hooks:
+    """What a plugin may define."""
+
+    @hookspec
+    def chatparsers_register_formats(self) -> Iterable[FormatRef]:
+        """The plugin's formats, as references: called once, before any of them is needed."""
+        return ()
+
+    @hookspec(firstresult=True)
+    def chatparsers_detect(self, template: str) -> str | None:
+        """The name of the format in which the chat template ``template`` (its source) makes a model answer; None where
+        the plugin does not know it. Asked before the package's own detection; the first answer counts."""
+        return None
+
+
+_HOOKS = tuple(name for name in vars(Hooks) if name.startswith("chatparsers_"))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which plugins are wanted. ``allowed`` None: all that are not ``denied``."""
+
+    allowed: frozenset[str] | None = None
+    denied: frozenset[str] = frozenset()
+
+    @staticmethod
+    def read(setting: str) -> Selection:
+        """What ``CHATPARSERS_PLUGINS`` says."""
+        names = re.split(r"[\s,]+", setting.strip()) if setting.strip() else []
+        denied = frozenset(_normal(name[1:]) for name in names if name.startswith("-"))
+        allowed = frozenset(_normal(name) for name in names if name and not name.startswith("-"))
+        if allowed & {"none", "0"}:
+            return Selection(frozenset())
+        return Selection(allowed or None, denied)
+
+    def admits(self, distribution: str, entry_point: str) -> bool:
+        """Whether the plugin of that distribution and entry point is wanted."""
+        names = {_normal(distribution), _normal(entry_point)}
+        return (self.allowed is None or not names.isdisjoint(self.allowed)) and names.isdisjoint(self.denied)
+
+
+def _normal(name: str) -> str:
+    """A name as packaging compares it: case, ``-``, ``_`` and ``.`` do not count."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+class _Manager(pluggy.PluginManager):
+    """pluggy's manager, for which a function that has a hook's name needs no marker."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        options = super().parse_hookimpl_opts(plugin, name)
+        if options is None and name in _HOOKS and inspect.isroutine(getattr(plugin, name)):
+            return {
+                "wrapper": False,
+                "hookwrapper": False,
+                "optionalhook": False,
+                "tryfirst": False,
+                "trylast": False,
+                "specname": None,
+            }
+        return options
+
+
+@dataclass
+class Plugins:
+    """The plugins of a set of distributions. ``load`` once, then ask."""
+
+    selection: Selection = field(default_factory=Selection)
+    found: Callable[[], Iterable[Distribution]] = distributions
+
+    def __post_init__(self) -> None:
+        self._manager = _Manager("chatparsers")
+        self._manager.add_hookspecs(Hooks)
+        self._origins: dict[str, str] = {}
+        self._formats: list[tuple[str, FormatRef]] = []
+
+    @property
+    def names(self) -> list[str]:
+        """The plugins that have loaded, as ``distribution:entry-point``."""
+        return list(self._origins)
+
+    def load(self) -> None:
+        """Finds the plugins, imports those that are wanted and collects their formats."""
+        known: set[str] = set()
+        for distribution, version, entry in self._entry_points():
+            known |= {_normal(distribution), _normal(entry.name)}
+            if entry.value == _BUILTIN_MODULE:
+                self._add(f"{distribution}:{entry.name}", BUILTIN, entry.load)
+            elif self.selection.admits(distribution, entry.name):
+                self._add(f"{distribution}:{entry.name}", f"{distribution} {version}", entry.load)
+        if BUILTIN not in self._origins.values():  # no metadata: the package is not installed but on the path
+            self._add(f"{BUILTIN}:builtin", BUILTIN, lambda: import_module(_BUILTIN_MODULE))
+        for name in sorted((self.selection.allowed or frozenset()) - known):
+            _warn(f"CHATPARSERS_PLUGINS allows {name!r}, which is not installed: {did_you_mean(name, known)}")
+        for plugin, origin in self._origins.items():
+            for result in self._call(plugin, "chatparsers_register_formats") or ():
+                self._formats += [(origin, ref) for ref in _references(result, origin)]
+
+    def formats(self) -> list[tuple[str, FormatRef]]:
+        """Every format that a plugin offers, with its origin (a distribution's name and version)."""
+        return list(self._formats)
+
+    def detect(self, template: str) -> Iterator[tuple[str, str]]:
+        """What the plugins say of a template: an origin and the name of a format, the last plugin first."""
+        for plugin, origin in reversed(self._origins.items()):
+            result = self._call(plugin, "chatparsers_detect", template=template)
+            if isinstance(result, str):
+                yield origin, result
+            elif result is not None:
+                _warn(f"plugin {origin}: chatparsers_detect: expected a name or None, found {result!r}")
+
+    def _entry_points(self) -> Iterator[tuple[str, str, EntryPoint]]:
+        """The group's entry points: distribution, version, entry point; of two copies of a distribution, the first."""
+        seen: set[str] = set()
+        for distribution in self.found():
+            try:
+                if GROUP not in (distribution.read_text("entry_points.txt") or ""):
+                    continue
+                entries = [entry for entry in distribution.entry_points if entry.group == GROUP]
+                name, version = str(distribution.metadata["Name"]), distribution.version
+            except Exception as error:
+                _warn(f"the metadata of {distribution!r} cannot be read: {type(error).__name__}: {error}")
+                continue
+            if _normal(name) not in seen:
+                seen.add(_normal(name))
+                for entry in entries:
+                    yield name, version, entry
+
+    def _add(self, name: str, origin: str, load: Callable[[], Any]) -> None:
+        try:
+            plugin = load()
+            if self._manager.is_registered(plugin):
+                return
+        except (Exception, SystemExit) as error:
+            _warn(f"plugin {origin} cannot be loaded: {type(error).__name__}: {error}")
+            return
+        try:
+            self._manager.register(plugin, name)
+        except Exception as error:
+            _warn(f"plugin {origin}: {type(error).__name__}: {error}")
+            self._manager.unregister(plugin)
+            return
+        self._origins[name] = origin
+        for hook in dir(plugin):
+            if hook.startswith("chatparsers_") and hook not in _HOOKS and callable(getattr(plugin, hook)):
+                _warn(f"plugin {origin}: there is no hook {hook!r}: {did_you_mean(hook, _HOOKS)}")
+
+    def _call(self, plugin: str, hook: str, **arguments: object) -> Any:
+        """The hook of one plugin alone, as pluggy returns it; None where it fails."""
+        others = [self._manager.get_plugin(name) for name in self._origins if name != plugin]
+        try:
+            return self._manager.subset_hook_caller(hook, others)(**arguments)
+        except (Exception, SystemExit) as error:
+            _warn(f"plugin {self._origins[plugin]}: {hook} failed: {type(error).__name__}: {error}")
+            return None
+
+
+def _references(result: object, origin: str) -> list[FormatRef]:
+    """What of a hook's result is a reference; the rest is warned about."""
+    hook = f"plugin {origin}: chatparsers_register_formats"
+    references: list[FormatRef] = []
+    try:
+        for item in result:  # type: ignore[attr-defined]  # whatever a plugin returns
+            if isinstance(item, FormatRef):
+                references.append(item)
+            else:
+                _warn(f"{hook}: expected a FormatRef, found {item!r}")
+    except Exception as error:
+        _warn(f"{hook}: expected FormatRefs: {type(error).__name__}: {error}")
+    return references
+
+
+def _warn(message: str) -> None:
+    warn(f"{message} (leave it out with CHATPARSERS_PLUGINS)", PluginWarning, stacklevel=2)
+
+
+_lock = RLock()
+_loaded: Plugins | None = None
+
+
+def plugins() -> Plugins:
+    """The plugins of this process, loaded at the first call."""
+    global _loaded
+    with _lock:
+        if _loaded is None:
+            # Set before loading: a plugin that asks for formats while it is imported sees those loaded so far.
+            _loaded = Plugins(Selection.read(os.environ.get("CHATPARSERS_PLUGINS", "")))
+            try:
+                _loaded.load()
+            except BaseException:  # a warning that is an error: the next call meets it again
+                _loaded = None
+                raise
+        return _loaded

@@ -1,0 +1,159 @@
+"""Names to formats.
+
+One name may stand for several formats; the first of these decides:
+
+1. what was registered with ``replace=True``;
+2. the built-in formats, found in the catalog without loading plugins;
+3. what was registered otherwise and what plugins offer: here two of one name are a clash.
+
+In each of them a name comes before an alias. Case does not count, and ``_`` is ``-``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
+from .core.format import Format
+from .formats import FormatRef, chatparsers_register_formats
+
+if TYPE_CHECKING:
+    from .plugins import Plugins
+
+__all__ = ["FormatInfo", "formats", "get_format", "register", "unregister"]
+
+_BUILTIN = "chatparsers"
+_REGISTERED = "register()"
+
+
+@dataclass(frozen=True, slots=True)
+class FormatInfo:
+    """What is known of a format before it is imported.
+
+    ``origin``: ``"chatparsers"`` for the built-in ones, a plugin's distribution and version, or ``"register()"``.
+    """
+
+    name: str
+    title: str
+    url: str
+    aliases: tuple[str, ...]
+    markers: tuple[str, ...]
+    origin: str
+    source: FormatRef | Format
+
+    def load(self) -> Format:
+        """The format, its module imported now. Raises `DefinitionError`, which names the origin, where that fails."""
+        if isinstance(self.source, Format):
+            return self.source
+        try:
+            return self.source.load()
+        except DefinitionError as error:
+            raise DefinitionError(f"{self.origin}: {error}") from error.__cause__
+
+
+_replacements: dict[str, FormatInfo] = {}
+_additions: dict[str, FormatInfo] = {}
+
+
+def get_format(name: str) -> Format:
+    """The format that goes by ``name`` or alias.
+
+    Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` where two plugins offer it; `DefinitionError`
+    where the format's module cannot be imported.
+    """
+    key = _key(name)
+    for known in (_replacements.values(), _builtin()):
+        for found in _matches(key, known):
+            return found.load()
+    others = _others()
+    matches = _matches(key, others)
+    if len(matches) > 1:
+        raise AmbiguousFormat(
+            f"{name!r} is offered by {' and by '.join(match.origin for match in matches)}: leave one out with "
+            "CHATPARSERS_PLUGINS, or register the one you mean with replace=True"
+        )
+    if not matches:
+        known_names = {name for info in _all(others) for name in (info.name, *info.aliases)}
+        raise UnknownFormat(f"no format is named {name!r}: {did_you_mean(key, known_names)}")
+    return matches[0].load()
+
+
+def formats() -> list[FormatInfo]:
+    """Every format there is, sorted by name: built in, registered and of plugins; none is imported.
+
+    A format that another one replaces is left out. Two that clash are both listed.
+    """
+    return _all(_others())
+
+
+def register(format: Format | FormatRef, *, replace: bool = False) -> None:
+    """Makes a format known to this process.
+
+    ``replace``: it wins over any other of its name or alias, built-in ones too. Without it, raises `AmbiguousFormat`
+    where a built-in or registered format has the name or an alias of it.
+    """
+    info = _info(format, _REGISTERED)
+    if not replace:
+        for name in (info.name, *info.aliases):
+            for other in _matches(_key(name), (*_replacements.values(), *_builtin(), *_additions.values())):
+                raise AmbiguousFormat(
+                    f"{name!r} is already the format {other.name!r} of {other.origin}: give it another name, "
+                    "or register it with replace=True"
+                )
+        _additions[_key(info.name)] = info
+        return
+    _additions.pop(_key(info.name), None)
+    _replacements[_key(info.name)] = info
+
+
+def unregister(name: str) -> None:
+    """Takes back `register`. Raises `UnknownFormat` where no format was registered under that name."""
+    removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]
+    if not any(removed):
+        raise UnknownFormat(
+            f"no format was registered as {name!r}: {did_you_mean(_key(name), {*_replacements, *_additions})}"
+        )
+
+
+def _key(name: str) -> str:
+    return name.strip().lower().replace("_", "-").replace(" ", "-")
+
+
+def _info(source: FormatRef | Format, origin: str) -> FormatInfo:
+    return FormatInfo(
+        source.name, source.title, source.url, tuple(source.aliases), tuple(source.markers), origin, source
+    )
+
+
+@cache
+def _builtin() -> tuple[FormatInfo, ...]:
+    return tuple(_info(ref, _BUILTIN) for ref in chatparsers_register_formats())
+
+
+def _others() -> list[FormatInfo]:
+    """What was registered without replacing, and what plugins offer."""
+    from .plugins import BUILTIN, plugins
+
+    offered: Plugins = plugins()
+    found = [_info(ref, origin) for origin, ref in offered.formats() if origin != BUILTIN]
+    return [*_additions.values(), *found]
+
+
+def _matches(key: str, known: Iterable[FormatInfo]) -> list[FormatInfo]:
+    """Those of that name, else those with that alias."""
+    infos = list(known)
+    return [info for info in infos if _key(info.name) == key] or [
+        info for info in infos if any(_key(alias) == key for alias in info.aliases)
+    ]
+
+
+def _all(others: Iterable[FormatInfo]) -> list[FormatInfo]:
+    taken: set[str] = set()
+    found: list[FormatInfo] = []
+    for known in (tuple(_replacements.values()), _builtin(), tuple(others)):
+        found += [info for info in known if _key(info.name) not in taken]
+        taken |= {_key(info.name) for info in known}
+    return sorted(found, key=lambda info: (info.name, info.origin))
