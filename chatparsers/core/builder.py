@@ -1,0 +1,134 @@
+"""The primitives with which a format is written; core/idioms.py puts the common shapes on top of them.
+
+Operators: ``a + b`` sequence, ``a << b`` sequence with white space allowed between, ``a | b`` ordered choice. A plain
+string is its literal.
+"""
+
+from __future__ import annotations
+
+from .nodes import (
+    AnyChar,
+    Chars,
+    Choice,
+    Cut,
+    End,
+    Known,
+    Lenient,
+    Literal,
+    Many,
+    Node,
+    Nodelike,
+    Not,
+    Peek,
+    Ref,
+    Rule,
+    Sequence,
+    Space,
+    Tag,
+    Tagged,
+    Token,
+    Until,
+    as_node,
+)
+
+__all__ = ["Primitives"]
+
+
+class Primitives:
+    """Makes nodes; every method's docstring ends with its production."""
+
+    def literal(self, text: str) -> Node:
+        """Exactly this text. ``"text"``"""
+        return Literal(text)
+
+    def token(self, text: str) -> Node:
+        """One special token: by id where ids are fed and the tokenizer has it, else its text. ``"text"``"""
+        return Token(text)
+
+    def until(self, *stops: str) -> Node:
+        """Text up to the first stop or the end, streamed. ``(!stop .)*``"""
+        return Until(stops)
+
+    def rest(self) -> Node:
+        """All that follows, streamed. ``.*``"""
+        return Until(())
+
+    def chars(self, ranges: str, least: int = 1, most: int | None = None) -> Node:
+        """Characters of a class, as in ``[a-z]``. ``[ranges]{least,most}``"""
+        return Chars(ranges, least, most)
+
+    def space(self, text: str = "") -> Node:
+        """Any white space; ``text`` is what the model's template writes there. ``[ \\t\\r\\n]*``"""
+        return Space(text)
+
+    def trim(self, text: str) -> Node:
+        """White space beside a marker: ``text``, or as much of its beginning as is there. ``text / … / ""``"""
+        return self.lenient(text, *(text[:end] for end in range(len(text) - 1, -1, -1))) if text else Literal("")
+
+    def any(self) -> Node:
+        """One character. ``.``"""
+        return AnyChar()
+
+    def end(self) -> Node:
+        """The end of the text. ``!.``"""
+        return End()
+
+    def sequence(self, *items: Nodelike) -> Node:
+        """One after the other. ``a b c``"""
+        return Sequence.of(*items)
+
+    def choice(self, *options: Nodelike) -> Node:
+        """The first that matches. ``a / b / c``"""
+        return Choice.of(*options)
+
+    def optional(self, node: Nodelike) -> Node:
+        """The node where it is there. ``a?``"""
+        return Many(as_node(node), 0, 1)
+
+    def many(self, node: Nodelike, least: int = 0) -> Node:
+        """The node as often as it comes, at least ``least`` times. ``a*``"""
+        return Many(as_node(node), least, None)
+
+    def repeat(self, node: Nodelike, least: int, most: int) -> Node:
+        """The node between ``least`` and ``most`` times. ``a{least,most}``"""
+        return Many(as_node(node), least, most)
+
+    def peek(self, node: Nodelike) -> Node:
+        """Nothing, where the node follows; in the lenient half alone. ``&a``"""
+        return Peek(as_node(node))
+
+    def negate(self, node: Nodelike) -> Node:
+        """Nothing, where the node does not follow; in the lenient half alone. ``!a``"""
+        return Not(as_node(node))
+
+    def rule(self, name: str, node: Nodelike) -> Node:
+        """A named rule. ``name <- a``"""
+        return Rule(name, as_node(node))
+
+    def ref(self, name: str) -> Node:
+        """The rule of that name. ``name``"""
+        return Ref(name)
+
+    def tag(self, tag: Tag, node: Nodelike) -> Node:
+        """The node's text is of that kind and becomes events. ``tag<a>``"""
+        return Tagged(tag, as_node(node))
+
+    def token_tag(self, tag: Tag, text: str) -> Node:
+        """A special token whose text is of that kind. ``tag<"text">``"""
+        return Tagged(tag, Token(text))
+
+    def literal_tag(self, tag: Tag, text: str) -> Node:
+        """A literal whose text is of that kind. ``tag<"text">``"""
+        return Tagged(tag, Literal(text))
+
+    def cut(self) -> Node:
+        """Commits: no way back behind this point, so what was held is emitted. ``^``"""
+        return Cut()
+
+    def known(self, tag: Tag, value: str) -> Node:
+        """Says a name that the text does not spell. ``tag="value"``"""
+        return Known(tag, value)
+
+    def lenient(self, strict: Nodelike, *also: Nodelike) -> Node:
+        """Parses any of them, generates ``strict`` alone. ``strict / also``"""
+        return Lenient(as_node(strict), Choice.of(strict, *also))

@@ -1,0 +1,538 @@
+"""From a format's tree to the machine's program: the parser's reading of the nodes.
+
+Strategy: every node becomes a run of instructions; the region of a character is decided here, as it follows from where in
+the tree it is read. Marker texts that a tokenizer has as single tokens are replaced by the one character that stands for
+the token in the machine's text (`Markers`), so a program belongs to a format, its options and a set of such tokens, and
+is compiled once for them. Tools play no part.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from . import machine as m
+from .errors import DefinitionError
+from .format import Format
+from .idioms import Options
+from .machine import Instruction, Machine, Program
+from .nodes import (
+    AnyChar,
+    Args,
+    Body,
+    Calls,
+    Capture,
+    Chars,
+    Choice,
+    Cut,
+    Declared,
+    EachArg,
+    EachTool,
+    End,
+    Json,
+    Known,
+    Lenient,
+    Literal,
+    Many,
+    Node,
+    Not,
+    Peek,
+    Ref,
+    Rule,
+    Sequence,
+    Space,
+    Span,
+    Tag,
+    Tagged,
+    Think,
+    Token,
+    Until,
+    Value,
+    first,
+    head,
+    nullable,
+    tokens,
+    walk,
+)
+from .schema import ANYTHING
+from .values import transcoder
+from .values.raw import StopFinder
+
+__all__ = ["Markers", "program"]
+
+_STRING = frozenset({"string"})
+_NOT_STRING = ANYTHING - _STRING
+
+
+class Markers:
+    """The special tokens of a format that a tokenizer has, each with the character that stands for it.
+
+    The characters are lone surrogates from U+D800 on, which no decoded text can contain. ``also_text``: markers are
+    matched as ordinary text as well.
+    """
+
+    __slots__ = ("also_text", "chars")
+
+    def __init__(self, texts: Iterable[str] = (), also_text: bool = False) -> None:
+        self.chars = {text: chr(0xD800 + index) for index, text in enumerate(sorted(set(texts)))}
+        self.also_text = also_text
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], bool]:
+        return tuple(self.chars), self.also_text
+
+    def encode(self, text: str) -> str:
+        """``text`` with each marker as its one character, the longest first."""
+        for marker in sorted(self.chars, key=len, reverse=True):
+            text = text.replace(marker, self.chars[marker])
+        return text
+
+    def spellings(self, text: str) -> tuple[str, ...]:
+        """The forms in which a marker text may stand in the machine's text."""
+        encoded = self.encode(text)
+        return (encoded, text) if self.also_text and encoded != text else (encoded,)
+
+
+def program(format: Format, options: Options, inline: bool = False, markers: tuple[tuple[str, ...], bool] = ((), False)) -> Program:
+    """The program of a format for these options; compiled once.
+
+    ``inline``: reasoning is content, its markers included. ``markers``: a `Markers.key`. Raises `DefinitionError` for a
+    tree that cannot be compiled.
+    """
+    if options.schema is not None:
+        options = Options(options.tools, options.mode, options.parallel, options.thinking, True)
+    return _program(format, options, inline, markers)
+
+
+@lru_cache(maxsize=1024)
+def _program(format: Format, options: Options, inline: bool, markers: tuple[tuple[str, ...], bool]) -> Program:
+    compiler = _Compiler(format, inline, Markers(*markers))
+    return compiler.program(format.tree(options), (format, options, inline, markers))
+
+
+class _Compiler:
+    def __init__(self, format: Format, inline: bool, markers: Markers) -> None:
+        self.format = format
+        self.inline = inline
+        self.markers = markers
+        self.code: list[Instruction] = [(m.FAIL,)]
+        self.rules: dict[str, Node] = {}
+        self.entries: dict[tuple[str, int, int], int] = {}
+        self.closers: tuple[str, ...] = ()
+
+    # emitting
+
+    def emit(self, *instruction: Any) -> int:
+        self.code.append(instruction)
+        return len(self.code) - 1
+
+    def patch(self, *places: int) -> None:
+        """Makes the instructions at ``places`` go to where the code now ends."""
+        for place in places:
+            op, _, *rest = self.code[place]
+            self.code[place] = (op, len(self.code), *rest)
+
+    def finder(self, stops: Iterable[str]) -> StopFinder:
+        return StopFinder(spelling for stop in stops for spelling in self.markers.spellings(stop))
+
+    def text(self, region: int, stops: Iterable[str]) -> int:
+        finder = self.finder(stops)
+        return self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
+
+    # the whole
+
+    def program(self, tree: Node, key: tuple[Any, ...]) -> Program:
+        for node in walk(tree):
+            if isinstance(node, Rule):
+                if self.rules.setdefault(node.name, node.node) != node.node:
+                    raise DefinitionError(f"{self.format.name}: the rule {node.name!r} is defined twice")
+        self.closers = _closers(tree)
+        fallback = self.emit(m.TEXT, m.CONTENT, *self._no_stops())
+        self.emit(m.AFTER)
+        start = len(self.code)
+        self.node(tree, m.MARKUP, m.MARKUP)
+        self.emit(m.JUMP, fallback)
+        return Program(self.code, start, fallback, key)
+
+    def _no_stops(self) -> tuple[Any, Any, Any]:
+        finder = StopFinder(())
+        return finder.find, finder.whole, finder.plain
+
+    # nodes: ``region`` is that of the text read, ``markup`` that of markers
+
+    def node(self, node: Node, region: int, markup: int) -> None:
+        compile = _COMPILERS.get(type(node))
+        if compile is None:
+            raise DefinitionError(f"{self.format.name}: {type(node).__name__} cannot be parsed")
+        compile(self, node, region, markup)
+
+    def literal(self, node: Literal | Token, region: int, markup: int) -> None:
+        spellings = self.markers.spellings(node.text)
+        if node.text:
+            self.choice_of([lambda s=s: self.emit(m.LIT, region, s) for s in spellings])
+
+    def choice_of(self, options: list[Callable[[], Any]]) -> None:
+        ends = []
+        for option in options[:-1]:
+            place = self.emit(m.CHOICE, 0)
+            option()
+            ends.append(self.emit(m.COMMIT, 0))
+            self.patch(place)
+        options[-1]()
+        self.patch(*ends)
+
+    def sequence(self, node: Sequence, region: int, markup: int) -> None:
+        for item in node.items:
+            self.node(item, region, markup)
+
+    def choice(self, node: Choice, region: int, markup: int) -> None:
+        self.choice_of([lambda o=o: self.node(o, region, markup) for o in node.options])
+
+    def lenient(self, node: Lenient, region: int, markup: int) -> None:
+        self.node(node.lenient, region, markup)
+
+    def many(self, node: Many, region: int, markup: int) -> None:
+        if node.most is None and nullable(node.node):
+            raise DefinitionError(f"{self.format.name}: a repeated node must not match the empty text: {node.node}")
+        for _ in range(node.least):
+            self.node(node.node, region, markup)
+        if node.most is None:
+            loop = self.emit(m.CHOICE, 0)
+            self.node(node.node, region, markup)
+            self.emit(m.COMMIT, loop)
+            self.patch(loop)
+            return
+        outs = []
+        for _ in range(node.most - node.least):
+            outs.append(self.emit(m.CHOICE, 0))
+            self.node(node.node, region, markup)
+            place = self.emit(m.COMMIT, 0)
+            self.patch(place)
+        self.patch(*outs)
+
+    def chars(self, node: Chars, region: int, markup: int) -> None:
+        one = re.compile(f"[{node.ranges}]").match
+        for _ in range(node.least):
+            self.emit(m.ONE, region, one, f"[{node.ranges}]")
+        if node.most is None:
+            self.emit(m.SPAN, region, re.compile(f"[{node.ranges}]*").match)
+            return
+        outs = []
+        for _ in range(node.most - node.least):
+            outs.append(self.emit(m.CHOICE, 0))
+            self.emit(m.ONE, region, one, f"[{node.ranges}]")
+            place = self.emit(m.COMMIT, 0)
+            self.patch(place)
+        self.patch(*outs)
+
+    def space(self, node: Space, region: int, markup: int) -> None:
+        self.emit(m.SPAN, region, _white)
+
+    def any(self, node: AnyChar, region: int, markup: int) -> None:
+        self.emit(m.ONE, region, None, "a character")
+
+    def end(self, node: End, region: int, markup: int) -> None:
+        self.emit(m.END)
+
+    def until(self, node: Until, region: int, markup: int) -> None:
+        self.text(region, node.stops)
+
+    def peek(self, node: Peek, region: int, markup: int) -> None:
+        place = self.emit(m.CHOICE, 0)
+        self.node(node.node, region, markup)
+        back = self.emit(m.BACK, 0)
+        self.patch(place)
+        self.emit(m.JUMP, 0)
+        self.patch(back)
+
+    def negate(self, node: Not, region: int, markup: int) -> None:
+        place = self.emit(m.CHOICE, 0)
+        self.node(node.node, region, markup)
+        self.emit(m.FAILTWICE)
+        self.patch(place)
+
+    def rule(self, node: Rule, region: int, markup: int) -> None:
+        self.ref(Ref(node.name), region, markup)
+
+    def ref(self, node: Ref, region: int, markup: int) -> None:
+        if node.name not in self.rules:
+            raise DefinitionError(f"{self.format.name}: no rule is named {node.name!r}")
+        key = (node.name, region, markup)
+        if key in self.entries:
+            self.emit(m.CALLSUB, self.entries[key])
+            return
+        jump = self.emit(m.JUMP, 0)
+        self.entries[key] = len(self.code)
+        self.node(self.rules[node.name], region, markup)
+        self.emit(m.RETURN)
+        self.patch(jump)
+        self.emit(m.CALLSUB, self.entries[key])
+
+    def tagged(self, node: Tagged, region: int, markup: int) -> None:
+        if node.tag is Tag.THOUGHT:
+            if self.inline:
+                region = markup = m.CONTENT
+            self.node(node.node, region, markup)
+        elif node.tag is Tag.CALL:
+            self.emit(m.MARK, m.CALL_BEGIN, None)
+            self.node(node.node, region, markup)
+            self.emit(m.MARK, m.CALL_END, None)
+        elif node.tag in _REGIONS:
+            self.node(node.node, _REGIONS[node.tag], markup)
+        else:
+            raise DefinitionError(f"{self.format.name}: use the builder's name(), arg_name() and id() for {node.tag}")
+
+    def cut(self, node: Cut, region: int, markup: int) -> None:
+        self.emit(m.CUT)
+
+    def known(self, node: Known, region: int, markup: int) -> None:
+        self.emit(m.MARK, _ITEMS[node.tag], node.value)
+
+    def declared(self, node: Declared, region: int, markup: int) -> None:
+        self.emit(m.DECLARED)
+
+    def capture(self, node: Capture, region: int, markup: int) -> None:
+        run = re.compile(f"(?:{node.chars})*", re.DOTALL).match
+        self.emit(m.CAPTURE, run, _parts(node), f"the {node.tag.value} of a call" if node.tag is not Tag.ARG_NAME else "an argument's name")
+
+    # calls
+
+    def each_tool(self, node: EachTool, region: int, markup: int) -> None:
+        self.node(node.any, region, markup)
+
+    def each_arg(self, node: EachArg, region: int, markup: int) -> None:
+        self.emit(m.CUT)
+        self.emit(m.MARK, m.ARGS_BEGIN, None)
+        if node.separator is None:
+            self.many(Many(node.any), region, markup)
+        else:
+            more = Many(Sequence.of(node.separator, node.any))
+            self.many(Many(Sequence.of(node.any, more), 0, 1), region, markup)
+        self.emit(m.MARK, m.ARGS_END, None)
+
+    def args(self, node: Args, region: int, markup: int) -> None:
+        if node.commit:
+            self.emit(m.CUT)
+        quote = self.markers.encode(node.quote)
+        self.emit(m.VALUE, m.ARGUMENT, lambda machine, ins: transcoder(node.syntax, quote=quote, object=True), True)
+
+    def value(self, node: Value, region: int, markup: int) -> None:
+        self.emit(m.CUT)
+        finder = self.finder(_stops(node.stops) + node.also)
+        quote = self.markers.encode(node.quote)
+        forced = {None: None, True: _STRING, False: _NOT_STRING}[node.string]
+
+        def make(machine: Machine, ins: Instruction) -> Any:
+            types = forced
+            if types is None:
+                tool = machine.tools.get(machine.tool)
+                argument = tool.arguments.get(machine.arg) if tool else None
+                types = argument.types if argument else ANYTHING
+            return transcoder(node.syntax, finder, types, quote)
+
+        self.emit(m.VALUE, m.ARGUMENT, make, True)
+
+    def json(self, node: Json, region: int, markup: int) -> None:
+        if node.content:
+            self.emit(m.VALUE, m.CONTENT, lambda machine, ins: transcoder("text"), True)
+        else:
+            self.emit(m.VALUE, region, lambda machine, ins: transcoder("json"), False)
+
+    def calls(self, node: Calls, region: int, markup: int) -> None:
+        self.node(node.item, region, markup)
+        self.many(Many(Sequence.of(node.separator, node.item)), region, markup)
+
+    # the turn
+
+    def span(self, region: int, markup: int, span: Span, exits: list[Node]) -> None:
+        """Text of ``region`` up to the span's closer or until one of ``exits`` follows, the closer included."""
+        stops = [*first(span.close), *(text for node in exits for text in first(node))]
+        begin = len(self.code)
+        self.text(region, stops)
+        ends = [self.emit(m.UNCLOSED, 0, " or ".join(map(repr, first(span.close))))]
+        place = self.emit(m.CHOICE, 0)
+        self.node(span.close, markup, markup)
+        ends.append(self.emit(m.COMMIT, 0))
+        self.patch(place)
+        for node in exits:
+            place = self.emit(m.CHOICE, 0)
+            self.node(node, markup, markup)
+            ends.append(self.emit(m.BACK, 0))
+            self.patch(place)
+        self.emit(m.ONE, region, None, "a character")
+        self.emit(m.JUMP, begin)
+        self.patch(*ends)
+
+    def think(self, node: Think, region: int, markup: int) -> None:
+        exits: list[Node] = [head(node.until)] if node.until is not None else []
+        exits += [Literal(stop) for stop in self.format.stops]
+        place = self.emit(m.CHOICE, 0)
+        self.node(node.span.open, markup, markup)
+        opened = self.emit(m.COMMIT, 0)
+        self.patch(place)
+        skip = None if node.always else self.emit(m.JUMP, 0)
+        self.patch(opened)
+        self.emit(m.CUT)
+        self.many(Many(node.span.open), markup, markup)
+        self.span(m.CONTENT if self.inline else m.REASONING, markup, node.span, exits)
+        if skip is not None:
+            self.patch(skip)
+
+    def body(self, node: Body, region: int, markup: int) -> None:
+        leads = [Literal(node.lead[start:]) for start in range(len(node.lead) + 1)]
+        calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
+        spans = [(m.REASONING, node.reasoning), (m.CONTENT, node.content)]
+        openers = [calls, *(span.open for _, span in spans if span)]
+        exits = [head(opener) for opener in openers if opener is not None]
+        ends: list[Node] = [Literal(stop) for stop in node.stops]
+        starts = dict.fromkeys(text for opener in exits for text in first(opener))
+        stops = [*starts, *node.stops, *self.closers]
+
+        handlers = []
+        if node.start is not None:
+            handlers.append(self.emit(m.RECOVER, 0))
+            place = self.emit(m.CHOICE, 0)
+            self.node(node.start, region, markup)
+            self.patch(place, self.emit(m.COMMIT, 0))
+            self.emit(m.DISARM)
+        loop = self.emit(m.TOP, 0)
+        after = []
+        for end in ends:
+            place = self.emit(m.CHOICE, 0)
+            self.node(end, markup, markup)
+            after.append(self.emit(m.COMMIT, 0))
+            self.patch(place)
+        options: list[Callable[[], None]] = []
+        if node.reasoning is not None:
+            options.append(lambda: self._section(m.REASONING, markup, spans[0][1], exits + ends))
+        if node.content is not None:
+            options.append(lambda: self._section(m.CONTENT, markup, spans[1][1], exits + ends))
+        if calls is not None:
+            options.append(lambda: self.node(calls, region, markup))
+        if options:
+            handlers.append(self.emit(m.RECOVER, 0))
+            place = self.emit(m.CHOICE, 0)
+            self.choice_of(options)
+            self.patch(self.emit(m.COMMIT, 0))
+            self.emit(m.DISARM)
+            self.emit(m.JUMP, loop)
+            self.patch(place)
+            self.emit(m.DISARM)
+        for closer in self.closers:
+            for spelling in self.markers.spellings(closer):
+                place = self.emit(m.CHOICE, 0)
+                self.emit(m.STRAY, re.compile(re.escape(spelling)).match, False)
+                self.emit(m.LIT, markup, spelling)
+                self.emit(m.COMMIT, loop)
+                self.patch(place)
+        marks = [spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)]
+        if marks:
+            self.emit(m.STRAY, re.compile("|".join(map(re.escape, marks))).match, True)
+        self.emit(m.ONE, m.CONTENT, None, "a character")
+        self.text(m.CONTENT, stops)
+        self.emit(m.JUMP, loop)
+        self.patch(*handlers)
+        self.emit(m.MARK, m.BROKEN_BEGIN, None)
+        self.text(m.CALL, stops)
+        self.emit(m.MARK, m.BROKEN_END, None)
+        self.emit(m.JUMP, loop)
+        self.patch(loop, *after)
+        self.emit(m.AFTER)
+
+    def _section(self, region: int, markup: int, span: Span | None, exits: list[Node]) -> None:
+        if span is None:
+            return
+        if region == m.REASONING and self.inline:
+            region = markup = m.CONTENT
+        self.node(span.open, markup, markup)
+        self.emit(m.CUT)
+        self.span(region, markup, span, exits)
+
+
+def _closers(tree: Node) -> tuple[str, ...]:
+    """The special tokens of the tree with which nothing begins: alone in running text they are markup."""
+    openers: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, Think):
+            openers.update(first(node.span.open))
+        elif isinstance(node, Body):
+            for part in (node.calls, node.reasoning and node.reasoning.open, node.content and node.content.open):
+                if part is not None:
+                    openers.update(first(part))
+            if node.start is not None:
+                openers.update(n.text for n in walk(node.start) if isinstance(n, Token))
+    return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
+
+
+def _stops(stops: tuple[str, ...]) -> tuple[str, ...]:
+    """The stops, each also with less of the white space before it."""
+    return tuple(
+        dict.fromkeys(stop[start:] for stop in stops for start in range(len(stop) - len(stop.lstrip()) + 1))
+    )
+
+
+_white = re.compile(r"[ \t\r\n]*").match
+_REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
+_ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
+_GROUPS = {"id": m.ID, "name": m.NAME, "arg": m.ARG_NAME}
+
+
+def _parts(node: Capture) -> Callable[[str], list[tuple[int, str]] | None]:
+    """What a capture finds in its run: trail items, or None where the run is not what it should be."""
+    item = _ITEMS[node.tag]
+    if node.json:
+
+        def unescaped(run: str) -> list[tuple[int, str]] | None:
+            try:
+                return [(item, json.loads(f'"{run}"') if "\\" in run else run)]
+            except ValueError:
+                return None
+
+        return unescaped
+    if node.pattern is None:
+        return lambda run: [(item, run)]
+    whole = re.compile(node.pattern).fullmatch
+
+    def grouped(run: str) -> list[tuple[int, str]] | None:
+        match = whole(run)
+        if match is None:
+            return None
+        found = match.groupdict()
+        return [(tag, found[group]) for group, tag in _GROUPS.items() if found.get(group)]
+
+    return grouped
+
+
+_COMPILERS: dict[type[Node], Callable[[_Compiler, Any, int, int], None]] = {
+    Literal: _Compiler.literal,
+    Token: _Compiler.literal,
+    Chars: _Compiler.chars,
+    Space: _Compiler.space,
+    AnyChar: _Compiler.any,
+    End: _Compiler.end,
+    Until: _Compiler.until,
+    Sequence: _Compiler.sequence,
+    Choice: _Compiler.choice,
+    Many: _Compiler.many,
+    Peek: _Compiler.peek,
+    Not: _Compiler.negate,
+    Rule: _Compiler.rule,
+    Ref: _Compiler.ref,
+    Tagged: _Compiler.tagged,
+    Capture: _Compiler.capture,
+    Known: _Compiler.known,
+    Declared: _Compiler.declared,
+    Cut: _Compiler.cut,
+    EachTool: _Compiler.each_tool,
+    EachArg: _Compiler.each_arg,
+    Args: _Compiler.args,
+    Value: _Compiler.value,
+    Json: _Compiler.json,
+    Lenient: _Compiler.lenient,
+    Calls: _Compiler.calls,
+    Think: _Compiler.think,
+    Body: _Compiler.body,
+}

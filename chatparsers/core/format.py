@@ -1,0 +1,108 @@
+"""A format: what one family of models writes, as data; and the programs compiled from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .idioms import Builder, Options
+from .nodes import Body, Calls, Capture, Node, Tag, Tagged, Think, tokens, walk
+
+if TYPE_CHECKING:
+    from .turn import Turn
+
+__all__ = ["Features", "Format"]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a format has: reasoning, tool calls, several calls in a turn, call ids of the model's own."""
+
+    reasoning: bool
+    tools: bool
+    parallel: bool
+    ids: bool
+
+
+@dataclass(frozen=True)
+class Format:
+    """One wire format.
+
+    ``build`` makes its tree (a module-level function, so that streams can be pickled). ``markers``: texts that a
+    rendering in this format has, all of them, by which detection narrows the field; the more there are, the more
+    specific the format. ``stops``: what ends the turn. ``aliases``: other names it goes by.
+    """
+
+    name: str
+    title: str
+    url: str
+    build: Callable[[Builder], Node]
+    markers: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+    def tree(self, options: Options) -> Node:
+        """The format's tree for these options; built once."""
+        return _tree(self, options) if options.schema is None else self.build(Builder(options, self.stops))
+
+    @property
+    def features(self) -> Features:
+        """What the format has, read off its tree."""
+        return _features(self)
+
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The special tokens that the engine must not drop from the text: those of the tree."""
+        return tokens(self.tree(Options(tools=True)))
+
+    def bind(
+        self,
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        parallel_tool_calls: bool = True,
+        response_format: Mapping[str, Any] | None = None,
+        thinking: bool | None = None,
+        prefix: str = "",
+        tokenizer: Any = None,
+        id_seed: str = "",
+    ) -> Turn:
+        """A turn without a prompt.
+
+        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped; ``prefix`` is what the prompt already wrote of
+        the assistant's turn, such as ``"<think>\\n"``; ``tokenizer`` a ``tokenizers.Tokenizer``, needed to feed ids.
+        Generated call ids depend on ``id_seed`` and the call's index alone: give one that is new in each turn of a
+        conversation. Raises `RequestError` for a request that contradicts itself.
+        """
+        from .turn import Turn
+
+        return Turn(
+            self,
+            tools=tools,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            thinking=thinking,
+            prefix=prefix,
+            tokenizer=tokenizer,
+            id_seed=id_seed,
+        )
+
+
+@lru_cache(maxsize=1024)
+def _tree(format: Format, options: Options) -> Node:
+    return format.build(Builder(options, format.stops))
+
+
+@lru_cache(maxsize=1024)
+def _features(format: Format) -> Features:
+    nodes = list(walk(format.tree(Options(tools=True))))
+    bodies = [n for n in nodes if isinstance(n, Body)]
+    return Features(
+        reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
+        tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
+        parallel=any(isinstance(n, Calls) for n in nodes),
+        ids=any(isinstance(n, Capture) and (n.tag is Tag.ID or "(?P<id>" in (n.pattern or "")) for n in nodes),
+    )

@@ -1,0 +1,168 @@
+"""A turn: one request bound to one format. It makes streams, parses whole outputs and writes the grammar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from .compile import program
+from .errors import RequestError, did_you_mean
+from .idioms import Options
+from .lazy import load_reference
+from .machine import Machine, Program
+from .message import Message
+from .nodes import Node
+from .schema import Toolset, read_tools
+from .stream import Stream
+
+if TYPE_CHECKING:
+    from .format import Format
+
+__all__ = ["Turn"]
+
+_GRAMMAR = "chatparsers.grammar:write"
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+
+class Turn:
+    """One request bound to one format."""
+
+    def __init__(
+        self,
+        format: Format,
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        tool_choice: str | Mapping[str, Any] = "auto",
+        parallel_tool_calls: bool = True,
+        response_format: Mapping[str, Any] | None = None,
+        thinking: bool | None = None,
+        prefix: str = "",
+        tokenizer: Any = None,
+        prompt: str = "",
+        id_seed: str = "",
+    ) -> None:
+        self.format = format
+        self.prompt = prompt
+        self.prefix = prefix
+        self.tools: Toolset = read_tools(tools)
+        self.response_format = response_format
+        self.tokenizer = tokenizer
+        self.id_seed = id_seed or prompt
+        mode, self.named = _choice(tool_choice, self.tools)
+        self.options = Options(
+            tools=bool(self.tools),
+            mode=mode,
+            parallel=parallel_tool_calls and self.named is None,
+            thinking=thinking,
+            schema=_schema(response_format),
+        )
+
+    @property
+    def tree(self) -> Node:
+        """The format's tree for this request."""
+        return self.format.tree(self.options)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end the turn."""
+        return self.format.stops
+
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The special tokens that the engine must leave in the text: the format's markers."""
+        return self.format.preserved_tokens
+
+    def grammar(self, dialect: str = "gbnf", **options: Any) -> Any:
+        """The grammar that keeps the model to the format and the tools' schemas; None where nothing is constrained.
+
+        ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar, vLLM, SGLang).
+        Raises `RequestError` for tools that are none and for an unknown dialect, `SchemaError` for an invalid schema.
+        """
+        self.tools.check()
+        return load_reference(_GRAMMAR)(self, dialect, **options)
+
+    def stream(self, *, strict: bool = False, reasoning: str = "split") -> Stream:
+        """A new stream for this turn.
+
+        ``strict``: `OutputError` where the model leaves its format. ``reasoning``: ``"split"``, or ``"inline"`` to leave it
+        in the content with its markers.
+        """
+        if reasoning not in ("split", "inline"):
+            raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
+        compiled = program(self.format, self.options, reasoning == "inline")
+        started, read = _started(compiled, self.prefix)
+        machine = started.copy()
+        machine.tools = self.tools
+        return Stream(self, machine, len(self.prefix), read, strict)
+
+    def parse(self, output: str | list[int], *, strict: bool = False, reasoning: str = "split") -> Message:
+        """The message of a whole output, text or ids; the same as a stream's, however it was cut.
+
+        Raises `OutputError` in strict mode alone.
+        """
+        stream = self.stream(strict=strict, reasoning=reasoning)
+        stream.feed(output)
+        stream.finish()
+        return stream.message
+
+    def call_id(self, index: int) -> str:
+        """The id of the call at ``index`` where the model writes none: nine letters and digits, the same for the same
+        ``id_seed``."""
+        digest = blake2b(f"{self.id_seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        number = int.from_bytes(digest, "big")
+        letters = []
+        for _ in range(9):
+            number, digit = divmod(number, len(_ALPHABET))
+            letters.append(_ALPHABET[digit])
+        return "".join(letters)
+
+
+@lru_cache(maxsize=1024)
+def _started(compiled: Program, prefix: str) -> tuple[Machine, int]:
+    """A machine that has read ``prefix``, which the prompt wrote, and how many characters of it are decided."""
+    machine = Machine(compiled, Toolset())
+    if prefix:
+        machine.feed(prefix)
+    return machine, sum(len(item[1]) for item in machine.take())
+
+
+def _choice(choice: str | Mapping[str, Any], tools: Toolset) -> tuple[str, str | None]:
+    """The mode, and the name of the function that must be called."""
+    if isinstance(choice, Mapping):
+        function = choice.get("function", choice)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(name, str) or name not in tools:
+            raise RequestError(f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}")
+        return "required", name
+    if choice not in ("auto", "none", "required"):
+        if choice in tools:
+            return "required", choice
+        raise RequestError(
+            f"tool_choice: expected 'auto', 'none', 'required' or a tool's name, found {choice!r}: "
+            f"{did_you_mean(str(choice), tools.names())}"
+        )
+    if choice == "required" and not tools:
+        raise RequestError("tool_choice: 'required' needs tools, and there are none")
+    return choice, None
+
+
+def _schema(response_format: Mapping[str, Any] | None) -> Any:
+    """The JSON Schema of the answer, None where it is free text."""
+    if response_format is None:
+        return None
+    kind = response_format.get("type") if isinstance(response_format, Mapping) else None
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return response_format.get("schema", {"type": "object"})
+    if kind == "json_schema":
+        named = response_format.get("json_schema", {})
+        return named.get("schema", True) if isinstance(named, Mapping) else True
+    if kind == "grammar":
+        return None
+    raise RequestError(
+        "response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', "
+        f"found {kind!r}"
+    )

@@ -1,0 +1,55 @@
+"""What a value transcoder is: one value of a syntax, read as it arrives and passed on as JSON text.
+
+A transcoder is made when its value begins and asked to `scan` whenever there is more text. It holds its state in plain
+ints, strings and lists, so that it can be copied (`copy.copy` of a live one must do, hence `copy` below) and pickled.
+
+Invariants: `scan` never goes back behind what it has consumed; what it leaves unconsumed at the end of a piece is shorter
+than a bound that does not depend on the text; the concatenation of `out` over all scans, the end, `error` and its
+position are the same for every way the text is cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+__all__ = ["Search", "Transcoder", "escape"]
+
+import json.encoder
+
+Search = Callable[[str], object]
+"""Finds in a piece the first character that is not plain; None where all of it is."""
+
+
+class Transcoder(Protocol):
+    """One value, being read."""
+
+    out: str
+    """The JSON text that the last scan made (may be empty)."""
+    done: bool
+    """The value is over; the text behind it is not consumed."""
+    error: str
+    """What was expected where the scan stopped, "" while all is well. A scan that fails has consumed all before it."""
+    notes: list[tuple[int, str, str]]
+    """What the last scan mended: (index in its text, expected, found)."""
+    plain: Search | None
+    """Where every character of the next piece that it does not find would be passed on as it stands; else None."""
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        """Reads ``text`` from ``start``; returns the index of the first character not consumed.
+
+        ``final``: no more text will come, so a value that is not over is an error.
+        """
+        ...
+
+    def copy(self) -> Transcoder:
+        """An independent copy at this point."""
+        ...
+
+
+_basestring: Callable[[str], str] = getattr(json.encoder, "c_encode_basestring", None) or json.encoder.py_encode_basestring  # type: ignore[attr-defined]
+
+
+def escape(text: str) -> str:
+    """``text`` as the inside of a JSON string; nothing but quotes, backslashes and control characters is escaped."""
+    return _basestring(text)[1:-1]

@@ -1,0 +1,262 @@
+"""Gemma's own object syntax, passed on as JSON while it arrives: ``{name:<escape>Oslo<escape>,days:3,o:{a:true}}``.
+
+Keys stand without quotes, strings between two quote markers, verbatim, without any escape: ``<escape>`` in FunctionGemma,
+``<|"|>`` in Gemma 4 (chat templates of google/functiongemma-270m-it and google/gemma-4), each of them one special token.
+Everything else is JSON. Quoted keys and JSON's own strings are read as well, so that JSON itself is passed on as it is.
+
+Strategy: a state and a stack of open brackets. The inside of a string is found with ``str.find`` and escaped in bulk;
+of its end only what may yet become the marker is left unconsumed. JSON's scalars are left to a `JsonScanner`. An unquoted
+key is all up to the colon, without the white space before it, of which at most ``_WINDOW`` characters are left unconsumed.
+
+A marker may be a single lone surrogate, the character that stands for a special token: nothing here depends on its length.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+from functools import lru_cache
+
+from ..errors import DefinitionError
+from .base import Search, escape
+from .json import JsonScanner
+
+__all__ = ["GemmaScanner"]
+
+_WINDOW = 256
+
+_white = re.compile(r"[ \t\r\n]*").match
+_key_run = re.compile(r"[^:,{} \t\r\n]*").match
+
+# What may come next; _STRING is between markers, _BARE in a key without quotes, _JSON in a scalar of JSON.
+_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON = range(9)
+_EXPECTED = {
+    _VALUE: "a value",
+    _ITEM_OR_END: "a value or ']'",
+    _KEY_OR_END: "a key or '}'",
+    _KEY: "a key",
+    _COLON: "':'",
+    _BARE: "':'",
+}
+
+
+@lru_cache(maxsize=64)
+def _plain(quote: str) -> Search:
+    """Finds what may be the beginning of ``quote`` or is not to stand in a JSON string."""
+    return re.compile(rf'[{re.escape(quote[0])}"\\\x00-\x1f]').search
+
+
+class GemmaScanner:
+    """One value in Gemma's syntax; ``quote`` is the marker around strings, ``kinds`` as in `JsonScanner`."""
+
+    __slots__ = (
+        "done",
+        "error",
+        "inner",
+        "key",
+        "kinds",
+        "notes",
+        "out",
+        "plain",
+        "quote",
+        "stack",
+        "state",
+        "waiting",
+    )
+
+    def __init__(self, quote: str, kinds: str = "") -> None:
+        if not quote:
+            raise DefinitionError(
+                "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
+            )
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.quote = quote
+        self.kinds = kinds
+        self.state = _VALUE
+        self.stack: list[str] = []
+        self.key = False
+        """What is being read is a key."""
+        self.inner: JsonScanner | None = None
+        self.waiting = False
+        """The scan must stop for want of text."""
+
+    def copy(self) -> GemmaScanner:
+        other = copy(self)
+        other.stack, other.notes = self.stack[:], self.notes[:]
+        other.inner = self.inner.copy() if self.inner else None
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        n = len(text)
+        i = start
+        parts: list[str] = []
+        if self.notes:
+            self.notes = []
+        self.waiting = False
+        while i < n or (final and self.state == _JSON):
+            state = self.state
+            if state == _STRING:
+                i = self._string(text, i, final, parts)
+            elif state == _JSON:
+                i = self._scalar(text, i, final, parts)
+            elif state == _BARE:
+                i = self._bare(text, i, final, parts)
+            else:
+                i = self._between(text, i, final, parts)
+            if self.waiting or self.done or self.error:
+                break
+        if final and not self.done and not self.error:
+            self._fail()
+        self.out = parts[0] if len(parts) == 1 else "".join(parts)
+        self.plain = None
+        if i == n and not self.error:
+            if self.state == _STRING:
+                self.plain = _plain(self.quote)
+            elif self.inner is not None:
+                self.plain = self.inner.plain
+        return i
+
+    def _fail(self) -> None:
+        if self.state == _NEXT:
+            self.error = "',' or '}'" if self.stack[-1] == "{" else "',' or ']'"
+        elif self.state == _STRING:
+            self.error = "the end of a key" if self.key else "the end of a string"
+        else:
+            self.error = _EXPECTED[self.state]
+
+    def _over(self) -> None:
+        """A key or a value is over."""
+        if self.key:
+            self.state = _COLON
+        elif self.stack:
+            self.state = _NEXT
+        else:
+            self.done = True
+
+    def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        quote = self.quote
+        end = text.find(quote, i)
+        if end >= 0:
+            parts.append(escape(text[i:end]) + '"')
+            self._over()
+            return end + len(quote)
+        end = len(text)
+        if not final:
+            begun = self._begun(text, max(i, end - len(quote) + 1))
+            self.waiting = begun < end
+            end = begun
+        parts.append(escape(text[i:end] if i or end < len(text) else text))
+        return end
+
+    def _begun(self, text: str, i: int) -> int:
+        """Where from ``i`` on the beginning of a marker runs to the end of the text, else the text's length."""
+        quote = self.quote
+        i = text.find(quote[0], i)
+        while i >= 0 and not quote.startswith(text[i:]):
+            i = text.find(quote[0], i + 1)
+        return i if i >= 0 else len(text)
+
+    def _scalar(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        inner = self.inner
+        if inner is None:
+            inner = self.inner = JsonScanner()
+        end = inner.scan(text, i, final)
+        parts.append(inner.out)
+        self.notes += inner.notes
+        self.error = inner.error
+        if inner.done:
+            self.inner = None
+            self._over()
+        elif end < len(text):
+            self.waiting = True
+        return end
+
+    def _bare(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """A key without quotes, up to its colon."""
+        n = len(text)
+        match = _key_run(text, i)
+        end = match.end() if match else i
+        if end > i:
+            parts.append(escape(text[i:end]))
+            return end
+        if text[i] in ",{}":
+            self._fail()
+            return i
+        limit = i + _WINDOW
+        match = _white(text, i, limit)
+        end = match.end() if match else i
+        if end == n and end < limit and not final:
+            self.waiting = True
+        elif end < n and end < limit and text[end] == ":":
+            parts.append('"')
+            self.state = _COLON
+        else:
+            parts.append(escape(text[i:end]))
+            return end
+        return i
+
+    def _between(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """One token outside of strings, keys and scalars, or the beginning of one of these."""
+        char = text[i]
+        state = self.state
+        if char in " \t\r\n":
+            match = _white(text, i)
+            end = match.end() if match else i
+            parts.append(text[i:end])
+            return end
+        if state == _NEXT or char in "}]":
+            return self._next(text, i, parts)
+        if state == _COLON:
+            if char == ":":
+                parts.append(char)
+                self.state = _VALUE
+                return i + 1
+            self._fail()
+            return i
+        self.key = state == _KEY or state == _KEY_OR_END
+        if self.kinds and not self.stack and char not in self.kinds:
+            self.error = "an object" if self.kinds == "{" else _EXPECTED[_VALUE]
+        elif text.startswith(self.quote, i):
+            parts.append('"')
+            self.state = _STRING
+            return i + len(self.quote)
+        elif not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
+            self.waiting = True
+        elif char == '"':
+            self.state = _JSON
+        elif self.key:
+            if char in ":,{[":
+                self._fail()
+            else:
+                parts.append('"')
+                self.state = _BARE
+        elif char in "{[":
+            parts.append(char)
+            self.stack.append(char)
+            self.state = _KEY_OR_END if char == "{" else _ITEM_OR_END
+            return i + 1
+        elif char in "-0123456789tfnTFN":
+            self.state = _JSON
+        else:
+            self._fail()
+        return i
+
+    def _next(self, text: str, i: int, parts: list[str]) -> int:
+        """Behind a value in brackets, or at a closing bracket."""
+        char = text[i]
+        close = {"{": "}", "[": "]"}[self.stack[-1]] if self.stack else ""
+        if char == close and self.state in (_NEXT, _KEY_OR_END, _ITEM_OR_END):
+            self.stack.pop()
+            self.key = False
+            self._over()
+        elif char == "," and self.state == _NEXT:
+            self.state = _KEY if close == "}" else _VALUE
+        else:
+            self._fail()
+            return i
+        parts.append(char)
+        return i + 1

@@ -1,0 +1,297 @@
+"""JSON values, passed on byte for byte.
+
+Strategy: a state and a stack of open brackets; inside strings one regular expression takes all up to the next quote or
+odd character, and between members another takes whole flat members at once, so that long texts cost no loop per
+token. Only what is not JSON is mended, each time with a note: raw control characters in strings are escaped, backslashes
+that begin no escape are doubled, and Python's ``None``, ``True``, ``False`` are respelt. Anything else is an error where
+it stands; what came before it has been passed on.
+"""
+
+from __future__ import annotations
+
+import re
+from copy import copy
+
+from .base import Search, escape
+
+__all__ = ["JsonScanner", "StringScanner"]
+
+_STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_WS = r"[ \t\r\n]*"
+_SCALAR = rf'(?:"{_STRING}"|{_NUMBER}|true|false|null)'
+
+_run = re.compile(_STRING).match
+_odd: Search = re.compile(r'["\\\x00-\x1f]').search
+_white = re.compile(_WS).match
+_number = re.compile(_NUMBER).fullmatch
+_number_run = re.compile(r"[-+.0-9eE]*").match
+_word_run = re.compile(r"[A-Za-z_]*").match
+_escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
+_members = re.compile(rf'(?:{_WS}"{_STRING}"{_WS}:{_WS}{_SCALAR}{_WS},)+').match
+_items = re.compile(rf"(?:{_WS}{_SCALAR}{_WS},)+").match
+
+_MENDED = {"None": "null", "True": "true", "False": "false"}
+_WORDS = frozenset({"true", "false", "null"})
+_LONGEST_WORD = 5
+_BULK = 64
+
+# what may come next
+_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(9)
+_EXPECTED = {
+    _VALUE: "a JSON value",
+    _ITEM_OR_END: "a JSON value or ']'",
+    _KEY_OR_END: "a key or '}'",
+    _KEY: "a key",
+    _COLON: "':'",
+    _STRING_VALUE: "the end of a string",
+    _STRING_KEY: "the end of a key",
+    _NUM: "a JSON number",
+}
+
+
+class JsonScanner:
+    """One JSON value; ``kinds`` are the characters it may begin with (``"{"`` for an object), "" for any."""
+
+    __slots__ = ("done", "error", "kinds", "notes", "number", "out", "plain", "stack", "state")
+
+    def __init__(self, kinds: str = "") -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.kinds = kinds
+        self.state = _VALUE
+        self.stack: list[str] = []
+        self.number: list[str] = []
+
+    def copy(self) -> JsonScanner:
+        other = copy(self)
+        other.stack, other.number, other.notes = self.stack[:], self.number[:], self.notes[:]
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        n = len(text)
+        i = kept = start
+        mended: list[str] = []
+        state = self.state
+        stack = self.stack
+        if self.notes:
+            self.notes = []
+        while i < n and not self.error:
+            if state == _STRING_VALUE or state == _STRING_KEY:
+                match = _run(text, i)
+                i = match.end() if match else i
+                if i == n:
+                    break
+                char = text[i]
+                if char == '"':
+                    i += 1
+                    if state == _STRING_KEY:
+                        state = _COLON
+                    elif stack:
+                        state = _NEXT
+                    else:
+                        self.done = True
+                        break
+                elif char == "\\" and not final and n - i < 6 and _escape_begun(text[i:]):
+                    break
+                else:
+                    self.notes.append((i, "an escape" if char == "\\" else "an escaped control character", text[i : i + 2]))
+                    mended += [text[kept:i], escape(char)]
+                    i += 1
+                    kept = i
+                continue
+            if state == _NUM:
+                match = _number_run(text, i)
+                end = match.end() if match else i
+                self.number.append(text[i:end])
+                i = end
+                if i == n and not final:
+                    break
+                if not _number("".join(self.number)):
+                    self.error = _EXPECTED[_NUM]
+                    break
+                self.number = []
+                if not stack:
+                    self.done = True
+                    break
+                state = _NEXT
+                continue
+            char = text[i]
+            if char in " \t\r\n":
+                match = _white(text, i)
+                i = match.end() if match else i
+                continue
+            if state == _NEXT:
+                if char == ",":
+                    i += 1
+                    state = _KEY if stack[-1] == "{" else _VALUE
+                    if n - i > _BULK:
+                        match = (_members if state == _KEY else _items)(text, i)
+                        i = match.end() if match else i
+                elif char == ("}" if stack[-1] == "{" else "]"):
+                    i += 1
+                    stack.pop()
+                    if not stack:
+                        self.done = True
+                        break
+                else:
+                    self.error = "',' or '}'" if stack[-1] == "{" else "',' or ']'"
+            elif state == _COLON:
+                if char == ":":
+                    i += 1
+                    state = _VALUE
+                else:
+                    self.error = _EXPECTED[state]
+            elif state == _KEY or state == _KEY_OR_END:
+                if char == '"':
+                    i += 1
+                    state = _STRING_KEY
+                elif char == "}" and state == _KEY_OR_END:
+                    i += 1
+                    stack.pop()
+                    if not stack:
+                        self.done = True
+                        break
+                    state = _NEXT
+                else:
+                    self.error = _EXPECTED[state]
+            elif char == "]" and state == _ITEM_OR_END:
+                i += 1
+                stack.pop()
+                if not stack:
+                    self.done = True
+                    break
+                state = _NEXT
+            elif self.kinds and not stack and char not in self.kinds:
+                self.error = "a JSON object" if self.kinds == "{" else _EXPECTED[_VALUE]
+            elif char == '"':
+                i += 1
+                state = _STRING_VALUE
+            elif char == "{" or char == "[":
+                i += 1
+                stack.append(char)
+                state = _KEY_OR_END if char == "{" else _ITEM_OR_END
+                if n - i > _BULK:
+                    match = (_members if char == "{" else _items)(text, i)
+                    if match:
+                        i = match.end()
+                        state = _KEY if char == "{" else _VALUE
+            elif char in "-0123456789":
+                state = _NUM
+            else:
+                match = _word_run(text, i)
+                end = match.end() if match else i
+                if end == n and not final and end - i <= _LONGEST_WORD:
+                    break
+                word = text[i:end]
+                if word in _MENDED:
+                    self.notes.append((i, f"'{_MENDED[word]}'", word))
+                    mended += [text[kept:i], _MENDED[word]]
+                    kept = end
+                elif word not in _WORDS:
+                    self.error = _EXPECTED[state]
+                    break
+                i = end
+                if not stack:
+                    self.done = True
+                    break
+                state = _NEXT
+        self.state = state
+        if final and state == _NUM and not stack and not self.error and _number("".join(self.number)):
+            self.done = True
+        if final and not self.done and not self.error:
+            self.error = _EXPECTED.get(state) or ("',' or '}'" if stack[-1] == "{" else "',' or ']'")
+        if mended:
+            mended.append(text[kept:i])
+            self.out = "".join(mended)
+        else:
+            self.out = text if kept == 0 and i == n else text[kept:i]
+        self.plain = _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
+        return i
+
+
+class StringScanner:
+    """The inside of a JSON string, its opening quote included, passed on as the text it stands for."""
+
+    __slots__ = ("begun", "done", "error", "notes", "out", "plain")
+
+    def __init__(self) -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.begun = False
+
+    def copy(self) -> StringScanner:
+        return copy(self)
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        n = len(text)
+        i = start
+        parts: list[str] = []
+        if self.notes:
+            self.notes = []
+        if not self.begun and i < n:
+            if text[i] != '"':
+                self.error = "a JSON string"
+                self.out = ""
+                return i
+            self.begun = True
+            i += 1
+        while i < n:
+            match = _odd_or_end(text, i)
+            end = match.start() if match else n
+            if end > i:
+                parts.append(text[i:end])
+                i = end
+            if i == n:
+                break
+            char = text[i]
+            if char == '"':
+                i += 1
+                self.done = True
+                break
+            if char != "\\":
+                parts.append(char)
+                i += 1
+                continue
+            escaped = _escaped(text, i)
+            if escaped is None:
+                if not final and _pair_begun(text[i:]):
+                    break
+                self.notes.append((i, "an escape", text[i : i + 2]))
+                parts.append(char)
+                i += 1
+                continue
+            if not final and n - escaped.end() < 6 and _high(escaped.group()) and _low_begun(text[escaped.end() :]):
+                break
+            parts.append(_unescape(escaped.group()))
+            i = escaped.end()
+        self.out = "".join(parts)
+        if final and not self.done:
+            self.error = "the end of a string"
+        self.plain = _odd if i == n and self.begun and not self.done else None
+        return i
+
+
+_odd_or_end = re.compile(r'["\\]').search
+_escaped = re.compile(
+    r'\\(?:["\\/bfnrt]|u[dD][89abAB][0-9a-fA-F]{2}(?:\\u[dD][c-fC-F][0-9a-fA-F]{2})?|u[0-9a-fA-F]{4})'
+).match
+_pair_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
+_low_begun = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]{0,2})?)?)?)?").fullmatch
+_high = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}").fullmatch
+_SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _unescape(escaped: str) -> str:
+    if escaped[1] != "u":
+        return _SHORT.get(escaped[1], escaped[1])
+    code = int(escaped[2:6], 16)
+    if len(escaped) == 12:
+        return chr(0x10000 + ((code - 0xD800) << 10) + int(escaped[8:12], 16) - 0xDC00)
+    return "\ufffd" if 0xD800 <= code < 0xE000 else chr(code)

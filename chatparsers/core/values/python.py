@@ -1,0 +1,509 @@
+"""Python literals, passed on as JSON while they arrive.
+
+Strategy: a state and a stack of open brackets. What is JSON already is passed on byte for byte: the text since ``kept``
+goes out as it stands, and only what must read otherwise is put in between (``_put``). Inside a string two regular
+expressions do the work in bulk: one takes what is the same in JSON, the other what JSON only wants escaped.
+
+Where the text behind decides what the text here means, at most ``_WINDOW`` characters are looked at, and left unconsumed
+until they are there:
+
+- ``{`` opens a set where its first scalar is followed by something other than ``:``, else (and beyond the window) an object;
+- ``(`` opens a tuple where its first scalar is followed by ``,``, else (and beyond the window) a value in parentheses;
+- ``,`` is left out where only white space stands between it and the closing bracket;
+- a string goes on where another literal stands behind its end (inside brackets: at the top a string ends at its quote).
+
+A number is consumed but put out only when it is over and known to be JSON, or mended; a longer one than the window is
+passed on as it stands and must be JSON. So every decision depends on a fixed stretch of text, never on how it is cut.
+
+Double-quoted strings that are JSON keep JSON's meaning where Python's differs (``\\/``, surrogate pairs). What is Python
+but not JSON is respelt silently; what is neither (a line break in a string, an unknown escape, ``007``), loses its type
+(keys, bytes, f-strings) or is read with good will is mended with a note. Anything else is an error where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from copy import copy
+
+from .base import Search, escape
+
+__all__ = ["PythonScanner"]
+
+_Match = Callable[..., "re.Match[str] | None"]
+
+_WINDOW = 256
+_BULK = 64
+_LONGEST_WORD = 5
+_LONGEST_ESCAPE = 10
+
+_WS = r"[ \t\r\n]*"
+_HEX = "[0-9a-fA-F]"
+_PREFIX = "(?:[rR][bBfF]?|[bBfF][rR]?|[uU])?"
+
+_white = re.compile(_WS).match
+_word_run = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").match
+_prefix = re.compile(_PREFIX).fullmatch
+_adjacent = re.compile(rf"{_WS}(?={_PREFIX}['\"])").match
+_adjacent_begun = re.compile(rf"{_WS}{_PREFIX}\Z").match
+
+# The first scalar in brackets, whole, and what follows it.
+_STRINGS = "|".join(
+    rf"{q * 3}(?:[^{q}\\]|\\[\s\S]|{q}(?!{q}{q}))*{q * 3}|{q}(?!{q}{q})[^{q}\\]*(?:\\[\s\S][^{q}\\]*)*{q}"
+    for q in "\"'"
+)
+_first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){_WS})+|[-+.0-9A-Za-z_]+{_WS})([:,}})])").match
+
+# Whole flat members that are JSON already, up to a comma that is not the last.
+_JSON_STRING = rf'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u{_HEX}{{4}})[^"\\\x00-\x1f]*)*'
+_JSON_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_JSON_SCALAR = rf'(?:"{_JSON_STRING}"|{_JSON_NUMBER}|true|false|null)'
+_COMMA = rf"{_WS},(?={_WS}[^ \t\r\n\])}}])"
+_members = re.compile(rf'(?:{_WS}"{_JSON_STRING}"{_WS}:{_WS}{_JSON_SCALAR}{_COMMA})+').match
+_items = re.compile(rf"(?:{_WS}{_JSON_SCALAR}{_COMMA})+").match
+
+_escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{{8}})").match
+_escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
+_ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
+
+_number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
+_json_number = re.compile(_JSON_NUMBER).fullmatch
+_DIGITS = "[0-9]+(?:_[0-9]+)*"
+_decimal = re.compile(rf"([-+]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([-+]?{_DIGITS}))?").fullmatch
+_based = re.compile(rf"([-+]?)0(?:[xX]((?:_?{_HEX})+)|[oO]((?:_?[0-7])+)|[bB]((?:_?[01])+))").fullmatch
+_squash = re.compile(r"(?<=[0-9][0-9])[0-9]+").sub
+_SQUASHED = 32
+
+_WORDS = {"None": "null", "True": "true", "False": "false", "true": "true", "false": "false", "null": "null"}
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
+
+# The kinds of open brackets: what closes them, and what closes them in JSON. "q" is a tuple that no comma has confirmed,
+# "s" a set, "p" a value in parentheses.
+_CLOSE = {"{": ("}", "}"), "[": ("]", "]"), "(": (")", "]"), "q": (")", "]"), "s": ("}", "]"), "p": (")", "")}
+
+# What may come next.
+_VALUE, _VALUE_OR_END, _KEY, _KEY_OR_END, _COLON, _NEXT, _STRING, _JOIN, _NUMBER = range(9)
+_EXPECTED = {
+    _VALUE: "a Python literal",
+    _VALUE_OR_END: "a Python literal or '{}'",
+    _KEY: "a key",
+    _KEY_OR_END: "a key or '{}'",
+    _COLON: "':'",
+    _NEXT: "',' or '{}'",
+    _STRING: "the end of a string",
+    _JOIN: "a string",
+    _NUMBER: "a number",
+}
+
+
+def _mode(quote: str, raw: bool) -> tuple[_Match, _Match, Search, str, bool]:
+    """How to read a string: what is the same in JSON, what is to be escaped, the first odd character, the quote, raw."""
+    q = quote[0]
+    ordinary = rf'[^{q}"\\\x00-\x1f]*'
+    if raw:
+        same = ordinary
+    else:
+        escapes = '["\\\\/bfnrt]' if quote == '"' else '["\\\\bfnrt]'
+        same = rf"{ordinary}(?:\\(?:{escapes}|u{_HEX}{{4}}){ordinary})*"
+    pair = r"|\\[\s\S]" if raw else ""
+    if len(quote) == 1:
+        other = rf"(?:[^{q}\\\r\n]+{pair})+" if raw else rf"[^{q}\\\r\n]+"
+    else:
+        other = rf"(?:{q}{{0,2}}(?:[^{q}\\]+{pair}))+"
+    odd = re.compile(rf'[{q}"\\\x00-\x1f]').search
+    return re.compile(same).match, re.compile(other).match, odd, quote, raw
+
+
+_MODES = {
+    ("r" if raw else "") + quote: _mode(quote, raw)
+    for raw in (False, True)
+    for quote in ('"', "'", '"""', "'''")
+}
+
+
+class PythonScanner:
+    """One Python literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts; JSON's too.
+
+    A container ends at its closing bracket, a string at its quote, any other value before the first character that
+    cannot belong to it.
+    """
+
+    __slots__ = (
+        "done",
+        "error",
+        "kept",
+        "key",
+        "long",
+        "mode",
+        "notes",
+        "number",
+        "out",
+        "parts",
+        "plain",
+        "stack",
+        "state",
+        "waiting",
+    )
+
+    def __init__(self) -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.state = _VALUE
+        self.stack: list[str] = []
+        self.key = False
+        """What is being read is a key."""
+        self.mode = ""
+        """The prefix and quote of the string being read."""
+        self.number = ""
+        """The number being read; of a long one, what its grammar depends on."""
+        self.long = False
+        # Of one scan alone: what goes out before text[kept], and whether it must stop for want of text.
+        self.parts: list[str] = []
+        self.kept = 0
+        self.waiting = False
+
+    def copy(self) -> PythonScanner:
+        other = copy(self)
+        other.stack, other.notes, other.parts = self.stack[:], self.notes[:], []
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        n = len(text)
+        if self.notes:
+            self.notes = []
+        if self.mode:
+            same, _, odd, _, _ = _MODES[self.mode]
+            match = same(text, start)
+            if match and match.end() == n and not final:
+                self.out = text[start:] if start else text
+                self.plain = odd
+                return n
+        i = self.kept = start
+        parts = self.parts = []
+        self.waiting = False
+        while i < n or (final and self.state == _NUMBER):
+            if self.mode:
+                i = self._string(text, i, final)
+            elif self.state == _NUMBER:
+                i = self._number(text, i, final)
+            else:
+                i = self._between(text, i, final)
+            if self.waiting or self.done or self.error:
+                break
+        if final and not self.done and not self.error:
+            self._fail()
+        if parts:
+            parts.append(text[self.kept : i])
+            self.out = "".join(parts)
+            self.parts = []
+        else:
+            self.out = text if start == 0 and i == n else text[start:i]
+        self.plain = _MODES[self.mode][2] if self.mode and i == n and not self.error else None
+        return i
+
+    def _put(self, text: str, i: int, end: int, out: str) -> None:
+        """``out`` goes out in place of text[i:end]."""
+        self.parts += [text[self.kept : i], out]
+        self.kept = end
+
+    def _fail(self) -> None:
+        kind = self.stack[-1] if self.stack else ""
+        expected = "'{}'" if kind == "p" and self.state == _NEXT else _EXPECTED[self.state]
+        self.error = expected.format(_CLOSE[kind][0] if kind else "")
+
+    def _over(self) -> None:
+        """A key or a value is over."""
+        if self.key:
+            self.state = _COLON
+        elif self.stack:
+            self.state = _NEXT
+        else:
+            self.done = True
+
+    def _between(self, text: str, i: int, final: bool) -> int:
+        """One token outside of strings and numbers."""
+        char = text[i]
+        if char in " \t\r\n":
+            match = _white(text, i)
+            return match.end() if match else i
+        state = self.state
+        if state == _NEXT:
+            return self._next(text, i, final)
+        if state == _COLON:
+            if char != ":":
+                self._fail()
+                return i
+            self.state = _VALUE
+            return i + 1
+        if state == _VALUE_OR_END or state == _KEY_OR_END:
+            if char == _CLOSE[self.stack[-1]][0]:
+                return self._closed(text, i)
+            self.key = state == _KEY_OR_END
+        elif state != _JOIN:
+            self.key = state == _KEY
+        if char == '"' or char == "'":
+            return self._opened_string(text, i, i, final)
+        if char in _LETTERS:
+            return self._word(text, i, final)
+        if char in "-+.0123456789":
+            if self.key:
+                self.notes.append((i, "a string as key", char))
+                self._put(text, i, i, '"')
+            self.state = _NUMBER
+            self.number = ""
+            self.long = False
+            return i
+        if char in "[{(" and not self.key:
+            return self._opened(text, i, final)
+        self._fail()
+        return i
+
+    def _opened(self, text: str, i: int, final: bool) -> int:
+        """At an opening bracket."""
+        char = text[i]
+        kind = char if char == "[" else self._kind(text, i, final)
+        if not kind:
+            self.waiting = True
+            return i
+        self.stack.append(kind)
+        self.state = _KEY_OR_END if kind == "{" else _VALUE if kind == "p" else _VALUE_OR_END
+        if kind != char or kind == "(":
+            self._put(text, i, i + 1, "" if kind == "p" else "[")
+        return i + 1 if kind == "p" else self._bulk(text, i + 1)
+
+    def _kind(self, text: str, i: int, final: bool) -> str:
+        """What a brace or parenthesis opens; "" while more text is needed to tell."""
+        n = len(text)
+        limit = i + _WINDOW
+        brace = text[i] == "{"
+        match = _white(text, i + 1, limit)
+        after = match.end() if match else i + 1
+        if after < n and after < limit:
+            char = text[after]
+            if char == "(":
+                return "s" if brace else "q"
+            if char in "[{":
+                return "{" if brace else "q"
+            if char == ("}" if brace else ")"):
+                return "{" if brace else "("
+            first = _first(text, after, limit)
+            if first and brace:
+                return "{" if first[1] == ":" else "s"
+            if first:
+                return "(" if first[1] == "," else "p"
+        return "" if n < limit and not final else "{" if brace else "p"
+
+    def _bulk(self, text: str, i: int) -> int:
+        """Behind an opening bracket or a comma: takes all members that are flat JSON and not the last."""
+        if len(text) - i > _BULK:
+            members = self.stack[-1] == "{"
+            match = (_members if members else _items)(text, i)
+            if match:
+                self.state = _KEY if members else _VALUE
+                return match.end()
+        return i
+
+    def _next(self, text: str, i: int, final: bool) -> int:
+        """Behind a value in brackets."""
+        char = text[i]
+        kind = self.stack[-1]
+        close = _CLOSE[kind][0]
+        if char == close:
+            if kind == "q":
+                self.notes.append((i, "','", char))
+            return self._closed(text, i)
+        if char != "," or kind == "p":
+            self._fail()
+            return i
+        limit = i + 1 + _WINDOW
+        match = _white(text, i + 1, limit)
+        end = match.end() if match else i + 1
+        if end == len(text) and end < limit and not final:
+            self.waiting = True
+            return i
+        if kind == "q":
+            self.stack[-1] = "("
+        if end < limit and text[end : end + 1] == close:
+            self._put(text, i, i + 1, "")
+            return i + 1
+        self.state = _KEY if kind == "{" else _VALUE
+        return self._bulk(text, i + 1)
+
+    def _closed(self, text: str, i: int) -> int:
+        """At the closing bracket."""
+        kind = self.stack.pop()
+        if _CLOSE[kind][1] != text[i]:
+            self._put(text, i, i + 1, _CLOSE[kind][1])
+        self.key = False
+        self._over()
+        return i + 1
+
+    def _word(self, text: str, i: int, final: bool) -> int:
+        match = _word_run(text, i)
+        end = match.end() if match else i
+        if end == len(text) and not final and end - i <= _LONGEST_WORD:
+            self.waiting = True
+            return i
+        word = text[i:end]
+        if text[end : end + 1] in ("'", '"') and _prefix(word):
+            return self._opened_string(text, i, end, final)
+        out = _WORDS.get(word)
+        if out is None or self.state == _JOIN:
+            self._fail()
+            return i
+        if self.key:
+            self.notes.append((i, "a string as key", word))
+            out = f'"{out}"'
+        if out != word:
+            self._put(text, i, end, out)
+        self._over()
+        return end
+
+    def _number(self, text: str, i: int, final: bool) -> int:
+        match = _number_run(text, i)
+        end = match.end() if match else i
+        over = end < len(text) or final
+        if over and not self.number and end - i <= _WINDOW and _json_number(text, i, end):
+            pass
+        else:
+            self._more_number(text, i, end)
+            if not over:
+                return end
+            mended = _mend(self.number) if not self.long else self.number if _json_number(self.number) else ""
+            if not self.long:
+                self._put(text, end, end, mended or self.number)
+                if mended and mended != self.number:
+                    self.notes.append((end, mended, self.number))
+            if not mended:
+                self.error = _EXPECTED[_NUMBER]
+                return end
+        if self.key:
+            self._put(text, end, end, '"')
+        self._over()
+        return end
+
+    def _more_number(self, text: str, i: int, end: int) -> None:
+        """Holds text[i:end], or passes it on where the number has become long."""
+        number = self.number + text[i:end]
+        if self.long:
+            self.number = _squash("", number)[:_SQUASHED]
+        elif len(number) > _WINDOW:
+            self.long = True
+            self._put(text, i, end, number)
+            self.number = _squash("", number)[:_SQUASHED]
+        else:
+            self._put(text, i, end, "")
+            self.number = number
+
+    def _opened_string(self, text: str, i: int, at: int, final: bool) -> int:
+        """At a string's prefix (``i``) and quote (``at``)."""
+        char = text[at]
+        quote = text[at : at + 3]
+        if quote != char * 3:
+            if len(quote) < 3 and quote == char * len(quote) and not final:
+                self.waiting = True
+                return i
+            quote = char
+        prefix = text[i:at].lower()
+        if "b" in prefix or "f" in prefix:
+            self.notes.append((i, "a plain string", text[i : at + 1]))
+        out = "" if self.state == _JOIN else '"'
+        if out != text[i : at + len(quote)]:
+            self._put(text, i, at + len(quote), out)
+        self.mode = ("r" if "r" in prefix else "") + quote
+        self.state = _STRING
+        return at + len(quote)
+
+    def _string(self, text: str, i: int, final: bool) -> int:
+        """The inside of a string, up to its end."""
+        n = len(text)
+        same, other, _, quote, raw = _MODES[self.mode]
+        while True:
+            match = same(text, i)
+            i = match.end() if match else i
+            if i == n:
+                return i
+            char = text[i]
+            if char == quote[0]:
+                if text.startswith(quote, i):
+                    return self._closed_string(text, i, len(quote), final)
+                if not final and quote.startswith(text[i:]):
+                    self.waiting = True
+                    return i
+            elif char == "\\" and not raw:
+                at = self._escaped(text, i, final)
+                if at == i:
+                    self.waiting = True
+                    return i
+                i = at
+                continue
+            match = other(text, i)
+            if match:
+                end = match.end()
+            elif char == "\\" and not final:
+                self.waiting = True
+                return i
+            else:
+                end = i + 1
+                if char in "\r\n":
+                    self.notes.append((i, "an escaped line break", char))
+            self._put(text, i, end, escape(text[i:end]))
+            i = end
+
+    def _escaped(self, text: str, i: int, final: bool) -> int:
+        """At a backslash that does not begin an escape of JSON; returns ``i`` where more text is needed."""
+        if not final and len(text) - i < _LONGEST_ESCAPE and _escape_begun(text, i):
+            return i
+        match = _escape(text, i)
+        if match:
+            body = match[0][1:]
+            out = _ESCAPED.get(body[0])
+            if out is None:
+                code = int(body, 8) if body[0] in "01234567" else int(body[1:], 16)
+                if code <= 0x10FFFF:
+                    out = f"\\u{code:04x}" if 0xD800 <= code < 0xE000 else escape(chr(code))
+            if out is not None:
+                self._put(text, i, match.end(), out)
+                return match.end()
+        self.notes.append((i, "an escape", text[i : i + 2]))
+        self._put(text, i, i + 1, "\\\\")
+        return i + 1
+
+    def _closed_string(self, text: str, i: int, width: int, final: bool) -> int:
+        """At the closing quote."""
+        after = i + width
+        if self.stack and (after == len(text) or text[after] not in ",:]})"):
+            match = _adjacent(text, after, after + _WINDOW)
+            if match:
+                self._put(text, i, match.end(), "")
+                self.mode = ""
+                self.state = _JOIN
+                return match.end()
+            if not final and len(text) - after < _WINDOW and _adjacent_begun(text, after):
+                self.waiting = True
+                return i
+        if width == 3 or text[i] != '"':
+            self._put(text, i, after, '"')
+        self.mode = ""
+        self._over()
+        return after
+
+
+def _mend(number: str) -> str:
+    """A number of Python's, or nearly, as JSON; "" where it is none."""
+    if _json_number(number):
+        return number
+    match = _based(number)
+    if match:
+        sign, hexadecimal, octal, binary = match.groups()
+        value = int(hexadecimal or octal or binary, 16 if hexadecimal else 8 if octal else 2)
+        return ("-" if sign == "-" else "") + str(value)
+    match = _decimal(number)
+    if not match or not (match[2] or match[3]):
+        return ""
+    sign, whole, fraction, exponent = ((group or "").replace("_", "") for group in match.groups())
+    mended = ("-" if sign == "-" else "") + (whole.lstrip("0") or "0")
+    return mended + (fraction and f".{fraction}") + (exponent and f"e{exponent}")

@@ -1,0 +1,268 @@
+"""Raw tagged text: a value between tags, typed by its schema.
+
+Strategy: a string streams with its JSON escapes; an object or array streams through the scanner of its literal; any other
+type is short and held until the tag that ends it, and is JSON if it reads as such, else a string (with a note).
+Where the schema admits strings and more, the text is held while it may still become JSON of the other type, and a string
+from the character on that rules that out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Union
+
+from .base import Search, Transcoder, escape
+from .json import JsonScanner
+
+__all__ = ["RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
+
+
+Find = Callable[[str, int], Union["re.Match[str]", None]]
+
+
+class StopFinder:
+    """Finds the first of some stops in a text, or what may yet become one at its end.
+
+    ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that runs to the
+    end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone. ``plain`` finds the characters
+    with which a stop may begin, ``plain_json`` also those that a JSON string escapes.
+    """
+
+    __slots__ = ("find", "plain", "plain_json", "stops", "whole")
+
+    def __init__(self, stops: Iterable[str]) -> None:
+        self.stops = tuple(sorted(set(stops), key=lambda stop: (-len(stop), stop)))
+        if not self.stops:
+            never = re.compile(r"(?!)")
+            self.find: Find = never.search
+            self.whole: Find = never.search
+            self.plain: Search = never.search
+            self.plain_json: Search = re.compile(r'["\\\x00-\x1f]').search
+            return
+        whole = "|".join(map(re.escape, self.stops))
+        begun = {stop[:end] for stop in self.stops for end in range(1, len(stop))}
+        partial = "|".join(map(re.escape, sorted(begun, key=len, reverse=True)))
+        self.whole = re.compile(rf"(?:{whole})|()(?!)").search
+        self.find = re.compile(rf"(?:{whole})" + (rf"|()(?:{partial})\Z" if partial else "|()(?!)")).search
+        firsts = "".join(sorted({re.escape(stop[0]) for stop in self.stops}))
+        self.plain = re.compile(f"[{firsts}]").search
+        self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
+
+    def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
+        """Where the text before a stop ends, and whether a whole stop is there."""
+        match = self.whole(text, start) if final else self.find(text, start)
+        return (len(text), False) if match is None else (match.start(), match[1] is None)
+
+    @property
+    def expected(self) -> str:
+        """The stops, for a diagnostic."""
+        return " or ".join(map(repr, self.stops)) or "the end of a value"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return StopFinder, (self.stops,)
+
+
+class RawString:
+    """Text up to a stop, passed on as a JSON string."""
+
+    __slots__ = ("begun", "done", "error", "notes", "out", "plain", "stops")
+
+    def __init__(self, stops: StopFinder) -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.stops = stops
+        self.begun = False
+
+    def copy(self) -> RawString:
+        return copy(self)
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        n = len(text)
+        end, self.done = self.stops.text(text, start, final)
+        out = escape(text[start:end])
+        if not self.begun:
+            self.begun = True
+            out = '"' + out
+        if self.done:
+            out += '"'
+        elif final:
+            self.error = self.stops.expected
+        self.out = out
+        self.plain = self.stops.plain_json if end == n and not self.done else None
+        return end
+
+
+class RawTyped:
+    """A value that is no string: JSON (or Python) of its types, up to a stop."""
+
+    __slots__ = ("done", "error", "expected", "held", "inner", "notes", "out", "plain", "stops")
+
+    def __init__(self, stops: StopFinder, types: frozenset[str]) -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.stops = stops
+        self.expected = " or ".join(sorted(types - {"number"} if "integer" in types else types))
+        self.held: list[str] = []
+        self.inner: Transcoder | None = None
+
+    def copy(self) -> RawTyped:
+        other = copy(self)
+        other.held = self.held[:]
+        other.inner = self.inner.copy() if self.inner else None
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        self.out = ""
+        if self.notes:
+            self.notes = []
+        i = start
+        if self.inner is None and not self.held:
+            while i < len(text) and text[i] in " \t\r\n":
+                i += 1
+            if i < len(text) and text[i] in "{[":
+                self.inner = JsonScanner()
+        if self.inner is not None:
+            return self._nested(self.inner, text, i, final)
+        end, self.done = self.stops.text(text, i, final)
+        self.held.append(text[i:end])
+        if self.done:
+            self.out = self._scalar("".join(self.held), end)
+        elif final:
+            self.out = "".join(self.held)
+            self.error = self.stops.expected
+        return end
+
+    def _nested(self, inner: Transcoder, text: str, i: int, final: bool) -> int:
+        if not inner.done:
+            i = inner.scan(text, i, final)
+            self.out, self.error, self.notes, self.plain = inner.out, inner.error, inner.notes, inner.plain
+            if not inner.done:
+                return i
+            self.plain = None
+        start = i
+        while i < len(text) and text[i] in " \t\r\n":
+            i += 1
+        end, over = self.stops.text(text, start, final)
+        if end <= i and (over or end < len(text)):
+            self.done = over
+            return end
+        if i < len(text) or final:
+            self.error = self.stops.expected
+        return i
+
+    def _scalar(self, text: str, end: int) -> str:
+        """What was held, as JSON: itself if it is that, a respelt constant, else a string."""
+        bare = text.strip()
+        probe = JsonScanner()
+        if bare and probe.scan(bare, 0, True) == len(bare) and probe.done and not probe.error:
+            self.notes = [(end, expected, found) for _, expected, found in probe.notes]
+            return probe.out
+        self.notes = [(end, self.expected, bare[:40])]
+        return json.dumps(text, ensure_ascii=False)
+
+
+class RawUnion:
+    """A value that may be a string or something else: held while it may still be the other type."""
+
+    __slots__ = ("began", "done", "error", "held", "notes", "others", "out", "plain", "probe", "stops", "string", "tail")
+
+    def __init__(self, stops: StopFinder, types: frozenset[str]) -> None:
+        self.out = ""
+        self.done = False
+        self.error = ""
+        self.notes: list[tuple[int, str, str]] = []
+        self.plain: Search | None = None
+        self.stops = stops
+        self.others = types - {"string"}
+        self.held: list[str] = []
+        self.tail = ""
+        self.began = False
+        self.probe = JsonScanner()
+        self.string: RawString | None = None
+
+    def copy(self) -> RawUnion:
+        other = copy(self)
+        other.held = self.held[:]
+        other.probe = self.probe.copy()
+        other.string = self.string.copy() if self.string else None
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        if self.string is not None:
+            end = self.string.scan(text, start, final)
+            self._follow(self.string)
+            return end
+        self.out = ""
+        end, over = self.stops.text(text, start, final)
+        self.held.append(text[start:end])
+        if self._still_other(text[start:end], over):
+            if over:
+                self.out = "".join(self.held).strip()
+                self.done = True
+                return end
+            if not final:
+                return end
+        string = self.string = RawString(self.stops)
+        string.begun = True
+        string.scan(text, end, final)
+        string.out = '"' + escape("".join(self.held)) + string.out
+        self._follow(string)
+        return end
+
+    def _still_other(self, piece: str, over: bool) -> bool:
+        """Whether all that is held may still be (``over``: is) JSON of a type that is no string."""
+        probe = self.probe
+        if probe.done:
+            return not piece.strip()
+        fed = self.tail + piece
+        end = probe.scan(fed, 0, over)
+        self.tail = fed[end:]
+        if probe.error or probe.notes or (probe.done and self.tail.strip()):
+            return False
+        if over or probe.done:
+            return bool(self.others & _types("".join(self.held).strip(), True))
+        return not fed.strip() or self.began or self._begins(fed.lstrip())
+
+    def _begins(self, text: str) -> bool:
+        self.began = bool(self.others & _types(text, False))
+        return self.began
+
+    def _follow(self, string: RawString) -> None:
+        self.out, self.done, self.error, self.plain = string.out, string.done, string.error, string.plain
+
+
+def _types(text: str, whole: bool) -> frozenset[str]:
+    """The types of which ``text`` is JSON (``whole``), or may be the beginning."""
+    if not text:
+        return frozenset()
+    if text[0] in "-0123456789":
+        return frozenset({"number"}) if whole and not _integer(text) else frozenset({"integer", "number"})
+    return _TYPES.get(text[0], frozenset())
+
+
+_integer = re.compile(r"-?[0-9]+").fullmatch
+_TYPES = {
+    "{": frozenset({"object"}),
+    "[": frozenset({"array"}),
+    "t": frozenset({"boolean"}),
+    "f": frozenset({"boolean"}),
+    "n": frozenset({"null"}),
+}
+
+
+def raw_transcoder(stops: StopFinder, types: frozenset[str]) -> Transcoder:
+    """The transcoder of a raw value whose schema admits these types."""
+    if types == {"string"}:
+        return RawString(stops)
+    if "string" not in types:
+        return RawTyped(stops, types)
+    return RawUnion(stops, types)
