@@ -1,0 +1,50 @@
+"""Token ids: what each one spells, which are special, and the model files that say so.
+
+Nothing here imports ``tokenizers`` or ``gguf`` before a tokenizer or a model file is at hand.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .detokenizer import Detokenizer
+    from .loaders import ModelFiles, read_model, read_tokenizer
+    from .special import SpecialTokens
+    from .vocabulary import AddedToken, TokenizerLike, Vocabulary
+
+__all__ = [
+    "AddedToken",
+    "Detokenizer",
+    "ModelFiles",
+    "SpecialTokens",
+    "TokenizerLike",
+    "Vocabulary",
+    "read_model",
+    "read_tokenizer",
+]
+
+_HOME = {
+    "AddedToken": "vocabulary",
+    "Detokenizer": "detokenizer",
+    "ModelFiles": "loaders",
+    "SpecialTokens": "special",
+    "TokenizerLike": "vocabulary",
+    "Vocabulary": "vocabulary",
+    "read_model": "loaders",
+    "read_tokenizer": "loaders",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

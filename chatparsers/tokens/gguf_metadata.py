@@ -1,0 +1,172 @@
+"""The key-value pairs at the start of a GGUF file.
+
+Read here, with the standard library, because the reader of the ``gguf`` package makes an array of every token
+and merge: eight seconds for a vocabulary of 150,000, where this takes a tenth of one. Layout: ggml-org/ggml,
+``docs/gguf.md``, versions 2 and 3 in both byte orders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from struct import Struct, error, unpack_from
+from typing import Any, TypeVar
+
+from ..core.errors import LoadError
+
+__all__ = ["Metadata"]
+
+_T = TypeVar("_T", bound=object)
+
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_STRING = 8
+_ARRAY = 9
+_NAMES = {bytes: "a text", bool: "true or false", int: "a number", float: "a number", list: "an array"}
+
+
+class Metadata:
+    """The key-value pairs of a GGUF file, read by type; the tensors are not touched.
+
+    Every reader raises LoadError, naming the file and the field, if the field is not of its type.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                self._fields = _Scanner(data).fields()
+        except (ValueError, error) as problem:
+            raise LoadError(
+                f"{path}: not a GGUF file, or cut short: {problem}; download it again"
+            ) from problem
+        except OSError as problem:
+            raise LoadError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def text(self, key: str) -> str | None:
+        """The text at ``key``, None if there is no such field."""
+        data = self._value(key, bytes)
+        return None if data is None else self._decode(key, data)
+
+    def number(self, key: str) -> int | None:
+        """The integer at ``key``, None if there is no such field."""
+        return self._value(key, int)
+
+    def flag(self, key: str) -> bool | None:
+        """The truth value at ``key``, None if there is no such field."""
+        return self._value(key, bool)
+
+    def texts(self, key: str) -> list[str]:
+        """The texts of the array at ``key``, empty if there is no such field."""
+        return [self._decode(f"{key}[{place}]", data) for place, data in enumerate(self._array(key, bytes))]
+
+    def numbers(self, key: str) -> list[float]:
+        """The numbers of the array at ``key``, empty if there is no such field."""
+        return self._array(key, float, int)
+
+    def item(self, key: str, place: int, source: str) -> str:
+        """The text at ``place`` of the array at ``key``, to which the field ``source`` points."""
+        items = self._array(key, bytes)
+        if not 0 <= place < len(items):
+            raise self.wrong(source, f"an index into {key}, which has {len(items)} entries", str(place))
+        return self._decode(f"{key}[{place}]", items[place])
+
+    def wrong(self, key: str, expected: str, found: str) -> LoadError:
+        """The error of a field that is not what it should be."""
+        return LoadError(
+            f'{self.path}: field "{key}": expected {expected}, found {found}; convert the model again'
+        )
+
+    def _value(self, key: str, kind: type[_T]) -> _T | None:
+        value = self._fields.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.wrong(key, _NAMES[kind], _NAMES[type(value)])
+        return value
+
+    def _array(self, key: str, *kinds: type) -> list[Any]:
+        items: list[Any] = self._value(key, list) or []
+        if items and not isinstance(items[0], kinds):
+            raise self.wrong(f"{key}[0]", _NAMES[kinds[0]], _NAMES[type(items[0])])
+        return items
+
+    def _decode(self, key: str, data: bytes) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as problem:
+            raise self.wrong(key, "UTF-8", f"a broken byte at {problem.start}") from problem
+
+
+class _Scanner:
+    """Reads values one after the other; raises ValueError or struct.error where they do not make sense."""
+
+    def __init__(self, data: mmap) -> None:
+        self._data = data
+        self._at = 4
+        if data[:4] != b"GGUF":
+            raise ValueError(f"it begins with {data[:4]!r}, not b'GGUF'")
+        self._order = "<"
+        if (
+            self._scalar("I") & 0xFFFF == 0
+        ):  # the version is small, so the other half of it shows the byte order
+            self._order = ">"
+        self._at = 4
+        version = self._scalar("I")
+        if version not in (2, 3):
+            raise ValueError(f"its version is {version}, expected 2 or 3")
+
+    def fields(self) -> dict[str, Any]:
+        """Every field; a text is left as its bytes."""
+        self._scalar("Q")  # the number of tensors
+        found: dict[str, Any] = {}
+        for _ in range(self._scalar("Q")):
+            key = self._strings(1)[0].decode("utf-8", "replace")
+            found[key] = self._value(self._scalar("I"))
+        return found
+
+    def _value(self, kind: int) -> Any:
+        if kind == _STRING:
+            return self._strings(1)[0]
+        if kind != _ARRAY:
+            return self._scalar(self._format(kind))
+        kind, count = self._scalar("I"), self._scalar("Q")
+        if kind == _STRING:
+            return self._strings(count)
+        if kind == _ARRAY:
+            return [self._value(_ARRAY) for _ in range(count)]
+        form = Struct(f"{self._order}{count}{self._format(kind)}")
+        values = form.unpack_from(self._data, self._at)
+        self._at += form.size
+        return list(values)
+
+    def _format(self, kind: int) -> str:
+        if kind not in _SCALARS:
+            raise ValueError(f"a value of the unknown type {kind} before byte {self._at}")
+        return _SCALARS[kind]
+
+    def _scalar(self, form: str) -> Any:
+        form = self._order + form
+        (value,) = unpack_from(form, self._data, self._at)
+        self._at += Struct(form).size
+        return value
+
+    def _strings(self, count: int) -> list[bytes]:
+        data, at = self._data, self._at
+        total = len(data)
+        length = Struct(f"{self._order}Q").unpack_from
+        found = []
+        for _ in range(count):
+            (size,) = length(data, at)
+            start, at = at + 8, at + 8 + size
+            if at > total:
+                raise ValueError(f"a text of {size} bytes at byte {start} of {total}")
+            found.append(data[start:at])
+        self._at = at
+        return found

@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import inspect
+import pickle
+import random
+from argparse import ArgumentParser
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.decoders import DecodeStream
+
+from chatparsers.tokens import Detokenizer, Vocabulary
+
+
+def decode(tokenizer: Tokenizer, ids: list[int]) -> str:
+    """All of ``ids`` through a Detokenizer, one at a time."""
+    detokenizer = Detokenizer(Vocabulary.of(tokenizer))
+    text = "".join([detokenizer.decode(id) for id in ids]) + detokenizer.flush()
+    assert detokenizer.pending == 0
+    return text
+
+
+def same(text: str, whole: str) -> bool:
+    """Whether ``text`` is ``whole``, or what ``whole`` was before the tokenizer stripped its first space."""
+    return text in (whole, " " + whole)
+
+
+def fallback(tokenizer: Tokenizer, data: bytes) -> list[int]:
+    ids = [tokenizer.token_to_id(f"<0x{byte:02X}>") for byte in data]
+    return [id for id in ids if id is not None]
+
+
+def broken_in_part(tokenizer: Tokenizer, ids: list[int]) -> bool:
+    """Whether a run of byte-fallback ids is broken in part: ``decode`` then replaces all of it."""
+    run = b""
+    for id in [*ids, None]:
+        token = tokenizer.id_to_token(id) if id is not None else None
+        if token is not None and len(token) == 6 and token.startswith("<0x"):
+            run += bytes.fromhex(token[3:5])
+        elif run:
+            text = run.decode("utf-8", "replace")
+            if "\ufffd" in text and text.strip("\ufffd"):
+                return True
+            run = b""
+    return False
+
+
+def test_text_comes_back(small: Tokenizer, text: str) -> None:
+    ids = small.encode(text, add_special_tokens=False).ids
+    assert same(decode(small, ids), small.decode(ids, skip_special_tokens=False))
+
+
+def test_real_tokenizers_on_twenty_thousand_ids(real: Tokenizer, text: str) -> None:
+    source = inspect.getsource(inspect.getmodule(ArgumentParser) or inspect)
+    ids = real.encode(source + text * 30, add_special_tokens=False).ids
+    assert len(ids) >= 20_000
+    for part in (ids[:20_000], ids[-20_000:]):
+        assert same(decode(real, part), real.decode(part, skip_special_tokens=False))
+
+
+def test_random_ids_of_small_tokenizers(small: Tokenizer) -> None:
+    compare_random_ids(small, rounds=400)
+
+
+def test_random_ids_of_real_tokenizers(real: Tokenizer) -> None:
+    compare_random_ids(real, rounds=150)
+
+
+def compare_random_ids(tokenizer: Tokenizer, rounds: int) -> None:
+    """Nothing raises, and what is decoded is what ``decode`` has, unknown ids and broken bytes included."""
+    chance = random.Random(7)
+    size = tokenizer.get_vocab_size(True) + 20
+    skip = {tokenizer.token_to_id(token) for token in ("é!", "▁▁▁", "<｜a▁b｜>")}
+    for _ in range(rounds):
+        ids = [chance.randrange(size) for _ in range(60)]
+        ids = [
+            id for id in ids if id not in skip
+        ]  # where a token's own text is better than what decode makes of it
+        text = decode(tokenizer, ids)
+        if not broken_in_part(tokenizer, ids):
+            assert same(text, tokenizer.decode(ids, skip_special_tokens=False))
+
+
+def test_a_split_emoji_is_held_until_it_is_whole(byte_level: Tokenizer) -> None:
+    detokenizer = Detokenizer(Vocabulary.of(byte_level))
+    ids = byte_level.encode("🦜", add_special_tokens=False).ids
+    assert len(ids) > 1
+    given = []
+    for place, id in enumerate(ids):
+        given.append(detokenizer.decode(id))
+        assert (detokenizer.pending > 0) == (place < len(ids) - 1)
+    assert given == [""] * (len(ids) - 1) + ["🦜"]
+    assert detokenizer.flush() == ""
+
+
+def test_split_emoji_of_real_tokenizers(real: Tokenizer) -> None:
+    text = "a🦜👩🏽‍🚀🇳🇴\U0001fae8b"
+    ids = real.encode(text, add_special_tokens=False).ids
+    assert same(decode(real, ids), text)
+    assert "\ufffd" not in decode(real, ids)
+
+
+def test_what_is_held_at_the_end_is_not_lost(byte_level: Tokenizer) -> None:
+    ids = byte_level.encode("🦜", add_special_tokens=False).ids[:-1]
+    detokenizer = Detokenizer(Vocabulary.of(byte_level))
+    assert detokenizer.decode_all(ids) == ""
+    assert detokenizer.pending in (1, 2, 3)
+    assert detokenizer.flush() == byte_level.decode(ids) == "\ufffd"
+    assert detokenizer.flush() == ""
+
+
+def test_broken_bytes_come_before_a_marker(byte_level: Tokenizer) -> None:
+    ids = [
+        *byte_level.encode("🦜", add_special_tokens=False).ids[:-1],
+        byte_level.token_to_id("<think>") or 0,
+    ]
+    detokenizer = Detokenizer(Vocabulary.of(byte_level))
+    assert [detokenizer.decode(id) for id in ids][-1] == "\ufffd<think>"
+
+
+def test_an_unknown_id_does_not_break_a_character(small: Tokenizer) -> None:
+    ids = small.encode("🦜", add_special_tokens=False).ids
+    ids.insert(-1, 10**6)
+    assert same(decode(small, ids), "🦜")
+    assert same(decode(small, ids), small.decode(ids, skip_special_tokens=False))
+
+
+def test_a_replacement_character_in_the_text_is_not_held(byte_fallback: Tokenizer) -> None:
+    detokenizer = Detokenizer(Vocabulary.of(byte_fallback))
+    assert detokenizer.decode(byte_fallback.token_to_id("\ufffd") or 0) == "\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"\xe2\x82", "\ufffd\ufffd"),
+        (b"\xf0\x9f\x98", "\ufffd\ufffd\ufffd"),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+        (b"\xed\xa0\x80", "\ufffd\ufffd\ufffd"),
+        (b"\xe2\x82\xac", "€"),
+    ],
+)
+def test_byte_fallback_replaces_each_broken_byte(byte_fallback: Tokenizer, data: bytes, text: str) -> None:
+    ids = fallback(byte_fallback, data)
+    assert decode(byte_fallback, ids) == byte_fallback.decode(ids) == text
+
+
+def test_the_trap_of_a_broken_byte_after_a_newline(byte_fallback: Tokenizer) -> None:
+    """DecodeStream raises here and at every later step: the newline was given out, then taken back."""
+    ids = [*fallback(byte_fallback, b"\n\xe2"), *byte_fallback.encode("the", add_special_tokens=False).ids]
+    stream = DecodeStream([], False)
+    with pytest.raises(Exception, match="Invalid prefix"):
+        for id in ids:
+            stream.step(byte_fallback, id)
+    assert decode(byte_fallback, ids) == "\n\ufffd the"
+
+
+def test_a_copy_goes_its_own_way(byte_level: Tokenizer) -> None:
+    first, *rest = byte_level.encode("é", add_special_tokens=False).ids
+    one = Detokenizer(Vocabulary.of(byte_level))
+    assert one.decode(first) == ""
+    two = one.copy()
+    assert one.flush() == "\ufffd"
+    assert two.decode_all(rest) == "é"
+    assert (one.pending, two.pending) == (0, 0)
+
+
+def test_a_pickle_goes_on_where_it_was(small: Tokenizer, text: str) -> None:
+    ids = small.encode(text, add_special_tokens=False).ids
+    detokenizer = Detokenizer(Vocabulary.of(small))
+    given = ""
+    for place, id in enumerate(ids):
+        given += detokenizer.decode(id)
+        if place % 97 == 0 or detokenizer.pending:
+            detokenizer = pickle.loads(pickle.dumps(detokenizer))
+    assert same(given + detokenizer.flush(), small.decode(ids, skip_special_tokens=False))
+
+
+def test_what_is_no_id_is_refused(byte_level: Tokenizer) -> None:
+    with pytest.raises(TypeError):
+        Detokenizer(Vocabulary.of(byte_level)).decode(1.5)  # type: ignore[arg-type]  # the point of the test

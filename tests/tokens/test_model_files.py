@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer
+
+from chatparsers.core.errors import LoadError
+from chatparsers.tokens import ModelFiles, SpecialTokens, read_model, read_tokenizer
+
+
+def write(folder: Path, **files: Any) -> Path:
+    """Files by their stem: JSON for what is no text. ``__`` is a slash, ``.jinja`` is added to texts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in files.items():
+        path = folder / (name.replace("__", "/") + (".jinja" if isinstance(value, str) else ".json"))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return folder
+
+
+def test_a_whole_folder(tmp_path: Path, byte_level: Tokenizer) -> None:
+    folder = write(
+        tmp_path / "Qwen9-1B",
+        tokenizer_config={
+            "bos_token": None,
+            "eos_token": {"content": "<|im_end|>", "lstrip": False},
+            "pad_token": "<|endoftext|>",
+            "additional_special_tokens": ["<|im_start|>", {"content": "<think>"}],
+            "add_bos_token": False,
+            "image_token_id": 7,
+            "chat_template": "old",
+        },
+        special_tokens_map={"eos_token": "<|endoftext|>", "unk_token": "<unk>"},
+        generation_config={"eos_token_id": [9, 4], "pad_token_id": 4},
+        config={"model_type": "qwen9", "architectures": ["Qwen9ForCausalLM"], "eos_token_id": 3},
+        chat_template="{{ new }}",
+        additional_chat_templates__tool_use="{{ tools }}",
+    )
+    byte_level.save(str(folder / "tokenizer.json"))
+    model = read_model(folder)
+    assert model.source == folder
+    assert model.templates == {"default": "{{ new }}", "tool_use": "{{ tools }}"}
+    assert (model.bos_token, model.eos_token) == (None, "<|im_end|>")
+    assert model.eos_ids == (9, 4)
+    assert model.special_tokens == {
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|endoftext|>",
+        "unk_token": "<unk>",
+        "additional_special_tokens": ["<|im_start|>", "<think>"],
+    }
+    assert model.special_ids == {"pad_token_id": 4}
+    assert model.names == ("Qwen9-1B", "qwen9", "Qwen9ForCausalLM")
+    assert isinstance(model.tokenizer, Tokenizer)
+    assert model.tokenizer is model.tokenizer
+    assert model.tokenizer.get_vocab() == byte_level.get_vocab()
+
+
+def test_the_special_config_is_what_special_tokens_takes(tmp_path: Path, byte_level: Tokenizer) -> None:
+    end, text = (byte_level.token_to_id(token) for token in ("<|im_end|>", "<|endoftext|>"))
+    folder = write(
+        tmp_path,
+        tokenizer_config={"eos_token": "<|im_end|>", "pad_token": "<|endoftext|>"},
+        generation_config={"eos_token_id": [text]},
+    )
+    special = SpecialTokens.from_tokenizer(byte_level, read_model(folder).special_config)
+    assert [token.id for token in special.eos] == [end, text]
+    assert special.pad is not None and special.pad.id == text
+
+
+@pytest.mark.parametrize(
+    "name", ["tokenizer_config.json", "tokenizer.json", "chat_template.json", "chat_template.jinja"]
+)
+def test_one_file_of_a_folder_brings_the_others(tmp_path: Path, byte_level: Tokenizer, name: str) -> None:
+    folder = write(
+        tmp_path,
+        tokenizer_config={"bos_token": "<s>"},
+        chat_template="jinja",
+        generation_config={"eos_token_id": 2},
+    )
+    write(folder, chat_template={"chat_template": "json"})
+    byte_level.save(str(folder / "tokenizer.json"))
+    model = read_model(str(folder / name))
+    assert model.source == folder / name
+    assert (model.bos_token, model.eos_ids, model.templates) == ("<s>", (2,), {"default": "jinja"})
+    assert model.tokenizer is not None
+
+
+def test_templates_in_order_of_precedence(tmp_path: Path) -> None:
+    folder = write(tmp_path, tokenizer_config={"chat_template": "config"})
+    assert read_model(folder).templates == {"default": "config"}
+    write(folder, chat_template={"chat_template": "json"})
+    assert read_model(folder).templates == {"default": "json"}
+    write(folder, chat_template="jinja")
+    assert read_model(folder).templates == {"default": "jinja"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"name": "default", "template": "one"}, {"name": "tool_use", "template": "two"}],
+        {"default": "one", "tool_use": "two"},
+    ],
+)
+def test_named_templates(tmp_path: Path, value: object) -> None:
+    model = read_model(write(tmp_path, tokenizer_config={"chat_template": value}))
+    assert model.templates == {"default": "one", "tool_use": "two"}
+
+
+def test_a_model_without_a_template_or_a_tokenizer(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, tokenizer_config={"eos_token": "</s>"}))
+    assert model.templates == {}
+    assert model.tokenizer is None
+    assert model.special_config == {"eos_token": "</s>"}
+
+
+def test_a_jinja_file_stands_alone(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer_config={"bos_token": "<s>"})
+    file = tmp_path / "Qwen3.jinja"
+    file.write_text("{{ x }}\n é", encoding="utf-8")
+    assert read_model(file) == ModelFiles(file, {"default": "{{ x }}\n é"}, names=("Qwen3",))
+
+
+def test_ids_nested_in_a_text_config(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, config={"text_config": {"eos_token_id": [1, 106], "bos_token_id": 2}}))
+    assert model.eos_ids == (1, 106)
+    assert model.special_ids == {"bos_token_id": 2}
+
+
+def test_an_id_of_minus_one_is_none(tmp_path: Path) -> None:
+    model = read_model(write(tmp_path, generation_config={"eos_token_id": 5, "pad_token_id": -1}))
+    assert (model.eos_ids, model.special_ids) == ((5,), {})
+
+
+def test_a_byte_order_mark_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("\ufeff{}", encoding="utf-8")
+    assert read_model(tmp_path).templates == {}
+
+
+def test_a_tokenizer_by_any_path(tmp_path: Path, byte_level: Tokenizer) -> None:
+    named = tmp_path / "my-tokenizer.json"
+    byte_level.save(str(named))
+    byte_level.save(str(tmp_path / "tokenizer.json"))
+    for path in (named, tmp_path, tmp_path / "tokenizer.json"):
+        assert read_tokenizer(path).get_vocab() == byte_level.get_vocab()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "tokenizer_config.json",
+            "{oops",
+            r"tokenizer_config\.json: not JSON at line 1, column 2.*download it again",
+        ),
+        ("tokenizer_config.json", "[]", r"tokenizer_config\.json: expected a JSON object, found list"),
+        (
+            "tokenizer_config.json",
+            '{"chat_template": 3}',
+            r'field "chat_template": expected a template text or a list',
+        ),
+        (
+            "tokenizer_config.json",
+            '{"chat_template": ["x"]}',
+            r'field "chat_template\[0\]": expected an object .* str',
+        ),
+        (
+            "tokenizer_config.json",
+            '{"chat_template": [{"name": "a"}]}',
+            r'field "chat_template\[0\]\.template": expected a text, found nothing',
+        ),
+        (
+            "tokenizer_config.json",
+            '{"eos_token": 2}',
+            r'field "eos_token": expected a text.* found int 2; correct',
+        ),
+        ("tokenizer_config.json", '{"bos_token": {"text": "<s>"}}', None),
+        (
+            "tokenizer_config.json",
+            '{"extra_special_tokens": 2}',
+            r'field "extra_special_tokens": expected a list',
+        ),
+        ("special_tokens_map.json", '{"pad_token": []}', r'special_tokens_map\.json: field "pad_token"'),
+        (
+            "generation_config.json",
+            '{"eos_token_id": "</s>"}',
+            r'generation_config\.json: field "eos_token_id"',
+        ),
+        (
+            "generation_config.json",
+            '{"eos_token_id": [1, true]}',
+            r'field "eos_token_id": expected a token id',
+        ),
+        ("config.json", '{"eos_token_id": 1.5}', r'config\.json: field "eos_token_id".*found float 1\.5'),
+        ("chat_template.json", "{}", r'chat_template\.json: field "chat_template" is missing'),
+    ],
+)
+def test_broken_files_are_named(tmp_path: Path, name: str, content: str, message: str | None) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    if message is None:
+        assert read_model(tmp_path).bos_token is None
+    else:
+        with pytest.raises(LoadError, match=message):
+            read_model(tmp_path)
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "chat_template.jinja").write_bytes(b"ab\xff")
+    with pytest.raises(LoadError, match=r"chat_template\.jinja: not UTF-8 at byte 2; save it as UTF-8"):
+        read_model(tmp_path)
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match=r"nowhere: no such file; expected a model folder"):
+        read_model(tmp_path / "nowhere")
+
+
+def test_a_folder_without_model_files(tmp_path: Path) -> None:
+    with pytest.raises(
+        LoadError, match=r"holds no model files; expected at least one of tokenizer_config\.json"
+    ):
+        read_model(tmp_path)
+
+
+def test_a_file_of_another_kind(tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(b"")
+    with pytest.raises(
+        LoadError, match=r"model\.safetensors: not a model file by its name; expected a folder"
+    ):
+        read_model(file)
+
+
+def test_a_broken_tokenizer_is_found_when_it_is_used(tmp_path: Path) -> None:
+    folder = write(tmp_path, tokenizer={"version": "1.0"}, tokenizer_config={"chat_template": "x"})
+    model = read_model(folder)
+    assert model.templates == {"default": "x"}
+    with pytest.raises(
+        LoadError, match=r"tokenizer\.json: not a tokenizer that tokenizers can read: .*download"
+    ):
+        model.tokenizer  # noqa: B018 - the access is what is tested
+    with pytest.raises(LoadError, match=r"tokenizer\.json"):
+        read_tokenizer(folder)
+
+
+def test_no_tokenizer_where_one_is_asked_for(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer_config={})
+    with pytest.raises(LoadError, match=r"no tokenizer there; expected a tokenizer\.json"):
+        read_tokenizer(tmp_path)
+    with pytest.raises(LoadError, match=r"other\.json: cannot be read: No such file"):
+        read_tokenizer(tmp_path / "other.json")
+
+
+def test_without_the_tokenizers_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, tokenizer={}, tokenizer_config={})
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(LoadError, match=r"tokenizer\.json: .*pip install tokenizers"):
+        read_tokenizer(tmp_path)
+
+
+def test_reading_a_model_imports_no_tokenizers(tmp_path: Path) -> None:
+    write(tmp_path, tokenizer={}, tokenizer_config={"chat_template": "x"})
+    script = (
+        "import sys; from chatparsers.tokens import read_model\n"
+        "assert read_model(sys.argv[1]).templates\n"
+        "assert not {'tokenizers', 'gguf'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
