@@ -1,14 +1,14 @@
 """Gemma's own object syntax, passed on as JSON while it arrives: ``{name:<escape>Oslo<escape>,days:3,o:{a:true}}``.
 
-Keys stand without quotes, strings between two quote markers, verbatim, without any escape: ``<escape>`` in FunctionGemma,
-``<|"|>`` in Gemma 4 (chat templates of google/functiongemma-270m-it and google/gemma-4), each of them one special token.
-Everything else is JSON. Quoted keys and JSON's own strings are read as well, so that JSON itself is passed on as it is.
+Keys stand without quotes, strings between two quote markers, verbatim, without any escape: ``<escape>`` in
+FunctionGemma, ``<|"|>`` in Gemma 4 (their chat templates and tokenizers), each of them one special token. Everything
+else is JSON. Quoted keys and JSON's own strings are read as well, so that JSON itself is passed on as it is.
 
 Strategy: a state and a stack of open brackets. The inside of a string is found with ``str.find`` and escaped in bulk;
-of its end only what may yet become the marker is left unconsumed. JSON's scalars are left to a `JsonScanner`. An unquoted
-key is all up to the colon, without the white space before it, of which at most ``_WINDOW`` characters are left unconsumed.
-
-A marker may be a single lone surrogate, the character that stands for a special token: nothing here depends on its length.
+of its end only what may yet become the marker is left unconsumed. JSON's scalars are left to a `JsonScanner`. An
+unquoted key is all up to the colon, without the white space before it, of which at most ``_WINDOW`` characters are
+left unconsumed. A marker may be a single lone surrogate, the character that stands for a special token: nothing here
+depends on its length.
 """
 
 from __future__ import annotations

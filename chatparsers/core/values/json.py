@@ -9,6 +9,7 @@ it stands; what came before it has been passed on.
 
 from __future__ import annotations
 
+import json
 import re
 from copy import copy
 
@@ -50,6 +51,24 @@ _EXPECTED = {
 }
 
 
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+_decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
+
+
+def _whole(text: str, start: int) -> int:
+    """The end of the JSON value at ``start`` where it is whole and sound, else 0: the interpreter's own scanner tells it
+    faster than a loop here. Tried once a value, so that the work stays linear."""
+    if text[start] not in "{[":
+        return 0
+    try:
+        return _decoder.raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return 0
+
+
 class JsonScanner:
     """One JSON value; ``kinds`` are the characters it may begin with (``"{"`` for an object), "" for any."""
 
@@ -79,7 +98,7 @@ class JsonScanner:
         stack = self.stack
         if self.notes:
             self.notes = []
-        while i < n and not self.error:
+        while (i < n or (final and state == _NUM)) and not self.error:
             if state == _STRING_VALUE or state == _STRING_KEY:
                 match = _run(text, i)
                 i = match.end() if match else i
@@ -98,7 +117,10 @@ class JsonScanner:
                 elif char == "\\" and not final and n - i < 6 and _escape_begun(text[i:]):
                     break
                 else:
-                    self.notes.append((i, "an escape" if char == "\\" else "an escaped control character", text[i : i + 2]))
+                    if char == "\\":
+                        self.notes.append((i, "an escape", text[i : i + 2]))
+                    else:
+                        self.notes.append((i, "an escaped control character", char))
                     mended += [text[kept:i], escape(char)]
                     i += 1
                     kept = i
@@ -167,6 +189,10 @@ class JsonScanner:
                 state = _NEXT
             elif self.kinds and not stack and char not in self.kinds:
                 self.error = "a JSON object" if self.kinds == "{" else _EXPECTED[_VALUE]
+            elif not stack and n - i > _BULK and (end := _whole(text, i)):
+                i = end
+                self.done = True
+                break
             elif char == '"':
                 i += 1
                 state = _STRING_VALUE
@@ -261,7 +287,7 @@ class StringScanner:
                 continue
             escaped = _escaped(text, i)
             if escaped is None:
-                if not final and _pair_begun(text[i:]):
+                if not final and n - i < 6 and _pair_begun(text[i:]):
                     break
                 self.notes.append((i, "an escape", text[i : i + 2]))
                 parts.append(char)

@@ -4,20 +4,21 @@ Strategy: a state and a stack of open brackets. What is JSON already is passed o
 goes out as it stands, and only what must read otherwise is put in between (``_put``). Inside a string two regular
 expressions do the work in bulk: one takes what is the same in JSON, the other what JSON only wants escaped.
 
-Where the text behind decides what the text here means, at most ``_WINDOW`` characters are looked at, and left unconsumed
-until they are there:
+Where the text behind decides what the text here means, at most ``_WINDOW`` characters are looked at, and are left
+unconsumed until they are there:
 
-- ``{`` opens a set where its first scalar is followed by something other than ``:``, else (and beyond the window) an object;
+- ``{`` opens a set where its first scalar is followed by no ``:``, else (and beyond the window) an object;
 - ``(`` opens a tuple where its first scalar is followed by ``,``, else (and beyond the window) a value in parentheses;
 - ``,`` is left out where only white space stands between it and the closing bracket;
-- a string goes on where another literal stands behind its end (inside brackets: at the top a string ends at its quote).
+- a string goes on where another literal stands behind its end (in brackets: at the top a string ends at its quote).
 
-A number is consumed but put out only when it is over and known to be JSON, or mended; a longer one than the window is
-passed on as it stands and must be JSON. So every decision depends on a fixed stretch of text, never on how it is cut.
+A number is consumed but put out only when it is over and known to be JSON, or mended; one that is longer than the
+window is passed on as it stands and must be JSON. So every decision depends on a fixed stretch of text, never on how
+the text is cut.
 
-Double-quoted strings that are JSON keep JSON's meaning where Python's differs (``\\/``, surrogate pairs). What is Python
-but not JSON is respelt silently; what is neither (a line break in a string, an unknown escape, ``007``), loses its type
-(keys, bytes, f-strings) or is read with good will is mended with a note. Anything else is an error where it stands.
+Double-quoted strings that are JSON keep JSON's meaning where Python's differs (``\\/``, surrogate pairs). What is
+Python but not JSON is respelt silently; what is neither (a line break in a string, an unknown escape, ``007``) or
+loses its type (keys, bytes, f-strings) is mended with a note. Anything else is an error where it stands.
 """
 
 from __future__ import annotations
@@ -47,11 +48,14 @@ _prefix = re.compile(_PREFIX).fullmatch
 _adjacent = re.compile(rf"{_WS}(?={_PREFIX}['\"])").match
 _adjacent_begun = re.compile(rf"{_WS}{_PREFIX}\Z").match
 
+
 # The first scalar in brackets, whole, and what follows it.
-_STRINGS = "|".join(
-    rf"{q * 3}(?:[^{q}\\]|\\[\s\S]|{q}(?!{q}{q}))*{q * 3}|{q}(?!{q}{q})[^{q}\\]*(?:\\[\s\S][^{q}\\]*)*{q}"
-    for q in "\"'"
-)
+def _string(q: str) -> str:
+    triple = rf"{q * 3}(?:[^{q}\\]|\\[\s\S]|{q}(?!{q}{q}))*{q * 3}"
+    return rf"{triple}|{q}(?!{q}{q})[^{q}\\]*(?:\\[\s\S][^{q}\\]*)*{q}"
+
+
+_STRINGS = _string('"') + "|" + _string("'")
 _first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){_WS})+|[-+.0-9A-Za-z_]+{_WS})([:,}})])").match
 
 # Whole flat members that are JSON already, up to a comma that is not the last.
@@ -77,8 +81,8 @@ _SQUASHED = 32
 _WORDS = {"None": "null", "True": "true", "False": "false", "true": "true", "false": "false", "null": "null"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
-# The kinds of open brackets: what closes them, and what closes them in JSON. "q" is a tuple that no comma has confirmed,
-# "s" a set, "p" a value in parentheses.
+# The kinds of open brackets: what closes them, and what closes them in JSON. "q" is a tuple that no comma has confirmed
+# yet, "s" a set, "p" a value in parentheses.
 _CLOSE = {"{": ("}", "}"), "[": ("]", "]"), "(": (")", "]"), "q": (")", "]"), "s": ("}", "]"), "p": (")", "")}
 
 # What may come next.
@@ -97,7 +101,7 @@ _EXPECTED = {
 
 
 def _mode(quote: str, raw: bool) -> tuple[_Match, _Match, Search, str, bool]:
-    """How to read a string: what is the same in JSON, what is to be escaped, the first odd character, the quote, raw."""
+    """How to read a string: what is the same in JSON, what is to be escaped, the first odd character; quote; raw."""
     q = quote[0]
     ordinary = rf'[^{q}"\\\x00-\x1f]*'
     if raw:
