@@ -1,0 +1,52 @@
+"""Acme's format: calls in brackets.
+
+Text.[acme:get_weather]{"city": "Oslo"}[/acme]
+"""
+
+from __future__ import annotations
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Tool
+from chatparsers.formats import FormatRef
+from chatparsers.plugins import hookimpl
+
+HOUSE_STYLE = "{# acme house style #}"
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool | None) -> Node:
+        return p.literal("[acme:") + p.name(tool) + "]" + p.args(tool) + "[/acme]"
+
+    return p.body(p.calls(p.each_tool(call)))
+
+
+FORMAT = Format(
+    name="acme-brackets",
+    title="Acme",
+    url="https://acme.example/format",
+    build=build,
+    markers=("[acme:",),
+    stops=("</turn>",),
+    aliases=("acme",),
+)
+
+
+@hookimpl
+def chatparsers_register_formats() -> list[FormatRef]:
+    return [
+        FormatRef(
+            "acme-brackets",
+            "acme_formats:FORMAT",
+            title="Acme",
+            url="https://acme.example/format",
+            aliases=("acme",),
+            markers=("[acme:",),
+        ),
+        FormatRef("acme-typo", "acme_formats:FROMAT"),
+    ]
+
+
+def chatparsers_detect(template: str) -> str | None:
+    return "acme-brackets" if HOUSE_STYLE in template else None

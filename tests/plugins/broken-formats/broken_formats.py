@@ -1,0 +1,3 @@
+"""Fails to import."""
+
+raise RuntimeError("the engine room is flooded")

@@ -1,0 +1,245 @@
+"""Third-party distributions, really installed with pip, seen from a fresh process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chatparsers
+
+HERE = Path(__file__).parent
+ROOT = Path(chatparsers.__file__).parents[1]
+
+TEMPLATE = """\
+{%- for tool in tools or [] %}<tool>{{ tool | tojson }}</tool>{% endfor -%}
+{%- for message in messages %}<turn {{ message.role }}>{{ message.content or '' }}
+{%- for call in message.tool_calls or [] -%}
+[acme:{{ call.function.name }}]
+{{- call.function.arguments if call.function.arguments is string else call.function.arguments | tojson -}}
+[/acme]
+{%- endfor %}</turn>{% endfor %}
+{%- if add_generation_prompt %}<turn assistant>{% endif %}"""
+
+
+class Site:
+    """A directory per distribution, put on the path of a process as the test needs it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def install(self, *names: str) -> None:
+        for name in names:
+            subprocess.run(
+                [
+                    sys.executable,
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                    "--no-index",
+                ]
+                + [
+                    "--no-deps",
+                    "--no-build-isolation",
+                    "--target",
+                    str(self.directory / name),
+                    str(HERE / name),
+                ],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+
+    def run(self, code: str, *names: str, plugins: str | None = None) -> Any:
+        """What ``code`` puts into ``result``, run with these distributions installed; warnings as texts in ``warned``."""
+        script = (
+            "import json, warnings, chatparsers\n"
+            "with warnings.catch_warnings(record=True) as caught:\n"
+            "    warnings.simplefilter('always')\n"
+            + "".join(f"    {line}\n" for line in code.splitlines())
+            + "warned = [str(w.message) for w in caught]\n"
+            "print(json.dumps({'result': result, 'warned': warned}))\n"
+        )
+        env = {name: value for name, value in os.environ.items() if name != "CHATPARSERS_PLUGINS"}
+        env["PYTHONPATH"] = os.pathsep.join([*(str(self.directory / name) for name in names), str(ROOT)])
+        if plugins is not None:
+            env["CHATPARSERS_PLUGINS"] = plugins
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=env,
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        return answer["result"], answer["warned"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    site = Site(tmp_path_factory.mktemp("site"))
+    site.install("acme-formats", "rival-formats", "broken-formats")
+    return site
+
+
+LIST = "result = [(f.name, f.origin) for f in chatparsers.formats() if f.origin != 'chatparsers']"
+ACME = [["acme-brackets", "acme-formats 1.0"], ["acme-typo", "acme-formats 1.0"]]
+
+
+def failure(call: str) -> str:
+    return f"try: {call}\nexcept chatparsers.ChatParsersError as e: result = [type(e).__name__, str(e)]"
+
+
+def test_a_format_of_a_plugin_is_found_by_name_and_alias(site: Site) -> None:
+    result, warned = site.run(
+        "result = [chatparsers.get_format(n).title for n in ('acme-brackets', 'acme', 'Acme_Brackets')]",
+        "acme-formats",
+    )
+    assert result == ["Acme"] * 3
+    assert warned == []
+
+
+def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: Site) -> None:
+    result, _ = site.run(LIST, "acme-formats")
+    assert result == ACME
+    code = "infos = {f.name: f for f in chatparsers.formats()}\nresult = infos['acme-brackets'].load().url"
+    assert site.run(code, "acme-formats")[0] == "https://acme.example/format"
+
+
+def test_a_reference_to_nothing_names_its_origin(site: Site) -> None:
+    (kind, text), _ = site.run(failure("chatparsers.get_format('acme-typo')"), "acme-formats")
+    assert kind == "DefinitionError"
+    assert "acme-formats 1.0" in text and "acme_formats:FROMAT" in text
+
+
+def test_a_misspelt_name_suggests_the_format_of_a_plugin(site: Site) -> None:
+    (kind, text), _ = site.run(failure("chatparsers.get_format('acme-bracket')"), "acme-formats")
+    assert kind == "UnknownFormat"
+    assert "did you mean acme-brackets" in text
+
+
+def test_a_broken_distribution_warns_by_name_and_the_rest_load(site: Site) -> None:
+    result, warned = site.run(LIST, "broken-formats", "acme-formats")
+    assert result == ACME
+    assert len(warned) == 3
+    assert all("broken-formats 0.3" in text for text in warned)
+    text = "\n".join(warned)
+    assert "RuntimeError: the engine room is flooded" in text
+    assert "expected a FormatRef, found 'not a reference'" in text
+    assert "no hook 'chatparsers_register_format': did you mean chatparsers_register_formats" in text
+
+
+def test_a_built_in_name_neither_loads_nor_meets_plugins(site: Site) -> None:
+    code = (
+        "import sys\nformat = chatparsers.get_format('hermes-2-pro')\n"
+        "loaded = {'pluggy', 'rival_formats', 'broken_formats', 'importlib.metadata'} & set(sys.modules)\n"
+        "result = [format.title == 'Rival', sorted(loaded)]"
+    )
+    assert site.run(code, "rival-formats", "broken-formats") == ([False, []], [])
+
+
+def test_distributions_with_one_entry_point_name_both_load(site: Site) -> None:
+    result, warned = site.run(LIST, "acme-formats", "rival-formats")
+    assert warned == []
+    assert result == [
+        ACME[0],
+        ["acme-brackets", "rival-formats 2.1"],
+        ACME[1],
+        ["rival-plain", "rival-formats 2.1"],
+    ]
+    assert (
+        site.run("result = chatparsers.get_format('rival-plain').title", "acme-formats", "rival-formats")[0]
+        == "Rival"
+    )
+
+
+def test_two_plugins_with_one_format_name_clash_on_look_up_of_it(site: Site) -> None:
+    (kind, text), _ = site.run(
+        failure("chatparsers.get_format('acme-brackets')"), "acme-formats", "rival-formats"
+    )
+    assert kind == "AmbiguousFormat"
+    assert "acme-formats 1.0" in text and "rival-formats 2.1" in text and "CHATPARSERS_PLUGINS" in text
+
+
+def test_registering_with_replace_settles_a_clash(site: Site) -> None:
+    code = (
+        "mine = next(f for f in chatparsers.formats() if f.origin == 'acme-formats 1.0')\n"
+        "chatparsers.register(mine.load(), replace=True)\n"
+        "result = [chatparsers.get_format('acme-brackets').title, [(f.name, f.origin) for f in chatparsers.formats()\n"
+        "          if f.name == 'acme-brackets']]"
+    )
+    result, _ = site.run(code, "acme-formats", "rival-formats")
+    assert result == ["Acme", [["acme-brackets", "register()"]]]
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("", {"acme-formats 1.0", "rival-formats 2.1"}),
+        ("none", set()),
+        ("0", set()),
+        ("acme-formats", {"acme-formats 1.0"}),
+        ("Acme_Formats", {"acme-formats 1.0"}),
+        ("-acme-formats", {"rival-formats 2.1"}),
+        ("formats", {"acme-formats 1.0", "rival-formats 2.1"}),
+        ("formats,-rival-formats", {"acme-formats 1.0"}),
+        ("-acme-formats -rival-formats", set()),
+    ],
+)
+def test_the_environment_chooses_among_plugins(site: Site, setting: str, expected: set[str]) -> None:
+    result, warned = site.run(LIST, "acme-formats", "rival-formats", plugins=setting)
+    assert {origin for _, origin in result} == expected
+    assert warned == []
+
+
+def test_a_denied_plugin_is_not_imported(site: Site) -> None:
+    code = "import sys\nchatparsers.formats()\nresult = sorted({'acme_formats', 'broken_formats'} & set(sys.modules))"
+    assert site.run(code, "broken-formats", "acme-formats", plugins="-broken-formats") == (
+        ["acme_formats"],
+        [],
+    )
+    assert site.run(code, "broken-formats", "acme-formats", plugins="none") == ([], [])
+
+
+def test_allowing_what_is_not_installed_warns(site: Site) -> None:
+    result, warned = site.run(LIST, "acme-formats", plugins="acme-format")
+    assert result == []
+    assert len(warned) == 1
+    assert "allows 'acme-format', which is not installed: did you mean acme-formats" in warned[0]
+
+
+def test_the_built_in_formats_come_through_the_hook(site: Site) -> None:
+    code = "from chatparsers.plugins import plugins\nresult = [r.name for o, r in plugins().formats() if o == 'chatparsers']"
+    result, _ = site.run(code, plugins="none")
+    assert "hermes-2-pro" in result
+
+
+needs_detection = pytest.mark.skipif(
+    find_spec("chatparsers._detect") is None, reason="chatparsers has no module _detect yet"
+)
+
+
+@needs_detection
+def test_detection_finds_the_format_of_a_plugin(site: Site) -> None:
+    code = f"result = chatparsers.detect({TEMPLATE!r}).name"
+    assert site.run(code, "acme-formats")[0] == "acme-brackets"
+    assert site.run(code)[0] != "acme-brackets"
+
+
+@needs_detection
+def test_detection_asks_the_hooks_and_survives_a_broken_one(site: Site) -> None:
+    template = "{# acme house style #}{% for message in messages %}{{ message.content }}{% endfor %}"
+    code = f"result = chatparsers.detect({template!r}).name"
+    result, warned = site.run(code, "acme-formats", "broken-formats")
+    assert result == "acme-brackets"
+    assert any("chatparsers_detect failed: ValueError: no idea" in text for text in warned)
