@@ -159,11 +159,17 @@ class Prober:
                 break
         else:
             return Wants()
+        in_functions = replace(wants, functions=True)
+        if not self._shows_tools(wants) and self._shows_tools(in_functions):
+            wants = in_functions
         if wants.content_as == "text":
             either = replace(wants, content_as="either")
             if _shows(self._try([_user([{"type": "text", "text": _USER}])], either), _USER):
                 return either
         return wants
+
+    def _shows_tools(self, wants: Wants) -> bool:
+        return _shows(self._try([_user()], wants, tools=True), _TOOL)
 
     @cached_property
     def calls(self) -> Wants:
@@ -283,9 +289,8 @@ class Prober:
             _assistant("", calls=1),
             {"role": "tool", "name": _CALLED[0], "content": _RESULT},
         ]
-        definitions = self._try([_user()], wants, tools=True)
         return Capabilities(
-            tools=_shows(definitions, _TOOL),
+            tools=self._shows_tools(wants),
             tool_calls=self._keeps_calls(wants, 1),
             parallel_calls=self._keeps_calls(wants, 2),
             content_beside_calls=self._content_beside_calls(wire),

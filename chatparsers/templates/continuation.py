@@ -31,7 +31,8 @@ def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str
             f"assistant message without tool calls at the end, found {found} "
             "(add_generation_prompt starts a new turn)"
         )
-    content, reasoning = final.get("content"), reasoning_of(final)
+    content: Any = final.get("content")
+    reasoning = reasoning_of(final)
     last = content[-1] if isinstance(content, list) and content else None
     out = {key: value for key, value in final.items() if key not in ("reasoning", "thinking")}
     out["reasoning_content"] = reasoning

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -134,7 +134,11 @@ class _Ids:
 def _calls(calls: Any, wants: Wants, ids: _Ids, where: str) -> list[dict[str, Any]]:
     out = []
     ids.turn()
-    for position, call in enumerate(calls if isinstance(calls, Sequence) else [calls]):
+    if not isinstance(calls, list):
+        raise TemplateError(
+            f"{where}, tool_calls: expected a list of calls, found {calls!r:.60} (make it a list)"
+        )
+    for position, call in enumerate(calls):
         function = call.get("function", call) if isinstance(call, Mapping) else None
         if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
             raise TemplateError(

@@ -13,7 +13,7 @@ from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
 from .messages import Wants, own, reasoning_of, shape
-from .turns import NEEDLE, Renderings, common, cut, outside_marker, trailer
+from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 
 if TYPE_CHECKING:
     import jinja2
@@ -226,7 +226,7 @@ class Template:
         answered = [*history, {"role": "assistant", "content": NEEDLE}]
         definitions = None if tools is None else own(list(tools))
         out: list[str | None] = []
-        for messages in (answered, [*answered, {"role": "user", "content": "Go on."}]):
+        for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
                 shaped = shape(messages, wants, self.name)
                 out.append(self._write(shaped, wants, definitions, False, own(variables)))

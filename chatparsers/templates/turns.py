@@ -23,10 +23,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
+__all__ = ["FOLLOW_UP", "NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
 
 NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
+
+FOLLOW_UP = "Needle goes on."
+"""Content of the user message behind it."""
 
 _MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
@@ -69,23 +72,24 @@ def outside_marker(text: str, position: int) -> int:
 def trailer(needle: str | None, followed: str | None) -> str:
     """What the template writes behind the last message, asked for a generation prompt or not; mostly ``""``.
 
-    With T for the trailer, ``needle`` is X + T and ``followed`` X + (user message) + T. That leaves several
-    cuts open, as the user message and T may end or begin alike; a turn begins with the marker that came first
-    in the conversation.
+    With T for the trailer, ``needle`` is X + T and ``followed`` X + (user message) + T. That leaves several cuts
+    open, as the user message and T may begin or end alike. T begins at the first marker that is not seen right
+    behind a message's text: such a marker ends a turn.
     """
     if needle is None or followed is None or followed.startswith(needle):
         return ""
     latest = common(needle, followed)
     earliest = len(needle) - common(needle[::-1], followed[::-1])
-    starts = [m.start() for m in _MARKER.finditer(needle, earliest) if m.start() <= latest]
-    if not starts:
-        return ""
-    return needle[min(starts, key=lambda at: (needle.find(_marker_at(needle, at)), at)) :]
+    starts = [found for found in _MARKER.finditer(needle, earliest) if found.start() <= latest]
+    ends = {_marker_behind(needle, NEEDLE), _marker_behind(followed, FOLLOW_UP)}
+    begin = next((found for found in starts if found[0] not in ends), starts[0] if starts else None)
+    return needle[begin.start() :] if begin else ""
 
 
-def _marker_at(text: str, position: int) -> str:
-    found = _MARKER.match(text, position)
-    return found[0] if found else ""
+def _marker_behind(text: str, content: str) -> str:
+    at = text.rfind(content)
+    found = re.compile(rf"\s*({_MARKER.pattern})").match(text, at + len(content)) if at >= 0 else None
+    return found[1] if found else ""
 
 
 def _without(text: str, end: str) -> str:

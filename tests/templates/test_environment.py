@@ -1,0 +1,89 @@
+"""The sandbox: what templates may do in it, what they may not, and what transformers gives them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from chatparsers.core.errors import TemplateError
+from chatparsers.templates import Template
+
+USER = [{"role": "user", "content": "Hi"}]
+
+
+def render(source: str, **variables: object) -> str:
+    return Template(source).render(USER, **variables)
+
+
+def test_importing_the_package_imports_no_jinja2() -> None:
+    code = "import sys, chatparsers.templates; sys.exit('jinja2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "''.__class__.__mro__",
+        "messages.__class__.__base__.__subclasses__()",
+        "raise_exception.__globals__.x",
+        "strftime_now.__code__.co_code",
+        "cycler.__init__.__globals__",
+        "'{0.__class__.__mro__}'.format(messages)",
+        "messages.append.__self__.x",
+        "messages.clear()",
+        "messages[0].update({'role': 'system'})",
+        "messages.sort()",
+    ],
+)
+def test_the_sandbox_refuses(expression: str) -> None:
+    with pytest.raises(TemplateError, match=r"template <template>, line 2.*sandbox"):
+        render("\n{{ " + expression + " }}")
+
+
+def test_a_template_changes_copies_alone() -> None:
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    documents = [{"ids": [1]}]
+    source = (
+        "{% set _ = messages.append(1) %}{% set _ = documents.append(2) %}{% set _ = documents[0].ids.pop() %}"
+        "{{ messages | length }}{{ documents | length }}{{ documents[0].ids }}"
+    )
+    assert Template(source).render(messages, documents=documents) == "22[]"
+    assert messages == [{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]
+    assert documents == [{"ids": [1]}]
+
+
+def test_options_and_tags_are_those_of_transformers() -> None:
+    assert render("{% if true %}\n  a\n  {% endif %}\nb") == "  a\nb"
+    assert (
+        render("{% for m in [1, 2, 3] %}{% if m == 2 %}{% continue %}{% endif %}{{ m }}{% endfor %}") == "13"
+    )
+    assert (
+        render("{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}")
+        == "Hi"
+    )
+    assert render("{{ 'a' if tools is none }}{{ documents }}{{ add_generation_prompt }}") == "aNoneFalse"
+
+
+def test_tojson_is_that_of_transformers_and_more() -> None:
+    assert render("{{ {'b': 'é<', 'a': [1, true, none]} | tojson }}") == '{"b": "é<", "a": [1, true, null]}'
+    assert (
+        render("{{ {'b': 1, 'a': 'é'} | tojson(ensure_ascii=True, sort_keys=True) }}")
+        == '{"a": "\\u00e9", "b": 1}'
+    )
+    assert (
+        render("{{ [1, 2] | tojson(separators=(',', ':')) }}{{ [1] | tojson(indent=2) }}") == "[1,2][\n  1\n]"
+    )
+    assert (
+        render("{{ messages | map(attribute='role') | tojson }}{{ {'k': 1}.items() | tojson }}")
+        == '["user"][["k", 1]]'
+    )
+    assert render("""{{ ('{"x": 1.50}' | from_json).x }}""") == "1.50"
+    with pytest.raises(TemplateError, match="Undefined is not JSON serializable"):
+        render("{{ nothing | tojson }}")
+
+
+def test_the_clock_can_be_set() -> None:
+    assert render("{{ strftime_now('%Y') }}", strftime_now=lambda pattern: f"at {pattern}") == "at %Y"
+    assert render("{{ strftime_now('%Y') }}").isdigit()

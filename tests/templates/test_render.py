@@ -1,0 +1,283 @@
+"""Rendering whole conversations, the errors of it, and the shapes that templates want."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import pytest
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from chatparsers.core.errors import TemplateError
+from chatparsers.templates import Template
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "The weather.",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string", "description": "Where"}},
+            "required": ["city"],
+        },
+    },
+}
+CALL = {
+    "id": "call00000",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": {"city": "Oslo"}},
+}
+CONVERSATION: list[dict[str, Any]] = [
+    {"role": "user", "content": "Hi"},
+    {"role": "assistant", "content": "", "tool_calls": [CALL]},
+    {"role": "tool", "name": "get_weather", "tool_call_id": "call00000", "content": "cold"},
+    {"role": "assistant", "content": "It is cold."},
+    {"role": "user", "content": "Thanks"},
+]
+
+
+@cache
+def load(path: Path) -> Template:
+    return Template(path.read_text(encoding="utf-8"), bos_token="<BOS>", eos_token="<EOS>", name=path.stem)
+
+
+def test_a_small_template(own_folder: Path) -> None:
+    text = load(own_folder / "qwen3.jinja").render(CONVERSATION, tools=[TOOL], add_generation_prompt=True)
+    assert text == (
+        "<|im_start|>system\nThese tools are yours to use:\n<tools>\n" + json.dumps(TOOL) + "\n</tools>\n"
+        "A call is a JSON object with name and arguments, inside <tool_call></tool_call>.<|im_end|>\n"
+        "<|im_start|>user\nHi<|im_end|>\n"
+        "<|im_start|>assistant\n<tool_call>\n"
+        '{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call><|im_end|>\n'
+        "<|im_start|>user\n<tool_response>\ncold\n</tool_response><|im_end|>\n"
+        "<|im_start|>assistant\nIt is cold.<|im_end|>\n"
+        "<|im_start|>user\nThanks<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+def _reference(source: str) -> jinja2.Template:
+    """The environment of transformers, as far as these conversations need it."""
+
+    def tojson(value: Any, ensure_ascii: bool = False, **options: Any) -> str:
+        return json.dumps(value, ensure_ascii=ensure_ascii, **options)
+
+    def raise_exception(message: str) -> None:
+        raise jinja2.TemplateError(message)
+
+    env = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    env.filters["tojson"] = tojson
+    env.globals["raise_exception"] = raise_exception
+    env.globals["strftime_now"] = lambda pattern: "today"
+    return env.from_string(source)
+
+
+def test_what_transformers_renders_is_rendered_alike(any_template: Path) -> None:
+    template = load(any_template)
+    wants = template.wants
+    conversations = [CONVERSATION[:1], [CONVERSATION[0], *CONVERSATION[3:]]]
+    if wants.arguments_as == "dict" and wants.empty_content == "text":
+        conversations.append(CONVERSATION)
+    compared = 0
+    for messages, tools, generate in product(conversations, (None, [TOOL]), (False, True)):
+        try:
+            expected = _reference(template.source).render(
+                messages=messages,
+                tools=tools,
+                documents=None,
+                add_generation_prompt=generate,
+                bos_token="<BOS>",
+                eos_token="<EOS>",
+                strftime_now=lambda pattern: "today",
+            )
+        except Exception:
+            continue  # refused, or in need of more than transformers gives
+        text = template.render(
+            messages, tools=tools, add_generation_prompt=generate, strftime_now=lambda pattern: "today"
+        )
+        assert text == expected
+        compared += 1
+    assert compared or wants.functions, "every rendering was refused"
+
+
+def test_inputs_are_not_changed_and_may_have_any_known_shape(own_template: Path) -> None:
+    template = load(own_template)
+    as_text = json.loads(json.dumps(CONVERSATION))
+    as_text[1]["tool_calls"][0]["function"]["arguments"] = '{"city": "Oslo"}'
+    as_text[1]["content"] = None
+    as_text[0]["content"] = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
+    del as_text[1]["tool_calls"][0]["type"]
+    before = json.dumps(as_text)
+    assert template.render(as_text, tools=[TOOL]) == template.render(CONVERSATION, tools=[TOOL])
+    assert json.dumps(as_text) == before
+
+
+@pytest.mark.parametrize("key", ["reasoning", "reasoning_content", "thinking"])
+@pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "glm-4-5", "minimax-m2", "deepseek-v3-1"])
+def test_reasoning_under_any_key(own_folder: Path, name: str, key: str) -> None:
+    template = load(own_folder / f"{name}.jinja")
+    text = template.render(
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "C", key: "because"}]
+    )
+    assert text.count("because") == 1
+
+
+def test_no_tools_and_an_empty_list_are_one(any_template: Path) -> None:
+    template = load(any_template)
+    user = [{"role": "user", "content": "Hi"}]
+    clock = {"strftime_now": lambda pattern: "today"}
+    assert template.render(user, tools=[], **clock) == template.render(user, tools=None, **clock)
+
+
+def test_content_as_parts_is_built_and_taken_apart() -> None:
+    parts_only = Template(
+        "{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}"
+    )
+    assert parts_only.render([{"role": "user", "content": "Hi"}]) == "[Hi]"
+    assert parts_only.wants.content_as == "parts"
+    text_only = Template("{% for m in messages %}{{ m.content + '.' }}{% endfor %}")
+    assert text_only.render([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}]) == "Hi."
+    assert text_only.wants.content_as == "text"
+
+
+def test_call_ids_take_the_form_that_the_template_accepts(own_folder: Path) -> None:
+    nemo = load(own_folder / "mistral-nemo.jinja")
+    messages = json.loads(json.dumps(CONVERSATION))
+    messages[1]["tool_calls"][0]["id"] = messages[2]["tool_call_id"] = "call_of_another_form"
+    assert nemo.wants.call_ids == "short"
+    assert nemo.render(messages) == nemo.render(CONVERSATION)
+    del messages[1]["tool_calls"][0]["id"], messages[2]["tool_call_id"]
+    assert nemo.render(messages) == nemo.render(CONVERSATION)
+    id_is_name = Template(
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}<{{ c.id }}>"
+        "{{ c.function.arguments | tojson }}{% endfor %}{% endfor %}"
+    )
+    assert id_is_name.wants.call_ids == "function"
+    assert "<functions.get_weather:0>" in id_is_name.render(CONVERSATION)
+    messages[1]["tool_calls"][0]["id"] = "functions.get_weather:7"
+    assert "<functions.get_weather:7>" in id_is_name.render(messages)
+
+
+def test_arguments_as_text_where_the_template_wants_text() -> None:
+    source = (
+        "{% for m in messages %}{{ m.content }}{% for c in m.tool_calls or [] %}"
+        "{{ c.function.name + c.function.arguments }}{% endfor %}{% endfor %}"
+    )
+    template = Template(source)
+    assert template.wants.arguments_as == "text"
+    for arguments in ('{"x":1.10}', {"x": 1.5}):
+        message = {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"function": {"name": "f", "arguments": arguments}}],
+        }
+        assert template.render([message]) == ('f{"x":1.10}' if isinstance(arguments, str) else 'f{"x": 1.5}')
+
+
+class TestContinuation:
+    def test_content_goes_on(self, own_template: Path) -> None:
+        template = load(own_template)
+        messages = [*CONVERSATION, {"role": "assistant", "content": "You are "}]
+        text = template.render(messages, continue_final_message=True, add_generation_prompt=True)
+        whole = template.render([*CONVERSATION, {"role": "assistant", "content": "You are welcome"}])
+        assert text.endswith("You are ") and whole.startswith(text)
+
+    def test_reasoning_goes_on(self, own_folder: Path) -> None:
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "reasoning": "First, "}]
+        for name, end in (
+            ("qwen3", "<think>\nFirst, "),
+            ("gpt-oss", "analysis<|message|>First, "),
+            ("glm-4-5", "<think>First, "),
+        ):
+            assert (
+                load(own_folder / f"{name}.jinja").render(messages, continue_final_message=True).endswith(end)
+            )
+
+    def test_a_template_that_strips(self) -> None:
+        template = Template("{% for m in messages %}<{{ m.content | trim }}>{% endfor %}")
+        messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "You  "}]
+        assert template.render(messages, continue_final_message=True) == "<Hi><You"
+
+    def test_parts(self) -> None:
+        template = Template(
+            "{% for m in messages %}{% for p in m.content %}<{{ p.text }}>{% endfor %}{% endfor %}"
+        )
+        messages = [
+            {"role": "assistant", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}
+        ]
+        assert template.render(messages, continue_final_message=True) == "<a><b"
+
+    @pytest.mark.parametrize(
+        ("messages", "found"),
+        [
+            ([], "no message"),
+            ([{"role": "user", "content": "Hi"}], r"messages\[0\].*the role 'user'"),
+            ([CONVERSATION[1]], r"messages\[0\].*found tool calls"),
+        ],
+    )
+    def test_what_cannot_go_on(self, messages: list[dict[str, Any]], found: str) -> None:
+        with pytest.raises(TemplateError, match=found):
+            Template("{{ messages }}").render(messages, continue_final_message=True)
+
+    def test_a_template_that_drops_the_message(self) -> None:
+        with pytest.raises(TemplateError, match=r"messages\[0\].*drops"):
+            Template("-").render([{"role": "assistant", "content": "Hi"}], continue_final_message=True)
+
+
+class TestErrors:
+    def test_syntax(self) -> None:
+        with pytest.raises(TemplateError, match=r"template broken, line 2: .*mend it at that line"):
+            Template("\n{% if %}", name="broken")
+
+    def test_raised_by_the_template_at_a_message(self) -> None:
+        check = "{% if m.role == 'critic' %}{{ raise_exception('no critics') }}{% endif %}"
+        source = "{% for m in messages %}\n" + check + "\n{% endfor %}"
+        messages = [
+            {"role": "user", "content": "Hi"},
+            {"role": "critic", "content": "No"},
+            {"role": "user", "content": "x"},
+        ]
+        with pytest.raises(TemplateError) as raised:
+            Template(source, name="strict").render(messages)
+        assert str(raised.value).startswith(
+            "template strict, line 2, messages[1]: no critics (the template refuses"
+        )
+
+    def test_in_a_macro(self) -> None:
+        source = "{% macro show(m) %}{{ m.content + 1 }}{% endmacro %}{% for m in messages %}{{ show(m) }}{% endfor %}"
+        with pytest.raises(TemplateError, match=r"messages\[0\].*TypeError"):
+            Template(source).render([{"role": "user", "content": "Hi"}])
+
+    def test_a_variable_that_is_not_there(self) -> None:
+        with pytest.raises(TemplateError, match=r"line 1: 'persona' is undefined \(.*pass it as a keyword"):
+            Template("{{ persona.name }}").render([{"role": "user", "content": "Hi"}])
+        assert Template("{{ persona.name }}").render([], persona={"name": "Ada"}) == "Ada"
+
+    @pytest.mark.parametrize("message", ["Hi", {"content": "Hi"}, {"role": 1}, None])
+    def test_what_is_no_message(self, message: Any) -> None:
+        with pytest.raises(
+            TemplateError, match=r"messages\[1\]: expected an object with a role, found .*give it a role"
+        ):
+            Template("").render([{"role": "user", "content": "Hi"}, message])
+
+    @pytest.mark.parametrize("calls", [["f"], [{"function": {}}], [{"function": "f"}], [None]])
+    def test_what_is_no_call(self, calls: Any) -> None:
+        with pytest.raises(TemplateError, match=r"messages\[0\], tool_calls\[0\]: expected .*function.name"):
+            Template("").render([{"role": "assistant", "tool_calls": calls}])
+
+    def test_calls_that_are_no_list(self) -> None:
+        with pytest.raises(TemplateError, match=r"messages\[0\], tool_calls: expected a list of calls"):
+            Template("").render([{"role": "assistant", "tool_calls": {"name": "f"}}])
+
+
+def test_a_template_is_picklable(own_folder: Path) -> None:
+    template = load(own_folder / "kimi-k2.jinja")
+    again = pickle.loads(pickle.dumps(template))
+    assert again.render(CONVERSATION) == template.render(CONVERSATION) and repr(again) == repr(template)

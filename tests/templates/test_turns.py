@@ -1,0 +1,370 @@
+"""Cutting assistant turns out of renderings, and what templates can show."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatparsers.core.errors import TemplateError
+from chatparsers.templates import Capabilities, Template
+from chatparsers.templates.environment import environment
+from chatparsers.templates.turns import outside_marker, trailer
+
+USER = [{"role": "user", "content": "Hi"}]
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": "d",
+            "parameters": {"type": "object", "properties": {"city": {"type": "string", "description": "c"}}},
+        },
+    }
+    for name in ("get_weather", "ping")
+]
+
+
+@cache
+def load(path: Path) -> Template:
+    return Template(path.read_text(encoding="utf-8"), bos_token="<BOS>", eos_token="<EOS>", name=path.stem)
+
+
+def answer(content: str = "", reasoning: str = "", **calls: Any) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if reasoning:
+        message["reasoning"] = reasoning
+    if calls:
+        message["tool_calls"] = [
+            {"function": {"name": n, "arguments": json.dumps(a)}} for n, a in calls.items()
+        ]
+    return message
+
+
+NESTED = {"city": "NeedleCity", "deep": {"list": [{"k": "NeedleDeep"}]}}
+# Scenario: the answer, its needles in order, what the template must be able to show.
+SCENARIOS: dict[str, tuple[dict[str, Any], tuple[str, ...], tuple[str, ...]]] = {
+    "content": (answer("NeedleContent"), ("NeedleContent",), ()),
+    "reasoning": (answer("NeedleContent", "NeedleReason"), ("NeedleReason", "NeedleContent"), ("reasoning",)),
+    "call": (answer(get_weather=NESTED), ("get_weather", "NeedleCity", "NeedleDeep"), ("tool_calls",)),
+    "no arguments": (answer(ping={}), ("ping",), ("tool_calls",)),
+    "content, call": (
+        answer("NeedleContent", get_weather=NESTED),
+        ("NeedleContent", "get_weather", "NeedleCity"),
+        ("tool_calls", "content_beside_calls"),
+    ),
+    "reasoning, call": (
+        answer("", "NeedleReason", get_weather=NESTED),
+        ("NeedleReason", "get_weather", "NeedleCity"),
+        ("tool_calls", "reasoning_with_calls"),
+    ),
+    "two calls": (
+        answer(get_weather=NESTED, ping={}),
+        ("get_weather", "NeedleCity", "ping"),
+        ("tool_calls", "parallel_calls"),
+    ),
+}
+HISTORIES: dict[str, list[dict[str, Any]]] = {
+    "user": USER,
+    "tool loop": [
+        *USER,
+        answer("", "OldReason", get_weather={"city": "OldCity"}),
+        {"role": "tool", "name": "get_weather", "content": "OldResult"},
+    ],
+}
+
+
+def shown(wire: str, needles: tuple[str, ...]) -> bool:
+    """Whether the needles stand in the wire text, in their order."""
+    at = 0
+    for needle in needles:
+        at = wire.find(needle, at) + len(needle)
+        if at < len(needle):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("thinking", [None, True, False])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_wire_text_has_what_the_template_can_show(
+    any_template: Path, scenario: str, thinking: bool | None
+) -> None:
+    template = load(any_template)
+    message, needles, needed = SCENARIOS[scenario]
+    can = template.probe()
+    if not all(getattr(can, name) for name in needed):
+        try:
+            _, wire = template.assistant_turn(message, tools=TOOLS, thinking=thinking)
+        except TemplateError:
+            return
+        # Content beside calls may come out after all, but as reasoning or as a turn of its own.
+        assert not shown(wire, needles) or not can.content_beside_calls
+        return
+    # Behind a tool's result some templates show no reasoning.
+    loop = can.tool_role and can.tool_calls and "reasoning" not in message
+    switch = template.thinking_kwargs(thinking)
+    for history in [HISTORIES["user"]] + ([HISTORIES["tool loop"]] if loop else []):
+        prompt, wire = template.assistant_turn(message, history=history, tools=TOOLS, thinking=thinking)
+        assert shown(wire, needles), wire
+        assert "Old" not in wire and wire.count("NeedleCity") <= 1
+        assert not any(needle in prompt for needle in needles if needle.startswith("Needle"))
+        whole = template.render(history, tools=TOOLS, add_generation_prompt=True, **switch)
+        header = template.generation_prompt(history, tools=TOOLS, **switch)
+        assert whole.startswith(prompt) and whole.endswith(header)
+        assert len(whole) - len(prompt) <= len(header)
+
+
+FUNCTION_F = "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>"
+FUNCTION_G = "<|tool_call_begin|>functions.g:1<|tool_call_argument_begin|>{}<|tool_call_end|>"
+CHATML, LLAMA = "<|im_start|>assistant\n", "<|start_header_id|>assistant<|end_header_id|>\n\n"
+# A template of ours, the answer, how the prompt ends, the wire text.
+WIRES: list[tuple[str, dict[str, Any], str, str]] = [
+    ("hermes-2-pro", answer("Hi"), CHATML, "Hi<|im_end|>"),
+    (
+        "hermes-2-pro",
+        answer(ping={}),
+        CHATML,
+        '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call><|im_end|>',
+    ),
+    ("qwen3", answer("Hi", "R"), CHATML, "<think>\nR\n</think>\n\nHi<|im_end|>"),
+    (
+        "mistral-nemo",
+        answer("Hi", ping={}),
+        "[/INST]",
+        'Hi[TOOL_CALLS][{"name": "ping", "arguments": {}, "id": "call00000"}]<EOS>',
+    ),
+    (
+        "qwen3-coder",
+        answer(f={"a": 1, "b": "x"}),
+        CHATML,
+        "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n<parameter=b>\nx\n</parameter>\n"
+        "</function>\n</tool_call><|im_end|>",
+    ),
+    (
+        "kimi-k2",
+        answer(f={}, g={}),
+        "<|im_assistant|>assistant<|im_middle|>",
+        f"<|tool_calls_section_begin|>{FUNCTION_F}{FUNCTION_G}<|tool_calls_section_end|><|im_end|>",
+    ),
+    (
+        "gpt-oss",
+        answer("Hi", "R"),
+        "<|start|>assistant",
+        "<|channel|>analysis<|message|>R<|end|><|start|>assistant<|channel|>final<|message|>Hi<|return|>",
+    ),
+    (
+        "gpt-oss",
+        answer(f={}),
+        "<|start|>assistant",
+        "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>",
+    ),
+    ("llama-3-x", answer(f={"a": 1}), LLAMA, '{"name": "f", "parameters": {"a": 1}}<|eot_id|>'),
+    ("deepseek-v3-1", answer("Hi"), "<think></think>", "Hi<｜end▁of▁sentence｜>"),
+    ("deepseek-v3-1", answer("Hi", "R"), "<｜Assistant｜><think>", "R</think>Hi<｜end▁of▁sentence｜>"),
+    (
+        "glm-4-5",
+        answer("Hi", "R", f={"a": 1}),
+        "<|assistant|>",
+        "\n<think>R</think>\nHi\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>\n</tool_call>",
+    ),
+    ("minimax-m2", answer("Hi", "R"), "]~b]ai\n<think>\n", "R\n</think>\n\nHi[e~["),
+    (  # The prefilled <think> is not in this rendering: the prompt ends before it.
+        "minimax-m2",
+        answer(f={"a": "x"}),
+        "]~b]ai\n",
+        '\n<minimax:tool_call>\n<invoke name="f">\n<parameter name="a">x</parameter>\n</invoke>\n'
+        "</minimax:tool_call>[e~[",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "message", "ends", "wire"), WIRES)
+def test_own_templates_write_their_formats(
+    own_folder: Path, name: str, message: dict[str, Any], ends: str, wire: str
+) -> None:
+    prompt, written = load(own_folder / f"{name}.jinja").assistant_turn(message)
+    assert written == wire
+    assert prompt.endswith(ends)
+
+
+CHAT = "{% for m in messages %}<|{{ m.role }}|>{{ BODY }}<|end|>\n{% endfor %}"
+
+
+class TestCutting:
+    def test_a_header_that_is_always_written(self) -> None:
+        source = CHAT.replace("{{ BODY }}", "{{ m.content }}") + "<|assistant|>"
+        template = Template(source)
+        assert template.generation_prompt(USER) == "<|assistant|>"
+        prompt, wire = template.assistant_turn(answer("Hello"), history=USER)
+        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>", "Hello<|end|>")
+
+    def test_instructions_behind_the_last_message(self) -> None:
+        source = (
+            CHAT.replace("{{ BODY }}", "{{ m.content }}")
+            + "<|system|>Be brief.<|end|>\n{% if add_generation_prompt %}<|assistant|>{% endif %}"
+        )
+        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
+        assert prompt == "<|user|>Hi<|end|>\n<|system|>Be brief.<|end|>\n<|assistant|>"
+        assert wire == "Hello<|end|>"
+
+    def test_content_put_into_a_prefilled_opener(self) -> None:
+        source = (
+            "{% for m in messages %}<|{{ m.role }}|>{{ '<think>' if loop.last and m.role == 'assistant' }}"
+            "{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|><think>{% endif %}"
+        )
+        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
+        assert (prompt, wire) == ("<|user|>Hi<|end|><|assistant|>", "Hello<|end|>")
+
+    def test_content_that_begins_like_the_prefill(self) -> None:
+        source = (
+            CHAT.replace("{{ BODY }}", "{{ m.content }}")
+            + "{% if add_generation_prompt %}<|assistant|>Here are my steps:{% endif %}"
+        )
+        prompt, wire = Template(source).assistant_turn(answer("Here we go"), history=USER)
+        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>", "Here we go<|end|>")
+
+    def test_reasoning_that_continues_a_prefill_without_markers(self) -> None:
+        body = "{{ m.reasoning_content + '[FINAL]' if m.reasoning_content }}{{ m.content }}"
+        source = (
+            CHAT.replace("{{ BODY }}", body)
+            + "{% if add_generation_prompt %}<|assistant|>My steps:{% endif %}"
+        )
+        prompt, wire = Template(source).assistant_turn(answer("C", "R"), history=USER)
+        assert (prompt, wire) == ("<|user|>Hi<|end|>\n<|assistant|>My steps:", "R[FINAL]C<|end|>")
+
+    def test_history_that_changes_with_the_answer(self) -> None:
+        source = (
+            "{% set ns = namespace(done=-1) %}{% for m in messages %}"
+            "{% if m.role == 'assistant' and not m.tool_calls %}{% set ns.done = loop.index0 %}{% endif %}{% endfor %}"
+            "{% for m in messages %}<|{{ m.role }}|>{% if m.role == 'assistant' %}"
+            "<think>{{ m.reasoning_content if loop.index0 >= ns.done }}</think>{% endif %}{{ m.content }}"
+            "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }}{{ c.function.arguments | tojson }}</call>"
+            "{% endfor %}"
+            "<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+        )
+        prompt, wire = Template(source).assistant_turn(answer("Hello", "R"), history=HISTORIES["tool loop"])
+        assert wire == "<think>R</think>Hello<|end|>"
+        assert prompt.endswith("<|tool|>OldResult<|end|><|assistant|>") and "OldReason" in prompt
+
+    def test_no_marker_is_cut_in_two(self) -> None:
+        assert outside_marker("ab<|start|>", 5) == 2
+        assert outside_marker("ab<|start|>", 2) == 2
+        assert outside_marker("ab<|start|>", 11) == 11
+        assert trailer("<s>a</s>", "<s>a</s><s>b</s>") == ""
+        assert trailer(None, "x") == ""
+
+    def test_a_template_that_refuses_the_answer(self, own_folder: Path) -> None:
+        with pytest.raises(
+            TemplateError, match=r"template llama-3-x.*messages\[1\]: this model makes one call"
+        ):
+            load(own_folder / "llama-3-x.jinja").assistant_turn(answer(f={}, g={}))
+
+    def test_the_clock_does_not_move_between_renderings(self) -> None:
+        source = "{{ strftime_now('%f') }}|" + CHAT.replace("{{ BODY }}", "{{ m.content }}")
+        prompt, wire = Template(source).assistant_turn(answer("Hello"), history=USER)
+        assert prompt.endswith("|<|user|>Hi<|end|>\n") and wire == "<|assistant|>Hello<|end|>"
+
+
+class TestThinking:
+    @pytest.mark.parametrize(
+        ("name", "on", "off"),
+        [
+            ("qwen3", {"enable_thinking": True}, {"enable_thinking": False}),
+            ("deepseek-v3-1", {"thinking": True}, {"thinking": False}),
+            ("hermes-2-pro", {}, {}),
+        ],
+    )
+    def test_switches_are_found(
+        self, own_folder: Path, name: str, on: dict[str, Any], off: dict[str, Any]
+    ) -> None:
+        template = load(own_folder / f"{name}.jinja")
+        assert template.thinking_kwargs(True) == on
+        assert template.thinking_kwargs(False) == off
+        assert template.thinking_kwargs(None) == {}
+
+    def test_defaults(self, own_folder: Path) -> None:
+        assert load(own_folder / "qwen3.jinja").probe().thinking_default is True
+        assert load(own_folder / "deepseek-v3-1.jinja").probe().thinking_default is False
+        assert load(own_folder / "kimi-k2.jinja").probe().thinking_default is None
+
+    def test_a_budget_and_an_effort(self) -> None:
+        budget = Template("{{ messages[0].content }}{{ '<no>' if thinking_budget == 0 }}")
+        assert (budget.thinking_kwargs(True), budget.thinking_kwargs(False)) == ({}, {"thinking_budget": 0})
+        effort = Template("Effort: {{ reasoning_effort or 'medium' }}.{{ messages[0].content }}")
+        assert effort.thinking_kwargs(False) == {"reasoning_effort": "low"}
+        switch = Template("{{ messages[0].content }}<a>{{ '<t></t>' if reasoning_effort == 'none' }}")
+        assert switch.thinking_kwargs(False) == {"reasoning_effort": "none"}
+
+
+def cosmetic(source: str) -> str:
+    """Other quotes, ``~`` for ``+`` beside string literals, more white space: the same template."""
+    tokens = [[kind, text] for _, kind, text in environment().lex(source)]
+    solid = [t for t in tokens if t[0] != "whitespace"]
+    for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
+        if token == ["operator", "+"] and "string" in (before[0], after[0]):
+            token[1] = "~"
+    for token in tokens:
+        if token[0] == "string" and not set("\"'\\") & set(token[1][1:-1]):
+            token[1] = (
+                ("'" if token[1][0] == '"' else '"') + token[1][1:-1] + ("'" if token[1][0] == '"' else '"')
+            )
+        elif token[0] == "whitespace":
+            token[1] += "\n  "
+        elif token[0] in ("variable_begin", "block_begin"):
+            token[1] += "  "
+    return "".join(text for _, text in tokens)
+
+
+def test_cosmetic_edits_change_no_capability(any_template: Path) -> None:
+    template = load(any_template)
+    edited = cosmetic(template.source)
+    assert edited != template.source
+    other = Template(edited, bos_token="<BOS>", eos_token="<EOS>", name="edited")
+    assert other.probe() == template.probe()
+    assert other.assistant_turn(answer("Hello")) == template.assistant_turn(answer("Hello"))
+
+
+def test_capabilities_of_own_templates(own_folder: Path) -> None:
+    can = {path.stem: load(path).probe() for path in own_folder.glob("*.jinja")}
+    assert all(c.tools and c.tool_calls and c.tool_role and c.system_role for c in can.values())
+    assert sorted(name for name, c in can.items() if not c.parallel_calls) == ["gpt-oss", "llama-3-x"]
+    assert sorted(name for name, c in can.items() if not c.content_beside_calls) == ["llama-3-x"]
+    thinkers = ["deepseek-v3-1", "glm-4-5", "gpt-oss", "minimax-m2", "qwen3"]
+    assert sorted(name for name, c in can.items() if c.reasoning and c.reasoning_with_calls) == thinkers
+    assert can["gpt-oss"].reasoning_as == "thinking" and can["qwen3"].reasoning_as == "reasoning_content"
+
+
+# What rendering by hand showed of real templates: their file name, and capabilities that differ from most.
+KNOWN: dict[str, dict[str, Any]] = {
+    "LFM2-8B-A1B": {"tools": True, "tool_calls": False},
+    "google-gemma-2-2b-it": {"tools": False, "tool_calls": False, "system_role": False},
+    "deepseek-ai-DeepSeek-V3.1": {"tools": False, "tool_calls": True, "reasoning": False},
+    "openai-gpt-oss-120b": {
+        "parallel_calls": False,
+        "content_beside_calls": False,
+        "reasoning_as": "thinking",
+    },
+    "meta-llama-Llama-3.1-8B-Instruct": {"parallel_calls": False, "content_beside_calls": False},
+    "meetkai-functionary-medium-v3.2": {"arguments_as": "text", "parallel_calls": True},
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": {"arguments_as": "text", "tool_calls": True},
+    "mistralai-Ministral-3-14B-Reasoning-2512": {"reasoning_as": "part", "reasoning_with_calls": True},
+    "Apertus-8B-Instruct": {"reasoning_as": "blocks", "thinking_switches": ("enable_thinking",)},
+    "ByteDance-Seed-OSS": {"thinking_switches": ("thinking_budget",), "thinking_default": True},
+    "Qwen-QwQ-32B": {"thinking_switches": ("enable_thinking",), "thinking_default": False},
+    "ibm-granite-granite-3.3-2B-Instruct": {"thinking_switches": ("thinking",), "tool_calls": False},
+    "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use": {"content_beside_calls": False, "tools": True},
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use": {"reasoning": False, "reasoning_with_calls": True},
+    "fireworks-ai-llama-3-firefunction-v2": {"tools": True, "parallel_calls": True},
+    "Kimi-K2-Instruct": {"tools": True, "parallel_calls": True},
+    "MiniMax-M2": {"generation_prompt": "]~b]ai\n<think>\n", "thinking_switches": ()},
+}
+
+
+def test_capabilities_of_real_templates(real_template: Path) -> None:
+    can = load(real_template).probe()
+    assert isinstance(can, Capabilities)
+    for name, value in KNOWN.get(real_template.stem, {}).items():
+        assert getattr(can, name) == value, name
