@@ -5,8 +5,7 @@ it need not import this package (`hookimpl` sets options). The built-in formats 
 
 pluggy's own loader is not used: of two distributions with the same entry-point name it drops one, and one that fails
 to import ends the loading of all. Here each entry point is loaded by itself, under the name of its distribution, and
-each hook is called on one plugin at a time, so that whatever goes wrong is a `PluginWarning` that names its origin and
-the others work on.
+has a manager of its own, so that whatever goes wrong is a `PluginWarning` that names its origin; the others work on.
 
 ``CHATPARSERS_PLUGINS`` is read before anything is imported: names of distributions or entry points separated by commas.
 Plain names allow these alone, ``-name`` denies one, ``none`` or ``0`` denies all. The built-in formats always load.
@@ -109,6 +108,26 @@ class _Manager(pluggy.PluginManager):
         return options
 
 
+class _Plugin:
+    """One plugin under a manager of its own, so that nothing it does reaches the others."""
+
+    def __init__(self, name: str, origin: str, object: Any) -> None:
+        self.name = name
+        self.origin = origin
+        self.object = object
+        self._manager = _Manager("chatparsers")
+        self._manager.add_hookspecs(Hooks)
+        self._manager.register(object, name)
+
+    def call(self, hook: str, **arguments: object) -> Any:
+        """The hook's result as pluggy gives it; None where it fails."""
+        try:
+            return getattr(self._manager.hook, hook)(**arguments)
+        except (Exception, SystemExit) as error:
+            _warn(f"plugin {self.origin}: {hook} failed: {type(error).__name__}: {error}")
+            return None
+
+
 @dataclass
 class Plugins:
     """The plugins of a set of distributions. ``load`` once, then ask."""
@@ -117,15 +136,13 @@ class Plugins:
     found: Callable[[], Iterable[Distribution]] = distributions
 
     def __post_init__(self) -> None:
-        self._manager = _Manager("chatparsers")
-        self._manager.add_hookspecs(Hooks)
-        self._origins: dict[str, str] = {}
+        self._plugins: list[_Plugin] = []
         self._formats: list[tuple[str, FormatRef]] = []
 
     @property
     def names(self) -> list[str]:
         """The plugins that have loaded, as ``distribution:entry-point``."""
-        return list(self._origins)
+        return [plugin.name for plugin in self._plugins]
 
     def load(self) -> None:
         """Finds the plugins, imports those that are wanted and collects their formats."""
@@ -136,13 +153,15 @@ class Plugins:
                 self._add(f"{distribution}:{entry.name}", BUILTIN, entry.load)
             elif self.selection.admits(distribution, entry.name):
                 self._add(f"{distribution}:{entry.name}", f"{distribution} {version}", entry.load)
-        if BUILTIN not in self._origins.values():  # no metadata: the package is not installed but on the path
+        if not any(
+            plugin.origin == BUILTIN for plugin in self._plugins
+        ):  # no metadata: on the path, not installed
             self._add(f"{BUILTIN}:builtin", BUILTIN, lambda: import_module(_BUILTIN_MODULE))
         for name in sorted((self.selection.allowed or frozenset()) - known):
             _warn(f"CHATPARSERS_PLUGINS allows {name!r}, which is not installed: {did_you_mean(name, known)}")
-        for plugin, origin in self._origins.items():
-            for result in self._call(plugin, "chatparsers_register_formats") or ():
-                self._formats += [(origin, ref) for ref in _references(result, origin)]
+        for plugin in self._plugins:
+            for result in plugin.call("chatparsers_register_formats") or ():
+                self._formats += [(plugin.origin, ref) for ref in _references(result, plugin.origin)]
 
     def formats(self) -> list[tuple[str, FormatRef]]:
         """Every format that a plugin offers, with its origin (a distribution's name and version)."""
@@ -150,12 +169,14 @@ class Plugins:
 
     def detect(self, template: str) -> Iterator[tuple[str, str]]:
         """What the plugins say of a template: an origin and the name of a format, the last plugin first."""
-        for plugin, origin in reversed(self._origins.items()):
-            result = self._call(plugin, "chatparsers_detect", template=template)
+        for plugin in reversed(self._plugins):
+            result = plugin.call("chatparsers_detect", template=template)
             if isinstance(result, str):
-                yield origin, result
+                yield plugin.origin, result
             elif result is not None:
-                _warn(f"plugin {origin}: chatparsers_detect: expected a name or None, found {result!r}")
+                _warn(
+                    f"plugin {plugin.origin}: chatparsers_detect: expected a name or None, found {result!r}"
+                )
 
     def _entry_points(self) -> Iterator[tuple[str, str, EntryPoint]]:
         """The group's entry points: distribution, version, entry point; of two copies of a distribution, the first."""
@@ -176,31 +197,21 @@ class Plugins:
 
     def _add(self, name: str, origin: str, load: Callable[[], Any]) -> None:
         try:
-            plugin = load()
-            if self._manager.is_registered(plugin):
-                return
+            loaded = load()
         except (Exception, SystemExit) as error:
             _warn(f"plugin {origin} cannot be loaded: {type(error).__name__}: {error}")
             return
+        if any(loaded is plugin.object for plugin in self._plugins):
+            return
         try:
-            self._manager.register(plugin, name)
+            self._plugins.append(_Plugin(name, origin, loaded))
+            strange = [hook for hook in dir(loaded) if hook.startswith("chatparsers_") and hook not in _HOOKS]
         except Exception as error:
             _warn(f"plugin {origin}: {type(error).__name__}: {error}")
-            self._manager.unregister(plugin)
             return
-        self._origins[name] = origin
-        for hook in dir(plugin):
-            if hook.startswith("chatparsers_") and hook not in _HOOKS and callable(getattr(plugin, hook)):
+        for hook in strange:
+            if callable(getattr(loaded, hook, None)):
                 _warn(f"plugin {origin}: there is no hook {hook!r}: {did_you_mean(hook, _HOOKS)}")
-
-    def _call(self, plugin: str, hook: str, **arguments: object) -> Any:
-        """The hook of one plugin alone, as pluggy returns it; None where it fails."""
-        others = [self._manager.get_plugin(name) for name in self._origins if name != plugin]
-        try:
-            return self._manager.subset_hook_caller(hook, others)(**arguments)
-        except (Exception, SystemExit) as error:
-            _warn(f"plugin {self._origins[plugin]}: {hook} failed: {type(error).__name__}: {error}")
-            return None
 
 
 def _references(result: object, origin: str) -> list[FormatRef]:

@@ -36,30 +36,27 @@ class Site:
 
     def install(self, *names: str) -> None:
         for name in names:
-            subprocess.run(
-                [
-                    sys.executable,
-                    "-m",
-                    "pip",
-                    "install",
-                    "--quiet",
-                    "--disable-pip-version-check",
-                    "--no-index",
-                ]
-                + [
-                    "--no-deps",
-                    "--no-build-isolation",
-                    "--target",
-                    str(self.directory / name),
-                    str(HERE / name),
-                ],
-                check=True,
-                capture_output=True,
-                text=True,
-            )
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--no-index",
+            ]
+            pip += [
+                "--no-deps",
+                "--no-build-isolation",
+                "--target",
+                str(self.directory / name),
+                str(HERE / name),
+            ]
+            done = subprocess.run(pip, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
 
     def run(self, code: str, *names: str, plugins: str | None = None) -> Any:
-        """What ``code`` puts into ``result``, run with these distributions installed; warnings as texts in ``warned``."""
+        """What ``code`` puts into ``result`` where these distributions are installed, and the texts of its warnings."""
         script = (
             "import json, warnings, chatparsers\n"
             "with warnings.catch_warnings(record=True) as caught:\n"
@@ -219,7 +216,10 @@ def test_allowing_what_is_not_installed_warns(site: Site) -> None:
 
 
 def test_the_built_in_formats_come_through_the_hook(site: Site) -> None:
-    code = "from chatparsers.plugins import plugins\nresult = [r.name for o, r in plugins().formats() if o == 'chatparsers']"
+    code = (
+        "from chatparsers.plugins import plugins\n"
+        "result = [ref.name for origin, ref in plugins().formats() if origin == 'chatparsers']"
+    )
     result, _ = site.run(code, plugins="none")
     assert "hermes-2-pro" in result
 

@@ -1,0 +1,154 @@
+"""The loader, on distributions made up here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from importlib.metadata import Distribution, PackageNotFoundError
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from chatparsers.formats import FormatRef
+from chatparsers.plugins import BUILTIN, Plugins, PluginWarning, Selection, hookimpl
+
+
+class Made(Distribution):
+    """A distribution that exists in memory alone."""
+
+    def __init__(self, name: str, entry_points: str, metadata: str = "") -> None:
+        self.files_ = {
+            "METADATA": metadata or f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n",
+            "entry_points.txt": entry_points,
+        }
+
+    def read_text(self, filename: str) -> str | None:
+        return self.files_.get(filename)
+
+    def locate_file(self, path: object) -> Path:
+        raise PackageNotFoundError(str(path))
+
+
+def group(*lines: str) -> str:
+    return "\n".join(["[chatparsers]", *lines, ""])
+
+
+def loaded(*found: Made, setting: str = "") -> Plugins:
+    plugins = Plugins(Selection.read(setting), lambda: found)
+    plugins.load()
+    return plugins
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    made = ModuleType("made_up_formats")
+    monkeypatch.setitem(sys.modules, "made_up_formats", made)
+    yield made
+
+
+def test_without_metadata_the_built_in_formats_load_all_the_same() -> None:
+    plugins = loaded()
+    assert plugins.names == ["chatparsers:builtin"]
+    assert "hermes-2-pro" in [ref.name for origin, ref in plugins.formats() if origin == BUILTIN]
+
+
+def test_the_own_entry_point_loads_once_and_whatever_the_environment_says() -> None:
+    own = Made("chatparsers", group("builtin = chatparsers.formats"))
+    for setting in ("", "none", "-chatparsers"):
+        plugins = loaded(own, setting=setting)
+        assert plugins.names == ["chatparsers:builtin"]
+        names = [ref.name for _, ref in plugins.formats()]
+        assert len(names) == len(set(names)) > 0
+
+
+def test_of_two_copies_of_a_distribution_the_first_counts(module: ModuleType) -> None:
+    module.first = SimpleNamespace(chatparsers_detect=lambda template: "first")
+    module.second = SimpleNamespace(chatparsers_detect=lambda template: "second")
+    plugins = loaded(
+        Made("Some_Formats", group("it = made_up_formats:first")),
+        Made("some-formats", group("it = made_up_formats:second")),
+    )
+    assert list(plugins.detect("")) == [("Some_Formats 1", "first")]
+
+
+def test_unreadable_metadata_warns_and_the_rest_load(module: ModuleType) -> None:
+    module.chatparsers_detect = lambda template: template.upper()
+    broken = Made("broken", "[chatparsers]\nthis line has no equals sign\n")
+    with pytest.warns(PluginWarning, match=r"metadata of .*Made.* cannot be read"):
+        plugins = loaded(broken, Made("good", group("it = made_up_formats")))
+    assert list(plugins.detect("a")) == [("good 1", "A")]
+
+
+def test_a_plugin_that_exits_at_import_warns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "exiting_formats.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.warns(PluginWarning, match="plugin exiting 1 cannot be loaded: SystemExit: 3"):
+        assert loaded(Made("exiting", group("it = exiting_formats"))).names == ["chatparsers:builtin"]
+
+
+def test_a_hook_with_other_parameters_warns_and_leaves_nothing_behind(module: ModuleType) -> None:
+    def chatparsers_detect(template: str, model: str) -> str:
+        return model
+
+    module.chatparsers_detect = chatparsers_detect
+    with pytest.warns(PluginWarning, match="plugin odd 1: PluginValidationError"):
+        plugins = loaded(Made("odd", group("it = made_up_formats")))
+    assert list(plugins.detect("")) == []
+
+
+def test_every_hook_is_called_by_itself(module: ModuleType) -> None:
+    def fails(template: str) -> str:
+        raise ValueError("no idea")
+
+    module.a = SimpleNamespace(chatparsers_detect=lambda template: "a")
+    module.b = SimpleNamespace(chatparsers_detect=fails)
+    module.c = SimpleNamespace(chatparsers_detect=lambda template: 3)
+    module.d = SimpleNamespace(chatparsers_detect=lambda template: None)
+    module.e = SimpleNamespace(chatparsers_detect=lambda: "e")
+    plugins = loaded(*(Made(name, group(f"it = made_up_formats:{name}")) for name in "abcde"))
+    with pytest.warns(PluginWarning) as caught:
+        assert list(plugins.detect("")) == [("e 1", "e"), ("a 1", "a")]
+    texts = [str(warning.message) for warning in caught]
+    assert len(texts) == 2
+    assert "plugin c 1: chatparsers_detect: expected a name or None, found 3" in texts[0]
+    assert "plugin b 1: chatparsers_detect failed: ValueError: no idea" in texts[1]
+
+
+def test_the_marker_allows_another_name_for_a_function(module: ModuleType) -> None:
+    @hookimpl(specname="chatparsers_register_formats")
+    def mine() -> list[FormatRef]:
+        return [FormatRef("mine", "made_up_formats:FORMAT")]
+
+    module.mine = mine
+    plugins = loaded(Made("marked", group("it = made_up_formats")))
+    assert ("marked 1", FormatRef("mine", "made_up_formats:FORMAT")) in plugins.formats()
+
+
+def test_formats_that_fail_halfway_are_kept_as_far_as_they_came(module: ModuleType) -> None:
+    def chatparsers_register_formats() -> Iterator[FormatRef]:
+        yield FormatRef("one", "made_up_formats:ONE")
+        raise KeyError("two")
+
+    module.chatparsers_register_formats = chatparsers_register_formats
+    with pytest.warns(PluginWarning, match="expected FormatRefs: KeyError: 'two'"):
+        plugins = loaded(Made("half", group("it = made_up_formats")))
+    assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "admitted"),
+    [
+        ("", "abc"),
+        ("  ", "abc"),
+        ("a", "a"),
+        ("a, c", "ac"),
+        ("-a", "bc"),
+        ("a,-a", ""),
+        ("a none", ""),
+        ("0", ""),
+    ],
+)
+def test_selection(setting: str, admitted: str) -> None:
+    selection = Selection.read(setting)
+    assert [name for name in "abc" if selection.admits(name, "formats")] == list(admitted)

@@ -1,0 +1,119 @@
+"""Names to formats, where no plugin is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import chatparsers
+from chatparsers import registry
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats import FormatRef
+from chatparsers.plugins import Plugins
+
+
+def build(p: Builder) -> Node:
+    return p.body()
+
+
+def made(name: str, *aliases: str) -> Format:
+    return Format(name=name, title="Made up", url="https://example.org", build=build, aliases=aliases)
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    plugins = Plugins(found=lambda: ())
+    plugins.load()
+    monkeypatch.setattr("chatparsers.plugins._loaded", plugins)
+    monkeypatch.setattr(registry, "_replacements", {})
+    monkeypatch.setattr(registry, "_additions", {})
+    yield
+
+
+@pytest.mark.parametrize("name", ["hermes-2-pro", "hermes_2_pro", "Hermes-2-Pro", " hermes 2 pro "])
+def test_a_name_may_be_written_carelessly(name: str) -> None:
+    assert chatparsers.get_format(name).name == "hermes-2-pro"
+
+
+def test_every_listed_format_loads_under_its_name_and_aliases() -> None:
+    infos = chatparsers.formats()
+    assert [info.name for info in infos] == sorted(info.name for info in infos)
+    for info in infos:
+        format = info.load()
+        assert (format.name, format.title, format.url) == (info.name, info.title, info.url)
+        assert (tuple(format.aliases), tuple(format.markers)) == (info.aliases, info.markers)
+        for name in (info.name, *info.aliases):
+            assert chatparsers.get_format(name) is format
+
+
+def test_an_unknown_name_suggests_near_ones() -> None:
+    with pytest.raises(
+        chatparsers.UnknownFormat, match=r"no format is named 'hermes-pro': did you mean hermes-2-pro"
+    ):
+        chatparsers.get_format("hermes-pro")
+    with pytest.raises(LookupError):
+        chatparsers.get_format("")
+
+
+def test_a_registered_format_is_found_and_listed() -> None:
+    format = made("made-up", "imaginary")
+    chatparsers.register(format)
+    assert chatparsers.get_format("made_up") is format
+    assert chatparsers.get_format("imaginary") is format
+    (info,) = [info for info in chatparsers.formats() if info.name == "made-up"]
+    assert info.origin == "register()" and info.load() is format
+    registry.unregister("made-up")
+    with pytest.raises(chatparsers.UnknownFormat):
+        chatparsers.get_format("made-up")
+    with pytest.raises(chatparsers.UnknownFormat, match="no format was registered as 'made-up'"):
+        registry.unregister("made-up")
+
+
+def test_a_reference_can_be_registered() -> None:
+    chatparsers.register(FormatRef("hermes", "chatparsers.formats.hermes_2_pro:FORMAT"))
+    with pytest.raises(
+        chatparsers.DefinitionError, match=r"register\(\): format 'hermes': .*found Format 'hermes-2-pro'"
+    ):
+        chatparsers.get_format("hermes")
+
+
+def test_a_taken_name_is_refused_unless_it_replaces() -> None:
+    mine = made("hermes-2-pro")
+    with pytest.raises(chatparsers.AmbiguousFormat, match="already the format 'hermes-2-pro' of chatparsers"):
+        chatparsers.register(mine)
+    with pytest.raises(chatparsers.AmbiguousFormat):
+        chatparsers.register(made("made-up", "hermes_2_pro"))
+    assert chatparsers.get_format("hermes-2-pro") is not mine
+    chatparsers.register(mine, replace=True)
+    assert chatparsers.get_format("hermes-2-pro") is mine
+    assert [info.origin for info in chatparsers.formats() if info.name == "hermes-2-pro"] == ["register()"]
+
+
+def test_replacing_twice_keeps_the_last() -> None:
+    first, second = made("made-up"), made("made-up")
+    chatparsers.register(first)
+    with pytest.raises(chatparsers.AmbiguousFormat):
+        chatparsers.register(second)
+    chatparsers.register(second, replace=True)
+    assert chatparsers.get_format("made-up") is second
+    assert [info.name for info in chatparsers.formats()].count("made-up") == 1
+
+
+def test_a_name_comes_before_an_alias() -> None:
+    by_alias, by_name = made("one", "two"), made("two")
+    chatparsers.register(by_alias, replace=True)
+    chatparsers.register(by_name, replace=True)
+    assert chatparsers.get_format("two") is by_name
+    assert chatparsers.get_format("one") is by_alias
+
+
+def test_a_module_that_cannot_be_imported_is_named() -> None:
+    chatparsers.register(FormatRef("gone", "no_such_module_at_all:FORMAT"))
+    with pytest.raises(
+        chatparsers.DefinitionError, match="'no_such_module_at_all:FORMAT': ModuleNotFoundError"
+    ) as caught:
+        chatparsers.get_format("gone")
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
