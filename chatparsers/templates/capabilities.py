@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import product
 from typing import Any, Literal, Protocol
@@ -32,6 +33,8 @@ _RESULT = "needleresult"
 # Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': 'needle…
 _PRINTED = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
 _PRINTED_ARGUMENTS = ("{'" + _KEY, '\\"' + _KEY)
+
+_CLOCK = datetime(2024, 1, 1).strftime  # renderings that are compared must not see it move
 
 ABSENT = object()
 # How templates spell the switch: (keyword, value for on, value for off).
@@ -141,10 +144,9 @@ class Prober:
         variables: Mapping[str, Any] | None = None,
     ) -> str | None:
         definitions = probe_tools() if tools else None
+        given = {"strftime_now": _CLOCK, **(variables or {})}
         try:
-            return self._write(
-                shape(messages, wants, self._name), wants, definitions, generate, variables or {}
-            )
+            return self._write(shape(messages, wants, self._name), wants, definitions, generate, given)
         except TemplateError:
             return None
 

@@ -22,12 +22,15 @@ def place(name: str, line: int | None = None, index: int | None = None) -> str:
 
 def explain(error: Exception, name: str, messages: Sequence[object] = ()) -> TemplateError:
     """The ``TemplateError`` that tells of ``error``, raised while a template rendered ``messages``."""
+    from jinja2 import TemplateSyntaxError
+
     line, index = None, None
     for frame, number in _template_frames(error):
         line = number
         at = _message_in(frame, messages)
         index = index if at is None else at
-    line = getattr(error, "lineno", None) or line
+    if isinstance(error, TemplateSyntaxError):
+        line = error.lineno
     text = str(error) or type(error).__name__
     return TemplateError(f"{place(name, line, index)}: {text} ({_advice(error)})")
 

@@ -172,7 +172,9 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     """Put content and reasoning where the template looks for them."""
     content = message.get("content")
     content = "" if content is None else content
-    if wants.content_as == "text" and isinstance(content, list) and all(map(_is_text, content)):
+    # Where a list is taken too, an assistant's may still lose all but its first part.
+    joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
+    if joined and isinstance(content, list) and all(map(_is_text, content)):
         content = "".join(part if isinstance(part, str) else part["text"] for part in content)
     elif wants.content_as == "parts" and isinstance(content, str) and content:
         content = [{"type": "text", "text": content}]
