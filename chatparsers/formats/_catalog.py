@@ -6,6 +6,11 @@ __all__ = ["FORMATS"]
 
 # name, reference, title, url, aliases, markers
 FORMATS: tuple[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("generic", "chatparsers.formats.generic:FORMAT", "Generic JSON", "https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md", (), ()),
+    ("gpt-oss", "chatparsers.formats.gpt_oss:FORMAT", "GPT-OSS", "https://huggingface.co/openai/gpt-oss-120b", (), ("<|start|>assistant", "<|channel|>")),
     ("hermes-2-pro", "chatparsers.formats.hermes_2_pro:FORMAT", "Hermes 2 Pro, Hermes 3", "https://huggingface.co/NousResearch/Hermes-2-Pro-Llama-3-8B", (), ("<|im_start|>", "<tool_call>")),
+    ("kimi-k2", "chatparsers.formats.kimi_k2:FORMAT", "Kimi K2", "https://huggingface.co/moonshotai/Kimi-K2-Instruct", (), ("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>")),
+    ("llama-3-x", "chatparsers.formats.llama_3_x:FORMAT", "Llama 3.1, 3.2, 3.3", "https://huggingface.co/meta-llama/Llama-3.1-8B-Instruct", (), ("<|start_header_id|>", "\"parameters\": ")),
+    ("mistral-nemo", "chatparsers.formats.mistral_nemo:FORMAT", "Mistral Nemo", "https://huggingface.co/mistralai/Mistral-Nemo-Instruct-2407", (), ("[AVAILABLE_TOOLS]", "[TOOL_CALLS][{")),
     ("qwen3-coder", "chatparsers.formats.qwen3_coder:FORMAT", "Qwen3-Coder", "https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct", (), ("<|im_start|>", "<function=")),
 )

@@ -1,0 +1,142 @@
+"""What is generated from the format modules is up to date, and the generator bears broken ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chatparsers import get_format
+from chatparsers.formats import _catalog, _generate
+from chatparsers.formats._generate import Entry, catalog_text, collect, main, readme_text, table
+
+HEADER = """\
+from chatparsers.core.format import Format
+
+def build(p):
+    return p.body()
+
+def made(name, **more):
+    return Format(name=name, title="Made | up", url="https://example.org", build=build, **more)
+
+"""
+
+
+@pytest.fixture
+def package(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Callable[..., str]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    name = "made_" + "".join(c if c.isalnum() else "_" for c in request.node.name)
+
+    def make(**modules: str) -> str:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        for module, text in modules.items():
+            (tmp_path / name / f"{module}.py").write_text(HEADER + text, encoding="utf-8")
+        return name
+
+    return make
+
+
+def test_the_generated_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"]) == 0, capsys.readouterr().err
+
+
+def test_the_catalog_is_sorted_one_line_each() -> None:
+    names = [entry[0] for entry in _catalog.FORMATS]
+    assert names == sorted(set(names))
+    text = Path(_catalog.__file__).read_text(encoding="utf-8")
+    assert text.count('\n    ("') == len(names)
+    assert text == catalog_text(Entry(*entry) for entry in _catalog.FORMATS)
+
+
+def test_every_format_module_is_in_the_catalog() -> None:
+    here = Path(_catalog.__file__).parent
+    modules = {path.stem for path in here.glob("*.py") if not path.name.startswith("_")}
+    assert {entry[1].partition(":")[0].rpartition(".")[2] for entry in _catalog.FORMATS} == modules
+
+
+def test_collecting(package: Callable[..., str]) -> None:
+    name = package(
+        b="FORMAT = made('b', aliases=('bee',), markers=('<｜x｜>', '\"'))",
+        a="FORMATS = (made('z'), made('a'))",
+    )
+    entries, problems = collect(["b", "a"], package=name)
+    assert problems == []
+    assert [(entry.name, entry.target) for entry in entries] == [
+        ("a", f"{name}.a:FORMATS"),
+        ("b", f"{name}.b:FORMAT"),
+        ("z", f"{name}.a:FORMATS"),
+    ]
+    assert entries[1].aliases == ("bee",) and entries[1].markers == ("<｜x｜>", '"')
+    written = ast.parse(catalog_text(entries)).body[-1]
+    assert isinstance(written, ast.AnnAssign) and written.value is not None
+    assert ast.literal_eval(written.value) == tuple(tuple(entry) for entry in entries)
+
+
+def test_a_broken_module_keeps_its_lines_and_hinders_no_other(package: Callable[..., str]) -> None:
+    name = package(good="FORMAT = made('good')", broken="FORMAT = made(")
+    before = Entry("broken", f"{name}.broken:FORMAT", "Title", "https://example.org", (), ())
+    entries, problems = collect(["good", "broken"], [before], package=name)
+    assert [entry.name for entry in entries] == ["broken", "good"]
+    assert entries[0] is before
+    (problem,) = problems
+    assert problem.startswith("broken.py: SyntaxError:")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "expected FORMAT, a Format, or FORMATS, a tuple of them; found FORMAT = None"),
+        ("FORMATS = ()", "found FORMATS = ()"),
+        (
+            "FORMAT = made('Upper')",
+            "expected a name like 'qwen3-coder' (lower case, digits, - and .), found 'Upper'",
+        ),
+        ("FORMAT = made('a', aliases=('b_c',))", "found 'b_c'"),
+        ("FORMAT = Format('a', '', '', build)", "format 'a' needs a title and a url"),
+    ],
+)
+def test_what_is_wrong_with_a_module_is_said(package: Callable[..., str], text: str, problem: str) -> None:
+    _, problems = collect(["one"], package=package(one=text))
+    assert len(problems) == 1
+    assert problems[0].startswith("one.py: ") and problem in problems[0]
+
+
+def test_a_name_of_two_formats_is_said(package: Callable[..., str]) -> None:
+    name = package(one="FORMAT = made('one')", two="FORMAT = made('two', aliases=('one',))")
+    _, problems = collect(["one", "two"], package=name)
+    assert problems == [f"'one' is a name of both {name}.one:FORMAT and {name}.two:FORMAT: change one"]
+
+
+def test_the_table_goes_between_its_marks() -> None:
+    text = "before\n<!-- formats: begin -->\nold\n<!-- formats: end -->\nafter\n"
+    new = readme_text(text, table([get_format("hermes-2-pro")]))
+    assert new.startswith("before\n<!-- formats: begin -->\n| Name |") and new.endswith(
+        "<!-- formats: end -->\nafter\n"
+    )
+    assert "| `hermes-2-pro` | [Hermes 2 Pro" in new and "old" not in new
+    assert readme_text(new, table([get_format("hermes-2-pro")])) == new
+    assert readme_text("no marks\n", "x\n") == "no marks\n"
+
+
+def test_checking_says_what_is_stale_and_writing_mends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = tmp_path / "chatparsers" / "formats"
+    here.mkdir(parents=True)
+    (here / "hermes_2_pro.py").touch()  # its name alone is read here; the module is the package's
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
+    monkeypatch.setattr(_generate, "_HERE", here)
+    assert main(["--check"]) == 1
+    err = capsys.readouterr().err
+    assert "_catalog.py is stale: run `python -m chatparsers.formats`" in err and "README.md is stale" in err
+    assert not (here / "_catalog.py").exists()
+    assert main([]) == 0
+    assert "hermes-2-pro" in (here / "_catalog.py").read_text(encoding="utf-8")
+    assert "`hermes-2-pro`" in readme.read_text(encoding="utf-8")
+    assert main(["--check"]) == 0

@@ -1,0 +1,115 @@
+"""``import chatparsers`` is lazy and quick, and its names are what they are whatever was imported before."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import chatparsers
+
+ROOT = Path(chatparsers.__file__).parents[1]
+HEAVY = {"jinja2", "parsimonious", "pluggy", "tokenizers", "importlib.metadata", "rich", "gguf", "numpy"}
+
+
+def fresh(code: str) -> Any:
+    """What ``code`` leaves in ``result``, in a process of its own."""
+    script = f"import json, sys, time\nbefore = set(sys.modules)\n{code}\nprint(json.dumps(result))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+LOADED = "result = sorted(set(sys.modules) - before)"
+
+
+def test_import_loads_nothing_else() -> None:
+    own = [name for name in fresh(f"import chatparsers\n{LOADED}") if name.startswith("chatparsers")]
+    assert own == ["chatparsers"]
+    assert not HEAVY & set(fresh(f"import chatparsers\n{LOADED}"))
+
+
+def test_import_takes_at_most_50_ms() -> None:
+    code = "start = time.perf_counter()\nimport chatparsers\nresult = time.perf_counter() - start"
+    assert min(fresh(code) for _ in range(3)) <= 0.050
+
+
+def test_a_built_in_format_loads_neither_plugins_nor_other_formats() -> None:
+    loaded = set(fresh(f"import chatparsers\nchatparsers.get_format('hermes-2-pro')\n{LOADED}"))
+    assert not HEAVY & loaded
+    formats = {name for name in loaded if name.startswith("chatparsers.formats.")}
+    assert formats == {"chatparsers.formats._catalog", "chatparsers.formats.hermes_2_pro"}
+
+
+def test_a_stream_needs_the_core_alone() -> None:
+    code = f"""
+import chatparsers
+stream = chatparsers.get_format('hermes-2-pro').bind().stream()
+stream.feed('Hello')
+stream.finish()
+assert stream.message.content == 'Hello'
+{LOADED}"""
+    loaded = set(fresh(code))
+    assert not HEAVY & loaded
+    assert not {name for name in loaded if name.split(".")[:2] == ["chatparsers", "grammar"]}
+
+
+@pytest.mark.parametrize("name", chatparsers.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    value = getattr(chatparsers, name)
+    if name == "formats":
+        assert callable(value) and isinstance(value, ModuleType)
+    else:
+        assert not isinstance(value, ModuleType)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'chatparsers' has no attribute 'parse_everything'"):
+        chatparsers.parse_everything  # noqa: B018  # the look-up is what is tested
+
+
+def test_dir_and_star_name_the_public_names() -> None:
+    assert dir(chatparsers) == sorted(chatparsers.__all__)
+    namespace: dict[str, object] = {}
+    exec("from chatparsers import *", namespace)
+    assert set(chatparsers.__all__) <= set(namespace)
+
+
+def test_names_are_the_same_after_every_module_is_imported() -> None:
+    code = """
+import importlib, pkgutil
+import chatparsers
+skipped = ("__main__", "testing")
+names = [found.name for found in pkgutil.walk_packages(chatparsers.__path__, "chatparsers.")]
+for name in names:
+    if not any(part in skipped for part in name.split(".")):
+        importlib.import_module(name)
+kinds = {name: type(getattr(chatparsers, name)).__name__ for name in chatparsers.__all__}
+result = [name for name, kind in kinds.items() if kind == "module"]
+assert chatparsers.formats() and callable(chatparsers.detect) and callable(chatparsers.load)
+import chatparsers.formats.hermes_2_pro as hermes
+from chatparsers import formats
+assert formats.hermes_2_pro is hermes and formats()[0].load()
+"""
+    assert fresh(code) == []
+
+
+def test_the_type_checker_sees_the_names_where_they_are_loaded_from() -> None:
+    tree = ast.parse(Path(chatparsers.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == {**chatparsers._HOME, "formats": "registry"}
+    assert {*seen, "__version__"} == set(chatparsers.__all__)

@@ -1,0 +1,201 @@
+"""Who may import whom. A line of the layout imports only from lines above it and its own, at any depth of the code."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import chatparsers
+from chatparsers.core.lazy import load_reference
+
+PACKAGE = Path(chatparsers.__file__).parent
+
+# Top to bottom: the parts of the package ("" is its __init__), and what of other packages each line may import.
+LINES: list[tuple[set[str], set[str]]] = [
+    ({"core"}, set()),
+    ({"grammar"}, {"parsimonious"}),
+    ({"formats"}, set()),
+    ({"templates"}, {"jinja2"}),
+    ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
+    ({"analysis"}, {"jinja2"}),
+    ({"plugins", "registry", "_detect"}, {"jinja2", "pluggy"}),
+    ({"", "_chat", "cli", "__main__"}, {"jinja2", "rich", "tokenizers"}),
+    (
+        {"testing"},
+        {
+            "hypothesis",
+            "jinja2",
+            "jsonschema",
+            "llguidance",
+            "numpy",
+            "pytest",
+            "tokenizers",
+            "tvm_ffi",
+            "xgrammar",
+        },
+    ),
+]
+LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in parts}
+
+# The one way down: services that a line has bound lazily, by ``load_reference("module:attribute")``.
+DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry")}
+
+
+class Import(NamedTuple):
+    """``importer`` imports ``target``, both dotted; ``line`` in its source; ``typing``: for the type checker alone."""
+
+    importer: str
+    target: str
+    line: int
+    typing: bool
+
+    def __str__(self) -> str:
+        return f"{self.importer}, line {self.line}, imports {self.target}"
+
+
+def dotted(path: Path) -> str:
+    parts = ["chatparsers", *path.relative_to(PACKAGE).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def part(module: str) -> str:
+    """The part of the layout that a module of the package belongs to."""
+    return module.split(".")[1] if "." in module else ""
+
+
+def for_types(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def imports(module: str, path: Path, tree: ast.Module) -> Iterator[Import]:
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+
+    def visit(node: ast.AST, typing: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield Import(module, alias.name, child.lineno, typing)
+            elif isinstance(child, ast.ImportFrom):
+                base = child.module or ""
+                if child.level:
+                    parents = package.split(".")[: len(package.split(".")) - child.level + 1]
+                    base = ".".join([*parents, *filter(None, [child.module])])
+                for alias in child.names:
+                    full = f"{base}.{alias.name}"
+                    yield Import(module, full if full in MODULES else base, child.lineno, typing)
+            yield from visit(child, typing or for_types(child))
+
+    yield from visit(tree, False)
+
+
+TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in MODULES.items()}
+IMPORTS = [found for module, path in MODULES.items() for found in imports(module, path, TREES[module])]
+OWN = [found for found in IMPORTS if found.target.split(".")[0] == "chatparsers"]
+FOREIGN = [found for found in IMPORTS if found.target.split(".")[0] not in ("chatparsers", "__future__")]
+
+
+def references() -> Iterator[tuple[str, str, int]]:
+    """Every text ``"chatparsers.x:y"`` in the code, but for the catalog of the formats."""
+    for module, tree in TREES.items():
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and module != "chatparsers.formats._catalog"
+            ):
+                target, colon, attribute = node.value.partition(":")
+                if colon and attribute.isidentifier() and target.startswith("chatparsers."):
+                    yield module, node.value, node.lineno
+
+
+def test_every_part_has_its_line() -> None:
+    unknown = {part(module) for module in MODULES} - set(LINE)
+    assert not unknown, f"say in LINES which line of the layout {sorted(unknown)} belong to"
+
+
+def test_a_line_imports_only_from_lines_above_it() -> None:
+    wrong = [
+        str(found)
+        for found in OWN
+        if LINE[part(found.target)] > LINE[part(found.importer)]
+        and not (found.typing and (part(found.importer), part(found.target)) in DOWN)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_formats_import_the_core_alone() -> None:
+    # The package's own machinery (its __init__, the generator) may also import itself.
+    wrong = [
+        str(found)
+        for found in OWN
+        if part(found.importer) == "formats"
+        and part(found.target) != "core"
+        and not (
+            part(found.target) == "formats"
+            and found.importer.split(".")[2:][:1] in ([], ["_generate"], ["__main__"])
+        )
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_other_packages_are_imported_where_the_layout_has_them() -> None:
+    wrong = [
+        str(found)
+        for found in FOREIGN
+        if found.target.split(".")[0] not in sys.stdlib_module_names | LINES[LINE[part(found.importer)]][1]
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_lazy_references_are_declared_and_lead_somewhere() -> None:
+    for module, reference, line in references():
+        pair = part(module), part(reference.partition(":")[0])
+        assert pair in DOWN or LINE[pair[1]] <= LINE[pair[0]], (
+            f"{module}, line {line}: {reference} is not in DOWN"
+        )
+        assert callable(load_reference(reference)), f"{module}, line {line}: {reference}"
+
+
+def test_modules_are_imported_by_name_nowhere_else() -> None:
+    """``importlib`` is used by those alone whose subject it is: it would be a way around this test."""
+    allowed = {"chatparsers", "chatparsers.core.lazy", "chatparsers.formats._generate", "chatparsers.plugins"}
+    lazy_packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
+    wrong = [
+        str(found)
+        for found in FOREIGN
+        if found.target.split(".")[0] == "importlib"
+        and not found.target.startswith(("importlib.metadata", "importlib.resources"))
+        and found.importer not in allowed | lazy_packages
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_public_modules_have_an_exact_all(module: str) -> None:
+    """Every name in ``__all__`` is there, once; formats and ``__main__`` need none."""
+    tree, path = TREES[module], MODULES[module]
+    assigned = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
+    ]
+    if path.name == "__main__.py" or (path.name == "__init__.py" and not assigned) or is_format(module):
+        return
+    assert len(assigned) == 1, f"{module} needs one __all__"
+    names = ast.literal_eval(assigned[0])
+    assert len(names) == len(set(names))
+    loaded = __import__(module, fromlist=["_"])
+    missing = [name for name in names if not hasattr(loaded, name)]
+    assert not missing, f"{module}.__all__ names {missing}, which it does not have"
+
+
+def is_format(module: str) -> bool:
+    return module.startswith("chatparsers.formats.") and not module.split(".")[2].startswith("_")
