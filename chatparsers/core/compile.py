@@ -135,8 +135,8 @@ class _Compiler:
             op, _, *rest = self.code[place]
             self.code[place] = (op, len(self.code), *rest)
 
-    def finder(self, stops: Iterable[str]) -> StopFinder:
-        return StopFinder(spelling for stop in stops for spelling in self.markers.spellings(stop))
+    def finder(self, stops: Iterable[str], end: bool = False) -> StopFinder:
+        return StopFinder((spelling for stop in stops for spelling in self.markers.spellings(stop)), end)
 
     def text(self, region: int, stops: Iterable[str]) -> int:
         finder = self.finder(stops)
@@ -307,7 +307,7 @@ class _Compiler:
         self.emit(m.CUT)
         self.emit(m.MARK, m.ARGS_BEGIN, None)
         if node.separator is None:
-            self.many(Many(node.any), region, markup)
+            self.many(Many(node.any, 0, node.most), region, markup)
         else:
             more = Many(Sequence.of(node.separator, node.any))
             self.many(Many(Sequence.of(node.any, more), 0, 1), region, markup)
@@ -321,7 +321,7 @@ class _Compiler:
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
-        finder = self.finder(_stops(node.stops) + node.also)
+        finder = self.finder(_stops(node.stops) + node.also, node.ends)
         quote = self.markers.encode(node.quote)
         forced = {None: None, True: _STRING, False: _NOT_STRING}[node.string]
 

@@ -19,6 +19,7 @@ from .nodes import (
     EachArg,
     EachTool,
     Json,
+    Known,
     Lenient,
     Literal,
     Node,
@@ -187,7 +188,21 @@ class Builder(Primitives):
         """
         return Value(arg, syntax, (until,) if isinstance(until, str) else until, also, string)
 
+    def code_call(self, name: str, arg: str) -> Node:
+        """A call whose text is code up to the end of the turn, for interpreters that are called without a header; in the
+        lenient half. ``code``"""
+
+        def code(argument: Argument | None) -> Node:
+            value = Value(argument, "raw", self.stops, string=True, ends=True)
+            return Sequence.of(Known(Tag.ARG_NAME, arg), value)
+
+        return Tagged(Tag.CALL, Sequence.of(Known(Tag.NAME, name), EachArg(None, code, code(None), most=1)))
+
     # calls as JSON
+
+    def json_text(self) -> Node:
+        """A JSON string whose text is content. ``"…"``"""
+        return Json(content=True)
 
     def member(self, *keys: str) -> Node:
         """A JSON object's key and colon; the parser takes any of ``keys``, the first is generated. ``"key" :``"""
@@ -232,7 +247,7 @@ class Builder(Primitives):
         before, after = self.many(other + comma), self.many(comma + other)
         named_first = named + comma + before + args_key + Args(tool)
         args_first = args_key + Args(tool, commit=False) + comma + before + named + Cut()
-        bare = opening + before + (named_first | args_first | named + Declared()) + after + closing
+        bare = opening + before + (named_first | args_first) + after + closing | opening + named + Declared() + closing
         if not wrapped:
             return bare
         return bare | opening + before + self.member("function") + bare + after + closing

@@ -292,12 +292,14 @@ class EachTool(Node):
 @dataclass(frozen=True, slots=True)
 class EachArg(Node):
     """A call's arguments one by one: parses any number of ``any`` (= ``make(None)``) with ``separator`` between; generates the
-    tool's required arguments (in any order where the engine can bear it) and its optional ones at most once each."""
+    tool's required arguments (in any order where the engine can bear it) and its optional ones at most once each.
+    ``most``: the parser takes no more of them."""
 
     tool: Tool | None
     make: Callable[[Argument | None], Node]
     any: Node
     separator: Node | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +320,7 @@ class Value(Node):
 
     Parsed to JSON, typed by the schema that the environment has for it; ``also`` are stops that only the parser
     knows. Generates the argument's schema in that syntax. ``string``: None, or True/False where the text itself
-    (an attribute) says whether the value is a string.
+    (an attribute) says whether the value is a string. ``ends``: the end of the turn ends it as well.
     """
 
     argument: Argument | None
@@ -327,6 +329,7 @@ class Value(Node):
     also: tuple[str, ...] = ()
     string: bool | None = None
     quote: str = ""
+    ends: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,14 @@ class StopFinder:
 
     ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that runs to the
     end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone. ``plain`` finds the characters
-    with which a stop may begin, ``plain_json`` also those that a JSON string escapes.
+    with which a stop may begin, ``plain_json`` also those that a JSON string escapes. ``end``: the end of the text is a stop
+    as well.
     """
 
-    __slots__ = ("find", "plain", "plain_json", "stops", "whole")
+    __slots__ = ("end", "find", "plain", "plain_json", "stops", "whole")
 
-    def __init__(self, stops: Iterable[str]) -> None:
+    def __init__(self, stops: Iterable[str], end: bool = False) -> None:
+        self.end = end
         self.stops = tuple(sorted(set(stops), key=lambda stop: (-len(stop), stop)))
         if not self.stops:
             never = re.compile(r"(?!)")
@@ -65,7 +67,7 @@ class StopFinder:
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Where the text before a stop ends, and whether a whole stop is there."""
         match = self.whole(text, start) if final else self.find(text, start)
-        return (len(text), False) if match is None else (match.start(), match[1] is None)
+        return (len(text), final and self.end) if match is None else (match.start(), match[1] is None)
 
     @property
     def expected(self) -> str:
@@ -73,7 +75,7 @@ class StopFinder:
         return " or ".join(map(repr, self.stops)) or "the end of a value"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops,)
+        return StopFinder, (self.stops, self.end)
 
 
 class RawString:

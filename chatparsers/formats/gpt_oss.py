@@ -1,0 +1,44 @@
+"""GPT-OSS (harmony): channels.
+
+    <|channel|>analysis<|message|>The user wants the weather.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+
+Quirks:
+- The prompt ends in `<|start|>assistant`; every further block begins with it.
+- The recipient stands in the channel header, or in the role header (as the template writes it).
+- Commentary without a recipient is content (a preamble), as is `to=assistant`.
+- Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Tool
+
+
+def build(p: Builder) -> Node:
+    start = p.lenient(p.token("<|start|>") + "assistant", p.optional(p.token("<|start|>") + "assistant"))
+    channel, message = p.token("<|channel|>"), p.token("<|message|>")
+    kind = p.optional(p.space() + p.optional(p.token("<|constrain|>")) + p.chars("a-z"))
+
+    def call(tool: Tool | None) -> Node:
+        to = p.space(" ") + "to=" + p.header(r"(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
+        any_channel = p.choice("commentary", "analysis", "final")
+        constrained = " " + p.token("<|constrain|>") + "json"
+        in_channel = p.lenient(channel + "commentary" + to + constrained, channel + any_channel + to + kind)
+        in_role = p.lenient(to + channel + "commentary json", to + channel + any_channel + kind)
+        return start + (in_channel | in_role) + message + p.space() + p.args(tool) + p.optional(p.token("<|call|>"))
+
+    preamble = "commentary" + p.optional(p.space() + "to=assistant") + kind
+    reasoning = p.span(start + channel + "analysis" + message, p.token("<|end|>"))
+    content = p.span(start + channel + p.lenient("final", "final" + kind, preamble) + message, p.token("<|end|>"))
+    return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content)
+
+
+FORMAT = Format(
+    name="gpt-oss",
+    title="GPT-OSS",
+    url="https://huggingface.co/openai/gpt-oss-120b",
+    build=build,
+    markers=("<|start|>assistant", "<|channel|>"),
+    stops=("<|return|>", "<|call|>"),
+)

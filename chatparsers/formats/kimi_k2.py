@@ -1,0 +1,38 @@
+"""Kimi K2, K2 Thinking, K2.5: a header with the call's id, then JSON.
+
+    Text.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
+
+Quirks:
+- The id is the header's text; the index counts the calls of the conversation.
+- Thinking models write `<think>…</think>` first, and call tools out of open reasoning.
+- Seen in the wild: no section markers; headers `functions_get_weather_3`, `get_weather:0`, `functionsexec5`.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Tool
+
+HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)_?\d+|(?!)))?)"
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool | None) -> Node:
+        header = p.header(HEADER, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4))
+        begin, sep, end = map(p.token, ("<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"))
+        return begin + p.space() + header + p.space() + sep + p.space() + p.args(tool) + p.space() + end
+
+    calls = p.calls(p.each_tool(call), p.space())
+    begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
+    section = p.lenient(begin + p.space() + calls + p.space() + end, calls)
+    return p.think("<think>", "</think>", until=section) + p.body(section)
+
+
+FORMAT = Format(
+    name="kimi-k2",
+    title="Kimi K2",
+    url="https://huggingface.co/moonshotai/Kimi-K2-Instruct",
+    build=build,
+    markers=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
+    stops=("<|im_end|>",),
+)

@@ -1,0 +1,28 @@
+"""Mistral Nemo (tokenizers v3 to v7): an array of JSON calls with ids.
+
+    [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "a1b2c3d4e"}]
+
+Quirks:
+- Ids are nine letters and digits, written by the model after the arguments.
+- No closer: the end of the turn ends the array. The template writes content or calls, never both.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+
+
+def build(p: Builder) -> Node:
+    call = p.json_call(name="name", args="arguments", id="id")
+    array = "[" + p.space() + p.calls(call, p.space() + "," + p.space(" ")) + p.space() + "]"
+    return p.body(p.token("[TOOL_CALLS]") + p.space() + array)
+
+
+FORMAT = Format(
+    name="mistral-nemo",
+    title="Mistral Nemo",
+    url="https://huggingface.co/mistralai/Mistral-Nemo-Instruct-2407",
+    build=build,
+    markers=("[AVAILABLE_TOOLS]", "[TOOL_CALLS][{"),
+    stops=("</s>",),
+)
