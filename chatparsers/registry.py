@@ -135,10 +135,10 @@ def _builtin() -> tuple[FormatInfo, ...]:
 
 def _others() -> list[FormatInfo]:
     """What was registered without replacing, and what plugins offer."""
-    from .plugins import BUILTIN, plugins
+    from .plugins import plugins
 
     offered: Plugins = plugins()
-    found = [_info(ref, origin) for origin, ref in offered.formats() if origin != BUILTIN]
+    found = [_info(ref, origin) for origin, ref in offered.formats() if origin != _BUILTIN]
     return [*_additions.values(), *found]
 
 
