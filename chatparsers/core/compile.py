@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from . import machine as m
@@ -349,14 +349,15 @@ class _Compiler:
 
     def span(self, region: int, markup: int, span: Span, exits: list[Node]) -> None:
         """Text of ``region`` up to the span's closer or until one of ``exits`` follows, the closer included."""
-        stops = [*first(span.close), *(text for node in exits for text in first(node))]
+        closers = first(span.close) if span.close is not None else ()
         begin = len(self.code)
-        self.text(region, stops)
-        ends = [self.emit(m.UNCLOSED, 0, " or ".join(map(repr, first(span.close))))]
-        place = self.emit(m.CHOICE, 0)
-        self.node(span.close, markup, markup)
-        ends.append(self.emit(m.COMMIT, 0))
-        self.patch(place)
+        self.text(region, [*closers, *(text for node in exits for text in first(node))])
+        ends = [self.emit(m.UNCLOSED, 0, "" if span.optional else " or ".join(map(repr, closers)))]
+        if span.close is not None:
+            place = self.emit(m.CHOICE, 0)
+            self.node(span.close, markup, markup)
+            ends.append(self.emit(m.COMMIT, 0))
+            self.patch(place)
         for node in exits:
             place = self.emit(m.CHOICE, 0)
             self.node(node, markup, markup)
@@ -389,7 +390,7 @@ class _Compiler:
         exits = [head(opener) for opener in openers if opener is not None]
         ends: list[Node] = [Literal(stop) for stop in node.stops]
         starts = dict.fromkeys(text for opener in exits for text in first(opener))
-        stops = [*starts, *node.stops, *self.closers]
+        stops = [*starts, *node.stops, *self.closers, *(first(node.marks) if node.marks is not None else ())]
 
         handlers = []
         if node.start is not None:
@@ -412,6 +413,8 @@ class _Compiler:
             options.append(lambda: self._section(m.CONTENT, markup, spans[1][1], exits + ends))
         if calls is not None:
             options.append(lambda: self.node(calls, region, markup))
+        if node.marks is not None:
+            options.append(partial(self.node, node.marks, markup, markup))
         if options:
             handlers.append(self.emit(m.RECOVER, 0))
             place = self.emit(m.CHOICE, 0)
@@ -462,6 +465,8 @@ def _closers(tree: Node) -> tuple[str, ...]:
             for part in (node.calls, node.reasoning and node.reasoning.open, node.content and node.content.open):
                 if part is not None:
                     openers.update(first(part))
+            if node.marks is not None:
+                openers.update(n.text for n in walk(node.marks) if isinstance(n, Token))
             if node.start is not None:
                 openers.update(n.text for n in walk(node.start) if isinstance(n, Token))
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))

@@ -80,9 +80,13 @@ class Builder(Primitives):
         lead = self.lenient(before, *(before[start:] for start in range(1, len(before) + 1))) if before else ""
         return Sequence.of(lead, Token(core), self.trim(after))
 
-    def span(self, open: Nodelike, close: Nodelike) -> Span:
-        """Text between two markers."""
-        return Span(self.marker(open), self.marker(close))
+    def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
+        """Text between two markers. ``open text close``
+
+        ``close`` None: up to the next section or the end of the turn. ``optional``: nothing is wrong where the turn ends
+        without ``close``.
+        """
+        return Span(self.marker(open), None if close is None else self.marker(close), optional)
 
     def think(self, open: Nodelike, close: Nodelike, *, always: bool = False, until: Node | None = None) -> Node:
         """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
@@ -101,11 +105,13 @@ class Builder(Primitives):
         reasoning: Span | None = None,
         content: Span | None = None,
         lead: str = "",
+        marks: Node | None = None,
     ) -> Node:
-        """Content and calls until the end of the turn. ``start? (calls / reasoning / content / text)*``
+        """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
 
         ``start``: calls that begin the turn or not at all (bare JSON). ``reasoning``, ``content``: the spans of formats
-        that mark them in the body. ``lead``: the white space that the template writes between content and calls.
+        that mark them in the body. ``lead``: the white space that the template writes between content and calls. ``marks``:
+        what else in running text is markup, such as the end of a final answer; parsed alone.
         """
         tools = self.options.tools and self.options.mode != "none"
         return Body(
@@ -117,6 +123,7 @@ class Builder(Primitives):
             self.options.mode if tools else "none",
             self.options.schema,
             self.stops,
+            marks,
         )
 
     # calls

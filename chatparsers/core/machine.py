@@ -358,7 +358,8 @@ class Machine:
                 ip += 1
             elif op == UNCLOSED:
                 if i == n and final:
-                    trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
+                    if ins[2]:
+                        trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
                     ip = ins[1]
                 else:
                     ip += 1

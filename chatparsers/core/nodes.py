@@ -360,10 +360,12 @@ class Calls(Node):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Text between two markers; ``close`` may be missing at the end of the turn."""
+    """Text between two markers; ``close`` None: up to the next section or the end of the turn. Where ``close`` is missing at
+    the end of the turn, the text has been cut off, unless it is ``optional``. Generates the text with both markers."""
 
     open: Node
-    close: Node
+    close: Node | None
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,7 +388,8 @@ class Body(Node):
 
     Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning``, ``content`` (text inside the span),
     and otherwise text as content up to the next of them; ``lead`` is the white space that the template writes before a
-    call. A special token of the format that is none of these is markup. Generates by ``mode``: ``auto`` content and calls
+    call; ``marks`` is markup in running text that is neither. A special token of the format that is none of these is markup
+    too, but diagnosed. Generates by ``mode``: ``auto`` content and calls
     (lazily: calls alone), ``required`` calls alone (behind reasoning), ``none`` content alone; ``schema`` (not None)
     content of that JSON Schema.
     """
@@ -399,6 +402,7 @@ class Body(Node):
     mode: str
     schema: AnyType = None
     stops: tuple[str, ...] = ()
+    marks: Node | None = None
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -423,16 +427,20 @@ def children(node: Node) -> Iterator[Node]:
         yield node.item
         yield node.separator
     elif isinstance(node, Think):
-        yield node.span.open
-        yield node.span.close
+        yield from _markers(node.span)
     elif isinstance(node, Body):
-        for part in (node.start, node.calls):
+        for part in (node.start, node.calls, node.marks):
             if part is not None:
                 yield part
         for span in (node.reasoning, node.content):
             if span is not None:
-                yield span.open
-                yield span.close
+                yield from _markers(span)
+
+
+def _markers(span: Span) -> Iterator[Node]:
+    yield span.open
+    if span.close is not None:
+        yield span.close
 
 
 def walk(node: Node) -> Iterator[Node]:
@@ -443,8 +451,14 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def tokens(node: Node) -> tuple[str, ...]:
-    """The texts of the special tokens in the tree, each once, in order."""
-    return tuple(dict.fromkeys(n.text for n in walk(node) if isinstance(n, Token)))
+    """The texts of the special tokens in the tree, the quotes of values among them, each once, in order."""
+    found: dict[str, None] = {}
+    for n in walk(node):
+        if isinstance(n, Token):
+            found[n.text] = None
+        elif isinstance(n, (Args, Value)) and n.quote:
+            found[n.quote] = None
+    return tuple(found)
 
 
 def nullable(node: Node) -> bool:
