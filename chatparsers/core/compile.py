@@ -331,7 +331,7 @@ class _Compiler:
                 tool = machine.tools.get(machine.tool)
                 argument = tool.arguments.get(machine.arg) if tool else None
                 types = argument.types if argument else ANYTHING
-            return transcoder(node.syntax, finder, types, quote)
+            return transcoder(node.syntax, finder, types, quote, python=node.python)
 
         self.emit(m.VALUE, m.ARGUMENT, make, True)
 

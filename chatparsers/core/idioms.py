@@ -188,12 +188,15 @@ class Builder(Primitives):
         until: str | tuple[str, ...] = (),
         also: tuple[str, ...] = (),
         string: bool | None = None,
+        python: bool = False,
     ) -> Node:
         """An argument's value in a value syntax, up to ``until`` where it is raw text. ``value``
 
         White space at the start of ``until`` is stripped as far as it is there; ``also`` are stops of careless models.
+        ``python``: the template writes what is no string as Python's ``str`` does (``True``, ``None``, ``{'a': 1}``).
         """
-        return Value(arg, syntax, (until,) if isinstance(until, str) else until, also, string)
+        stops = (until,) if isinstance(until, str) else until
+        return Value(arg, syntax, stops, also, string, python=python)
 
     def code_call(self, name: str, arg: str) -> Node:
         """A call whose text is code up to the end of the turn, for interpreters that are called without a header; in the

@@ -320,7 +320,8 @@ class Value(Node):
 
     Parsed to JSON, typed by the schema that the environment has for it; ``also`` are stops that only the parser
     knows. Generates the argument's schema in that syntax. ``string``: None, or True/False where the text itself
-    (an attribute) says whether the value is a string. ``ends``: the end of the turn ends it as well.
+    (an attribute) says whether the value is a string. ``ends``: the end of the turn ends it as well. ``python``: what is
+    no string is spelt as Python's ``str`` does (``True``, ``None``), besides JSON, where it is raw.
     """
 
     argument: Argument | None
@@ -330,6 +331,7 @@ class Value(Node):
     string: bool | None = None
     quote: str = ""
     ends: bool = False
+    python: bool = False
 
 
 @dataclass(frozen=True, slots=True)

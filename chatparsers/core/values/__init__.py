@@ -16,26 +16,25 @@ __all__ = ["Transcoder", "transcoder"]
 
 _NOWHERE = StopFinder(())
 
-Maker = Callable[[StopFinder, "frozenset[str]", str, bool], Transcoder]
+Maker = Callable[[StopFinder, "frozenset[str]", str, bool, bool], Transcoder]
 
 
-
-def _python(stops: StopFinder, types: frozenset[str], quote: str, object: bool) -> Transcoder:
+def _python(stops: StopFinder, types: frozenset[str], quote: str, object: bool, spelt: bool) -> Transcoder:
     from .python import PythonScanner
 
     return PythonScanner()
 
 
-def _gemma(stops: StopFinder, types: frozenset[str], quote: str, object: bool) -> Transcoder:
+def _gemma(stops: StopFinder, types: frozenset[str], quote: str, object: bool, spelt: bool) -> Transcoder:
     from .gemma import GemmaScanner
 
     return GemmaScanner(quote)
 
 
 SYNTAXES: dict[str, Maker] = {
-    "json": lambda stops, types, quote, object: JsonScanner("{" if object else ""),
-    "text": lambda stops, types, quote, object: StringScanner(),
-    "raw": lambda stops, types, quote, object: raw_transcoder(stops, types),
+    "json": lambda stops, types, quote, object, spelt: JsonScanner("{" if object else ""),
+    "text": lambda stops, types, quote, object, spelt: StringScanner(),
+    "raw": lambda stops, types, quote, object, spelt: raw_transcoder(stops, types, spelt),
     "python": _python,
     "gemma": _gemma,
 }
@@ -47,13 +46,15 @@ def transcoder(
     types: frozenset[str] = frozenset(),
     quote: str = "",
     object: bool = False,
+    python: bool = False,
 ) -> Transcoder:
     """A new transcoder for one value of ``syntax``.
 
     ``stops`` end it where it is raw text; ``types`` are those that its schema admits; ``quote`` is the marker around
-    strings in syntaxes that have one; ``object``: it must be an object.
+    strings in syntaxes that have one; ``object``: it must be an object. ``python``: raw values that are no strings may be
+    spelt as Python's ``str`` does.
     """
     make = SYNTAXES.get(syntax)
     if make is None:
         raise DefinitionError(f"no value syntax is named {syntax!r}: {did_you_mean(syntax, SYNTAXES)}")
-    return make(stops, types, quote, object)
+    return make(stops, types, quote, object, python)

@@ -4,6 +4,9 @@ Strategy: a string streams with its JSON escapes; an object or array streams thr
 type is short and held until the tag that ends it, and is JSON if it reads as such, else a string (with a note).
 Where the schema admits strings and more, the text is held while it may still become JSON of the other type, and a string
 from the character on that rules that out.
+
+Some templates write what is no string as Python prints it (``True``, ``None``, ``{'a': 1}``); their formats say so
+(``python``), and it is read as JSON would be.
 """
 
 from __future__ import annotations
@@ -114,9 +117,9 @@ class RawString:
 class RawTyped:
     """A value that is no string: JSON (or Python) of its types, up to a stop."""
 
-    __slots__ = ("done", "error", "expected", "held", "inner", "notes", "out", "plain", "stops")
+    __slots__ = ("done", "error", "expected", "held", "inner", "notes", "out", "plain", "python", "stops")
 
-    def __init__(self, stops: StopFinder, types: frozenset[str]) -> None:
+    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
         self.out = ""
         self.done = False
         self.error = ""
@@ -126,6 +129,7 @@ class RawTyped:
         self.expected = " or ".join(sorted(types - {"number"} if "integer" in types else types))
         self.held: list[str] = []
         self.inner: Transcoder | None = None
+        self.python = python
 
     def copy(self) -> RawTyped:
         other = copy(self)
@@ -142,7 +146,7 @@ class RawTyped:
             while i < len(text) and text[i] in " \t\r\n":
                 i += 1
             if i < len(text) and text[i] in "{[":
-                self.inner = JsonScanner()
+                self.inner = _scanner(self.python)
         if self.inner is not None:
             return self._nested(self.inner, text, i, final)
         end, self.done = self.stops.text(text, i, final)
@@ -177,7 +181,8 @@ class RawTyped:
         bare = text.strip()
         probe = JsonScanner()
         if bare and probe.scan(bare, 0, True) == len(bare) and probe.done and not probe.error:
-            self.notes = [(end, expected, found) for _, expected, found in probe.notes]
+            if not (self.python and bare in _PYTHON):
+                self.notes = [(end, expected, found) for _, expected, found in probe.notes]
             return probe.out
         self.notes = [(end, self.expected, bare[:40])]
         return json.dumps(text, ensure_ascii=False)
@@ -186,9 +191,24 @@ class RawTyped:
 class RawUnion:
     """A value that may be a string or something else: held while it may still be the other type."""
 
-    __slots__ = ("began", "done", "error", "held", "notes", "others", "out", "plain", "probe", "stops", "string", "tail")
+    __slots__ = (
+        "began",
+        "done",
+        "error",
+        "held",
+        "notes",
+        "others",
+        "out",
+        "plain",
+        "probe",
+        "python",
+        "read",
+        "stops",
+        "string",
+        "tail",
+    )
 
-    def __init__(self, stops: StopFinder, types: frozenset[str]) -> None:
+    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
         self.out = ""
         self.done = False
         self.error = ""
@@ -199,12 +219,14 @@ class RawUnion:
         self.held: list[str] = []
         self.tail = ""
         self.began = False
-        self.probe = JsonScanner()
+        self.probe: Transcoder = _scanner(python)
+        self.python = python
+        self.read: list[str] = []
         self.string: RawString | None = None
 
     def copy(self) -> RawUnion:
         other = copy(self)
-        other.held = self.held[:]
+        other.held, other.read = self.held[:], self.read[:]
         other.probe = self.probe.copy()
         other.string = self.string.copy() if self.string else None
         return other
@@ -219,7 +241,7 @@ class RawUnion:
         self.held.append(text[start:end])
         if self._still_other(text[start:end], over):
             if over:
-                self.out = "".join(self.held).strip()
+                self.out = "".join(self.read).strip()
                 self.done = True
                 return end
             if not final:
@@ -239,10 +261,13 @@ class RawUnion:
         fed = self.tail + piece
         end = probe.scan(fed, 0, over)
         self.tail = fed[end:]
+        self.read.append(probe.out)
         if probe.error or probe.notes or (probe.done and self.tail.strip()):
             return False
         if over or probe.done:
-            return bool(self.others & _types("".join(self.held).strip(), True))
+            if self.python and not _readable("".join(self.held).strip()):
+                return False
+            return bool(self.others & _types("".join(self.read).strip(), True))
         return not fed.strip() or self.began or self._begins(fed.lstrip())
 
     def _begins(self, text: str) -> bool:
@@ -262,20 +287,33 @@ def _types(text: str, whole: bool) -> frozenset[str]:
     return _TYPES.get(text[0], frozenset())
 
 
+def _scanner(python: bool) -> Transcoder:
+    if not python:
+        return JsonScanner()
+    from .python import PythonScanner
+
+    return PythonScanner()
+
+
 _integer = re.compile(r"-?[0-9]+").fullmatch
+_PYTHON = frozenset({"None", "True", "False"})
+# What Python prints and a string would not be taken for: no `1_000`, `0x1F` or `'quoted'`.
+_readable = re.compile(
+    r"[\[{].*|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|[Tt]rue|[Ff]alse|None|null", re.DOTALL
+).fullmatch
 _TYPES = {
     "{": frozenset({"object"}),
     "[": frozenset({"array"}),
-    "t": frozenset({"boolean"}),
-    "f": frozenset({"boolean"}),
-    "n": frozenset({"null"}),
+    **dict.fromkeys("tTfF", frozenset({"boolean"})),
+    **dict.fromkeys("nN", frozenset({"null"})),
 }
 
 
-def raw_transcoder(stops: StopFinder, types: frozenset[str]) -> Transcoder:
-    """The transcoder of a raw value whose schema admits these types."""
+def raw_transcoder(stops: StopFinder, types: frozenset[str], python: bool = False) -> Transcoder:
+    """The transcoder of a raw value whose schema admits these types; ``python``: what is no string may be spelt as Python's
+    ``str`` does."""
     if types == {"string"}:
         return RawString(stops)
     if "string" not in types:
-        return RawTyped(stops, types)
-    return RawUnion(stops, types)
+        return RawTyped(stops, types, python)
+    return RawUnion(stops, types, python)
