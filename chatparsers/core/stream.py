@@ -14,7 +14,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,7 @@ from .message import Diagnostic, Message, Region, ToolCall
 if TYPE_CHECKING:
     from .turn import Turn
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "StreamOptions"]
 
 _KINDS = ("markup", "content", "reasoning", "call")
 _SERIOUS = frozenset({"malformed", "truncated"})
@@ -35,6 +36,16 @@ _SNIPPET = 40
 
 def _no_shortcut(piece: str) -> object:
     return piece
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """What `Turn.stream` was asked for."""
+
+    strict: bool = False
+    inline: bool = False
+    skip_special_tokens: bool = True
+    token_text_fallback: bool = False
 
 
 class _Call:
@@ -77,6 +88,7 @@ class Stream:
         "_machine",
         "_make",
         "_notes",
+        "_options",
         "_origin",
         "_parts",
         "_plain",
@@ -87,11 +99,12 @@ class Stream:
         "_turn",
     )
 
-    def __init__(self, turn: Turn, machine: m.Machine, origin: int, read: int, strict: bool, ids: Any = None) -> None:
+    def __init__(self, turn: Turn, options: StreamOptions, machine: m.Machine, origin: int, read: int) -> None:
         self._turn = turn
+        self._options = options
         self._machine = machine
-        self._strict = strict
-        self._ids = ids
+        self._strict = options.strict
+        self._ids: Any = None
         self._origin = origin
         self._fed = origin
         self._length = read
@@ -134,7 +147,6 @@ class Stream:
         if not self._finished:
             self._finished = reason or "stop"
             self._catch_up()
-            self._plain = _no_shortcut
             if self._ids is not None:
                 self._run(self._ids.flush(), events)
             if not self._ended:
@@ -206,7 +218,7 @@ class Stream:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
         if isinstance(piece, str):
-            if self._ids is not None and self._ids.count:
+            if self._ids is not None and self._ids.offsets:
                 raise RequestError("feed: ids were fed before, and text cannot be mixed with them: feed ids alone")
             self._run(piece, events)
         elif self._ids is None:
@@ -216,26 +228,44 @@ class Stream:
             if self._texts:
                 raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
             raise RequestError("feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)")
+        elif isinstance(piece, int):
+            self._feed_id(piece, events)
         else:
-            for end, text in self._ids.decode([piece] if isinstance(piece, int) else piece, self._fed):
-                if end and not self._ended:
-                    if self._machine.value is None:
-                        self._run(text, events)
-                    else:
-                        self._texts.append(text)
-                        self._fed += len(text)
-                    if not self._ended:
-                        self._end(events)
-                else:
-                    self._run(text, events)
+            self._feed_ids(piece, events)
         self._check()
         return events
 
+    def _feed_id(self, id: int, events: list[Event]) -> None:
+        text = self._ids.text(id, self._fed)
+        if text is None:
+            self._feed_ids((id,), events)
+        elif text and self._plain(text) is None:
+            self._texts.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        else:
+            self._run(text, events)
+
+    def _feed_ids(self, ids: Iterable[int], events: list[Event]) -> None:
+        for end, text in self._ids.decode(ids, self._fed):
+            if not end or self._ended:
+                self._run(text, events)
+                continue
+            known = self._ids.is_marker(text)
+            if known and self._machine.value is None:
+                self._run(text, events)
+            else:
+                self._catch_up()
+                self._texts.append(text)
+                self._fed += 1
+            if not self._ended and (end == 1 or self._length < self._fed):
+                self._end(events)
+
     def _start_ids(self) -> None:
         """Ids are fed: begins anew with a program in which markers are single tokens."""
-        fresh = self._turn._id_stream(self)
-        self._machine, self._ids, self._origin = fresh
-        self._fed = self._length = self._origin
+        self._machine, self._origin, self._length, self._ids = self._turn.start_ids(self._options)
+        self._fed = self._origin
         self._settle()
 
     def _run(self, text: str, events: list[Event]) -> None:
@@ -271,6 +301,7 @@ class Stream:
             machine = self._machine
             machine.base, machine.text, machine.i = self._fed, "", 0
             self._length = self._fed
+            self._plain = _no_shortcut
 
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""

@@ -7,7 +7,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from .compile import program
+from .compile import Markers, program
 from .errors import RequestError, did_you_mean
 from .idioms import Options
 from .lazy import load_reference
@@ -15,7 +15,7 @@ from .machine import Machine, Program
 from .message import Message
 from .nodes import Node
 from .schema import Toolset, read_tools
-from .stream import Stream
+from .stream import Stream, StreamOptions
 
 if TYPE_CHECKING:
     from .format import Format
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Turn"]
 
 _GRAMMAR = "chatparsers.grammar:write"
+_ID_FEED = "chatparsers.tokens.feed:id_feed"
+_MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
+_STOP_IDS = "chatparsers.tokens.feed:stop_ids"
+_NO_MARKERS = Markers()
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 
@@ -40,6 +44,7 @@ class Turn:
         thinking: bool | None = None,
         prefix: str = "",
         tokenizer: Any = None,
+        token_config: Mapping[str, Any] | None = None,
         prompt: str = "",
         id_seed: str = "",
     ) -> None:
@@ -49,6 +54,7 @@ class Turn:
         self.tools: Toolset = read_tools(tools)
         self.response_format = response_format
         self.tokenizer = tokenizer
+        self.token_config = token_config
         self.id_seed = id_seed or prompt
         mode, self.named = _choice(tool_choice, self.tools)
         self.options = Options(
@@ -83,29 +89,79 @@ class Turn:
         self.tools.check()
         return load_reference(_GRAMMAR)(self, dialect, **options)
 
-    def stream(self, *, strict: bool = False, reasoning: str = "split") -> Stream:
+    def stream(
+        self,
+        *,
+        strict: bool = False,
+        reasoning: str = "split",
+        skip_special_tokens: bool = True,
+        token_text_fallback: bool = False,
+    ) -> Stream:
         """A new stream for this turn.
 
         ``strict``: `OutputError` where the model leaves its format. ``reasoning``: ``"split"``, or ``"inline"`` to leave it
-        in the content with its markers.
+        in the content with its markers. Where ids are fed: ``skip_special_tokens`` False shows special tokens that are no
+        markers of the format, and ``token_text_fallback`` takes a marker that the model spells out as ordinary text for
+        one as well.
         """
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
-        compiled = program(self.format, self.options, reasoning == "inline")
-        started, read = _started(compiled, self.prefix)
+        options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
+        machine, read = self._start(options, self.prefix, _NO_MARKERS)
+        return Stream(self, options, machine, len(self.prefix), read)
+
+    def _start(self, options: StreamOptions, prefix: str, markers: Markers) -> tuple[Machine, int]:
+        compiled = program(self.format, self.options, options.inline, markers.key)
+        started, read = _started(compiled, prefix)
         machine = started.copy()
         machine.tools = self.tools
-        return Stream(self, machine, len(self.prefix), read, strict)
+        return machine, read
 
-    def parse(self, output: str | list[int], *, strict: bool = False, reasoning: str = "split") -> Message:
+    def start_ids(self, options: StreamOptions) -> tuple[Machine, int, int, Any]:
+        """What a stream needs where ids are fed: a machine, the length of the prefix, how much of it is decided, and the
+        feed that turns ids into its text."""
+        feed = load_reference(_ID_FEED)(
+            self.tokenizer,
+            self.preserved_tokens,
+            self.stops,
+            config=self.token_config,
+            skip_special_tokens=options.skip_special_tokens,
+            token_text_fallback=options.token_text_fallback,
+        )
+        prefix = feed.markers.encode(self.prefix)
+        machine, read = self._start(options, prefix, feed.markers)
+        return machine, len(prefix), read, feed
+
+    def parse(self, output: str | list[int], **options: Any) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, however it was cut.
 
-        Raises `OutputError` in strict mode alone.
+        ``options`` are those of `stream`. Raises `OutputError` in strict mode alone.
         """
-        stream = self.stream(strict=strict, reasoning=reasoning)
+        stream = self.stream(**options)
         stream.feed(output)
         stream.finish()
         return stream.message
+
+    @property
+    def marker_ids(self) -> dict[str, int]:
+        """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return {}
+        found: dict[str, int] = load_reference(_MARKER_IDS)(self.tokenizer, (*self.preserved_tokens, *self.stops))
+        return found
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]:
+        """The ids that end the turn, sorted; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return ()
+        return tuple(sorted(load_reference(_STOP_IDS)(self.tokenizer, self.stops, self.token_config)))
+
+    @property
+    def preserved_ids(self) -> tuple[int, ...]:
+        """The ids of the preserved tokens that the tokenizer has as one token, sorted; empty without a tokenizer."""
+        ids = self.marker_ids
+        return tuple(sorted(ids[text] for text in self.preserved_tokens if text in ids))
 
     def call_id(self, index: int) -> str:
         """The id of the call at ``index`` where the model writes none: nine letters and digits, the same for the same

@@ -6,6 +6,7 @@ __all__ = ["FORMATS"]
 
 # name, reference, title, url, aliases, markers
 FORMATS: tuple[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+    ("content-only", "chatparsers.formats.content_only:FORMAT", "Content only", "https://huggingface.co/docs/transformers/chat_templating", (), ()),
     ("generic", "chatparsers.formats.generic:FORMAT", "Generic JSON", "https://github.com/ggml-org/llama.cpp/blob/master/docs/function-calling.md", (), ()),
     ("gpt-oss", "chatparsers.formats.gpt_oss:FORMAT", "GPT-OSS", "https://huggingface.co/openai/gpt-oss-120b", (), ("<|start|>assistant", "<|channel|>")),
     ("hermes-2-pro", "chatparsers.formats.hermes_2_pro:FORMAT", "Hermes 2 Pro, Hermes 3", "https://huggingface.co/NousResearch/Hermes-2-Pro-Llama-3-8B", (), ("<|im_start|>", "<tool_call>")),

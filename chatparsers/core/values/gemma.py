@@ -167,7 +167,7 @@ class GemmaScanner:
         end = inner.scan(text, i, final)
         parts.append(inner.out)
         self.notes += inner.notes
-        self.error = inner.error
+        self.error = "the end of a key" if inner.error and self.key else inner.error
         if inner.done:
             self.inner = None
             self._over()

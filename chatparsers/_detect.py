@@ -1,0 +1,221 @@
+"""Which format a chat template belongs to, found by rendering and parsing back.
+
+Strategy: the template renders a conversation whose messages are known: an answer, an answer behind reasoning, a call.
+A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format that
+returns exactly the messages wins. Only renderings are compared, never the template's source, so a cosmetic edit changes
+nothing. Among formats that read the same wire the one with the more specific markers is named. Where a template drops
+calls without a word, markers and the content are all there is to go by, and the score says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .core.errors import ChatParsersError, TemplateError
+from .core.format import Format
+from .core.message import Message
+from .core.nodes import Body, Think, first, tokens, walk
+from .core.idioms import Options
+from .registry import FormatInfo, formats, get_format
+from .templates import Template
+
+__all__ = ["CONTENT_ONLY", "Detection", "detect", "detect_in", "prompt_prefix"]
+
+CONTENT_ONLY = "content-only"
+"""The format of templates that know neither tools nor reasoning."""
+
+_TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "probe_tool",
+            "description": "Looks a thing up.",
+            "parameters": {
+                "type": "object",
+                "properties": {"thing": {"type": "string", "description": "What."}, "count": {"type": "integer"}},
+                "required": ["thing"],
+            },
+        },
+    }
+]
+_ARGUMENTS = {"thing": "needle in hay", "count": 7}
+_HISTORY = [{"role": "user", "content": "Find it."}]
+_CONTENT = "The probe answers."
+_REASONING = "The probe thinks."
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """What was found.
+
+    ``name`` is the format's, None where no format explains the template; ``score`` from 0 to 1 is the share of the probe
+    turns that its parser returned exactly (at most 0.5 where the template renders no calls); ``evidence`` says what was
+    seen, a line each.
+    """
+
+    name: str | None
+    score: float
+    evidence: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.name is not None
+
+
+@dataclass(frozen=True, slots=True)
+class _Probe:
+    """A message that the template rendered: what was asked for, the prompt, what of it opens the assistant's turn, and the
+    turn as the model would have written it."""
+
+    what: str
+    message: Mapping[str, Any]
+    prompt: str
+    opening: str
+    wire: str
+
+
+def detect(template: str) -> Detection:
+    """The format of a chat template's source.
+
+    Asks plugins first, then renders and parses back. Raises `TemplateError` where the source is no template.
+    """
+    from .plugins import plugins
+
+    for origin, name in plugins().detect(template):
+        return Detection(name, 1.0, (f"the plugin {origin} knows the template",))
+    return detect_in(Template(template))
+
+
+def detect_in(template: Template) -> Detection:
+    """As `detect`, for a template that is already compiled, without asking plugins."""
+    probes = tuple(_probes(template))
+    rendered = "\n".join([probe.prompt + probe.wire for probe in probes] + list(_context(template)))
+    calls = any("tool_calls" in probe.message for probe in probes)
+    best: tuple[float, int, str] | None = None
+    evidence: tuple[str, ...] = ()
+    tried = []
+    for info in _candidates(rendered):
+        try:
+            fmt = info.load()
+        except Exception as error:  # a format that does not load must not stop the others
+            tried.append(f"{info.name}: could not be loaded: {error}")
+            continue
+        exact = [probe for probe in probes if _reads(fmt, probe)]
+        score = len(exact) / len(probes) if probes else 0.0
+        tried.append(f"{info.name}: {len(exact)} of {len(probes)} probe turns parsed back exactly")
+        if len(exact) == len(probes) and probes:
+            rank = (score, sum(map(len, info.markers)), info.name)
+            if best is None or rank[:2] > best[:2]:
+                best = rank
+                evidence = (
+                    f"markers in the rendering: {', '.join(map(repr, info.markers))}",
+                    f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
+                )
+    if best is not None:
+        dropped = () if calls else ("the template renders no calls: told by its markers",)
+        return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped))
+    if not calls and not template.probe().tools and probes and all(_reads(get_format(CONTENT_ONLY), p) for p in probes):
+        return Detection(CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning",))
+    return Detection(None, 0.0, tuple(tried) or ("no format's markers are in the rendering",))
+
+
+def prompt_prefix(fmt: Format, generation_prompt: str) -> str:
+    """What a generation prompt already wrote of the assistant's turn: from the first marker of the format on."""
+    places = [at for text in _openings(fmt) if (at := generation_prompt.find(text)) >= 0]
+    return generation_prompt[min(places) :] if places else ""
+
+
+def _openings(fmt: Format) -> set[str]:
+    """The texts with which something of the format begins or ends."""
+    tree = fmt.tree(Options(tools=True))
+    found = set(tokens(tree))
+    for node in walk(tree):
+        spans = [node.span] if isinstance(node, Think) else []
+        if isinstance(node, Body):
+            spans = [span for span in (node.reasoning, node.content) if span is not None]
+            if node.calls is not None:
+                found.update(first(node.calls))
+        for span in spans:
+            found.update(first(span.open))
+            found.update(first(span.close))
+    return {text.strip() for text in found if len(text.strip()) > 2}
+
+
+def _candidates(rendered: str) -> Iterator[FormatInfo]:
+    for info in formats():
+        if info.markers and all(marker in rendered for marker in info.markers):
+            yield info
+
+
+def _probes(template: Template) -> Iterator[_Probe]:
+    """The turns that the template can render, each with what is in it."""
+    can = template.probe()
+    answer = {"role": "assistant", "content": _CONTENT}
+    call = {
+        "id": "probe0001",
+        "type": "function",
+        "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
+    }
+    wanted: list[tuple[str, dict[str, Any]]] = [("an answer", answer)]
+    if can.reasoning:
+        wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
+    if can.tool_calls:
+        wanted.append(("a call", {"role": "assistant", "content": "", "tool_calls": [call]}))
+        if can.reasoning_with_calls:
+            thought = {"role": "assistant", "content": "", "reasoning_content": _REASONING, "tool_calls": [call]}
+            wanted.append(("a call behind reasoning", thought))
+    for what, message in wanted:
+        thinking = True if "reasoning" in what else None
+        tools = _TOOLS if can.tools else None
+        switches = template.thinking_kwargs(thinking)
+        try:
+            prompt, wire = template.assistant_turn(message, history=_HISTORY, tools=tools, thinking=thinking)
+            whole = template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switches)
+            opening = template.generation_prompt(_HISTORY, tools=tools, **switches)
+        except TemplateError:
+            continue
+        kept = max(len(opening) - (len(whole) - len(prompt)), 0)
+        yield _Probe(what, message, prompt, opening[:kept], wire)
+
+
+def _context(template: Template) -> Iterator[str]:
+    """Renderings that show markers no answer has: the tools, and a tool's result."""
+    call = {"id": "probe0001", "type": "function", "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)}}
+    turns: list[list[dict[str, Any]]] = [
+        _HISTORY,
+        [
+            *_HISTORY,
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "probe0001", "name": "probe_tool", "content": "found"},
+        ],
+    ]
+    for messages in turns:
+        for thinking in (None, True):
+            try:
+                yield template.render(
+                    messages, tools=_TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
+                )
+            except TemplateError:
+                continue
+
+
+def _reads(fmt: Format, probe: _Probe) -> bool:
+    """Whether the format's parser returns the message exactly."""
+    try:
+        turn = fmt.bind(tools=_TOOLS, prefix=prompt_prefix(fmt, probe.opening))
+        message = turn.parse(probe.wire)
+    except ChatParsersError:
+        return False
+    return message.complete and _said(message) == _asked(probe)
+
+
+def _said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:
+    calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+    return message.content, message.reasoning, calls
+
+
+def _asked(probe: _Probe) -> tuple[str, str, list[tuple[str, Any]]]:
+    calls = [(call["function"]["name"], _ARGUMENTS) for call in probe.message.get("tool_calls", ())]
+    return probe.message["content"], probe.message.get("reasoning_content", ""), calls
