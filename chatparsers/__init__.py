@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ._chat import Chat, load
+    from ._chat import Chat, clean_output, load
     from ._detect import Detection, detect
+    from ._record import TemplateFormat
     from .core.errors import (
         AmbiguousFormat,
         ChatParsersError,
@@ -64,11 +65,13 @@ __all__ = [
     "SpecialTokens",
     "Stream",
     "TemplateError",
+    "TemplateFormat",
     "ToolCall",
     "Trigger",
     "Turn",
     "UnknownFormat",
     "__version__",
+    "clean_output",
     "detect",
     "formats",
     "get_format",
@@ -106,8 +109,10 @@ _HOME = {
     "TemplateError": "core.errors",
     "ToolCall": "core.message",
     "Trigger": "grammar",
+    "TemplateFormat": "_record",
     "Turn": "core.turn",
     "UnknownFormat": "core.errors",
+    "clean_output": "_chat",
     "detect": "_detect",
     "get_format": "registry",
     "hookimpl": "plugins",
