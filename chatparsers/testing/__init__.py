@@ -1,0 +1,56 @@
+"""The needle harness: every promise of a stream checked on a format, for this project and for authors of plugins.
+
+As a pytest plugin: ``pytest_plugins = ["chatparsers.testing"]``, then ``test_matrix = matrix("acme",
+templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding, `scenarios` and
+`render` for the texts, `chunkings` for the cuts. Needs pytest.
+"""
+
+from __future__ import annotations
+
+from . import chunkings
+from .cases import load_cases, run_case, update_golden
+from .check import (
+    check_conservation,
+    check_expected,
+    check_message,
+    check_prefixes,
+    check_stream,
+    longest_silence,
+)
+from .matrix import Record, feed_in_every_way, table
+from .needles import needle
+from .plugin import Entry, matrix, pytest_addoption, pytest_generate_tests, pytest_terminal_summary
+from .rendering import Case, Expected, Inexpressible, exact, render, written
+from .scenarios import TOOLS, Call, Scenario, scenarios
+
+__all__ = [
+    "TOOLS",
+    "Call",
+    "Case",
+    "Entry",
+    "Expected",
+    "Inexpressible",
+    "Record",
+    "Scenario",
+    "check_conservation",
+    "check_expected",
+    "check_message",
+    "check_prefixes",
+    "check_stream",
+    "chunkings",
+    "exact",
+    "feed_in_every_way",
+    "load_cases",
+    "longest_silence",
+    "matrix",
+    "needle",
+    "pytest_addoption",
+    "pytest_generate_tests",
+    "pytest_terminal_summary",
+    "render",
+    "run_case",
+    "scenarios",
+    "table",
+    "update_golden",
+    "written",
+]

@@ -1,0 +1,99 @@
+"""Cases as data: JSON files of what models wrote and what must be read in it.
+
+Fields: ``title``, ``source`` (where the text is from), ``text``; ``prefix``, ``tools`` (OpenAI-shaped, or names of
+`chatparsers.testing.TOOLS`), ``options`` (more of what `Format.bind` takes) where needed; and one of
+
+- ``expect``: ``content``, ``reasoning`` (``""`` where absent), ``calls`` (``name``, ``arguments`` as JSON text or as data, and
+  ``id`` where the model writes it), ``complete`` (true where absent), ``diagnostics`` (their codes in order);
+- ``message``: all of `Message.to_dict` but the text, written by `update_golden`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core.format import Format
+from ..core.message import Message
+from ..core.turn import Turn
+from .check import check_prefixes, check_stream
+from .chunkings import characters, random_cuts
+from .rendering import exact
+from .scenarios import TOOLS
+
+__all__ = ["load_cases", "run_case", "update_golden"]
+
+_NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
+_FIELDS = {"title", "source", "text", "prefix", "tools", "options", "expect", "message", "format"}
+
+
+def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """The cases of a folder, sorted by file. Raises ValueError, which names the file, for one that lacks a field."""
+    for path in sorted(folder.glob("*.json")):
+        case = json.loads(path.read_text(encoding="utf-8"))
+        missing = [name for name in ("title", "source", "text") if not isinstance(case.get(name), str)]
+        unknown = sorted(set(case) - _FIELDS)
+        if missing or unknown:
+            raise ValueError(f"{path}: expected {sorted(_FIELDS)}; missing {missing}, unknown {unknown}")
+        yield path, case
+
+
+def _bound(format: Format, case: Mapping[str, Any]) -> Turn:
+    tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
+    return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **case.get("options", {}))
+
+
+def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[str, int]:
+    """Feeds the text in every way; returns the number of feedings by chunking. Raises AssertionError."""
+    turn, text = _bound(format, case), case["text"]
+    message = turn.parse(text)
+    if "expect" in case:
+        _expect(case["expect"], message)
+    else:
+        assert "message" in case, "neither expect nor message: write the golden with --update-goldens"
+        assert _golden(message) == case["message"], "the message is not the golden one: see --update-goldens"
+    check_stream(turn, text, [text], whole=message)
+    counts = {"whole": 1, "characters": 1, "random": 0}
+    check_stream(turn, text, characters(text), whole=message)
+    for pieces in random_cuts(text, cuts):
+        check_stream(turn, text, pieces, whole=message)
+        counts["random"] += 1
+    counts["prefixes"] = check_prefixes(turn, text, 1 + len(text) // 600)
+    return counts
+
+
+def _expect(expect: Mapping[str, Any], message: Message) -> None:
+    assert message.reasoning == expect.get("reasoning", ""), f"reasoning is {message.reasoning!r}"
+    assert message.content == expect.get("content", ""), f"content is {message.content!r}"
+    calls = expect.get("calls", [])
+    found = [call.name for call in message.tool_calls]
+    assert found == [call["name"] for call in calls], f"calls are {found}"
+    for call, wanted in zip(message.tool_calls, calls):
+        if isinstance(wanted["arguments"], str):
+            assert call.arguments == wanted["arguments"], f"arguments are {call.arguments!r}"
+        else:
+            assert exact(call.arguments) == exact(json.dumps(wanted["arguments"])), (
+                f"arguments are {call.arguments!r}"
+            )
+        if "id" in wanted:
+            assert call.id == wanted["id"], f"id is {call.id!r}"
+        if "complete" in wanted:
+            assert call.complete == wanted["complete"], f"call {call.index}: complete is {call.complete}"
+    codes = [diagnostic.code for diagnostic in message.diagnostics]
+    assert codes == expect.get("diagnostics", []), f"diagnostics are {[str(d) for d in message.diagnostics]}"
+    assert message.complete == expect.get("complete", True), f"complete is {message.complete}"
+
+
+def _golden(message: Message) -> dict[str, Any]:
+    found = message.to_dict()
+    del found["text"]
+    return found
+
+
+def update_golden(format: Format, path: Path) -> None:
+    """Writes what the format now reads into the golden case of that file."""
+    case = json.loads(path.read_text(encoding="utf-8"))
+    case["message"] = _golden(_bound(format, case).parse(case["text"]))
+    path.write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")

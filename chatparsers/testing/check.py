@@ -1,0 +1,216 @@
+"""What every stream must keep to, checked on one feeding: the promises C1 to C6.
+
+C1 each character is in exactly one region; C2 the message is that of the whole text; C3 deltas only append and indices
+only grow; C4 nothing is held longer than needed (`longest_silence`); C5 nothing is raised; C6 arguments are JSON when the
+call is complete, and what was streamed is what the message has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+
+from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..core.message import Message
+from ..core.turn import Turn
+from .rendering import Case, exact
+
+__all__ = [
+    "Deltas",
+    "check_conservation",
+    "check_expected",
+    "check_message",
+    "check_prefixes",
+    "check_stream",
+    "longest_silence",
+    "smallest",
+]
+
+
+class Deltas:
+    """What a reader of the events knows; each event is checked as it comes (C3)."""
+
+    def __init__(self) -> None:
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: list[tuple[str, str | None]] = []
+        self.arguments: list[list[str]] = []
+        self.ends: list[tuple[str, bool]] = []
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Raises AssertionError for an event that takes back, repeats or comes out of order."""
+        for event in events:
+            if isinstance(event, Content):
+                assert event.text, "an event without text"
+                self.content.append(event.text)
+            elif isinstance(event, Reasoning):
+                assert event.text, "an event without text"
+                self.reasoning.append(event.text)
+            elif isinstance(event, CallStart):
+                assert event.index == len(self.calls), (
+                    f"call {event.index} starts behind {len(self.calls)} calls"
+                )
+                assert len(self.ends) == len(self.calls), f"call {event.index} starts inside another"
+                self.calls.append((event.name, event.id))
+                self.arguments.append([])
+            elif isinstance(event, CallArguments):
+                assert event.text, "an event without text"
+                assert event.index == len(self.calls) - 1 == len(self.ends), (
+                    f"arguments of call {event.index} out of turn"
+                )
+                self.arguments[event.index].append(event.text)
+            else:
+                assert isinstance(event, CallEnd)
+                assert event.index == len(self.ends) == len(self.calls) - 1, (
+                    f"call {event.index} ends out of turn"
+                )
+                self.ends.append((event.id, event.complete))
+
+    def check(self, message: Message) -> None:
+        """Raises AssertionError where the message is not what was streamed."""
+        assert "".join(self.content) == message.content, "the content is not the deltas"
+        assert "".join(self.reasoning) == message.reasoning, "the reasoning is not the deltas"
+        calls = message.tool_calls
+        assert [name for name, _ in self.calls] == [call.name for call in calls], (
+            "the calls are not those that started"
+        )
+        assert [call.index for call in calls] == list(range(len(calls))), "indices do not count the calls"
+        streamed = ["".join(texts) for texts in self.arguments]
+        assert streamed == [call.arguments for call in calls], "the arguments are not the deltas"
+        assert self.ends == [(call.id, call.complete) for call in calls], "the calls are not those that ended"
+        for (_, id), call in zip(self.calls, calls):
+            assert id is None or id == call.id, f"call {call.index} changed its id from {id!r} to {call.id!r}"
+
+
+def check_conservation(message: Message) -> None:
+    """C1: the regions are one behind the other, from the first character to the last; neighbours differ in kind."""
+    at = 0
+    for region in message.regions:
+        assert region.start == at and region.end > at, (
+            f"a gap or an overlap at character {at}: {message.regions}"
+        )
+        at = region.end
+    assert at == len(message.text), f"{len(message.text) - at} characters are in no region"
+    for kind, text in (("content", message.content), ("reasoning", message.reasoning)):
+        assert len(text) <= len(message.text), f"{kind} is longer than the text"
+
+
+def check_message(message: Message) -> None:
+    """What holds for every message: conservation, arguments that are JSON whenever complete, ids that differ."""
+    check_conservation(message)
+    for call in message.tool_calls:
+        assert call.name and call.id, f"call {call.index} has no name or no id"
+        if call.complete:
+            found = json.loads(call.arguments)
+            assert isinstance(found, dict), (
+                f"the arguments of call {call.index} are no object: {call.arguments[:80]!r}"
+            )
+    for diagnostic in message.diagnostics:
+        assert 0 <= diagnostic.position <= len(message.text), f"outside the text: {diagnostic}"
+    if message.complete:
+        assert all(call.complete for call in message.tool_calls)
+
+
+def check_stream(
+    turn: Turn,
+    text: str,
+    pieces: Iterable[str | int | list[int]],
+    *,
+    whole: Message | None = None,
+    reasoning: str = "split",
+) -> Message:
+    """Feeds ``pieces``, which make up ``text``, and checks C1 to C6; returns the message.
+
+    ``whole``: what a parse of the whole text gives, if it is known. Raises AssertionError.
+    """
+    stream, deltas = turn.stream(reasoning=reasoning), Deltas()
+    for piece in pieces:
+        deltas.add(stream.feed(piece))
+    deltas.add(stream.finish())
+    message = stream.message
+    deltas.check(message)
+    expected = turn.parse(text, reasoning=reasoning) if whole is None else whole
+    if message != expected:
+        raise AssertionError(f"the message depends on the cuts:\n  {message}\nbut whole\n  {expected}")
+    assert message.text == text, "the text is not what was fed"
+    check_message(message)
+    return message
+
+
+def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
+    """The text cut off at every ``every``-th position: nothing is raised or lost, the message is that of a parse of what
+    there is, an open call is not complete. Returns how many positions were tried."""
+    stream, deltas = turn.stream(), Deltas()
+    tried = 0
+    for at, character in enumerate(text):
+        if at % every == 0:
+            inside = stream.region
+            fork = stream.fork()
+            events = fork.finish()
+            message = fork.message
+            assert message == turn.parse(text[:at]), f"a fork at {at} is not a parse of what was fed"
+            check_message(message)
+            assert message.text == text[:at]
+            whole = Deltas()
+            whole.content, whole.reasoning = deltas.content[:], deltas.reasoning[:]
+            whole.calls, whole.ends = deltas.calls[:], deltas.ends[:]
+            whole.arguments = [texts[:] for texts in deltas.arguments]
+            whole.add(events)
+            whole.check(message)
+            if len(deltas.calls) > len(deltas.ends):
+                assert not message.complete, (
+                    f"complete, though it was cut off in a {inside} at {at}: {text[:at][-80:]!r}"
+                )
+            tried += 1
+        deltas.add(stream.feed(character))
+    return tried
+
+
+def check_expected(case: Case, message: Message) -> None:
+    """The message says what the case expects, and nothing was wrong with it. Raises AssertionError."""
+    expected = case.expected
+    wrong = [d for d in message.diagnostics if d.code != "mended"]
+    assert not wrong, "; ".join(map(str, wrong))
+    if expected.reasoning is not None:
+        assert message.reasoning == expected.reasoning, f"reasoning is {message.reasoning!r:.300}"
+    if expected.content is not None:
+        assert message.content == expected.content, f"content is {message.content!r:.300}"
+    else:
+        assert message.content.strip(), "the text behind the calls is lost"
+    found = [call.name for call in message.tool_calls]
+    assert found == [name for name, _ in expected.calls], (
+        f"calls are {found}, the text is {message.text!r:.300}"
+    )
+    for call, (_, arguments) in zip(message.tool_calls, expected.calls):
+        assert call.complete, f"call {call.index} is not complete"
+        assert exact(call.arguments) == exact(arguments), f"arguments are {call.arguments!r:.600}"
+        if case.format.features.ids:
+            assert call.id in message.text, f"the id {call.id!r} is not what was written"
+    ids = [call.id for call in message.tool_calls]
+    assert len(set(ids)) == len(ids), f"ids come twice: {ids}"
+    assert message.complete, "the message is not complete"
+
+
+def longest_silence(turn: Turn, text: str, start: int, end: int) -> int:
+    """The most pieces in a row without an event, ``text`` fed by the character, between ``start`` and ``end``."""
+    stream = turn.stream()
+    stream.feed(text[:start])
+    silence = longest = 0
+    for character in text[start:end]:
+        silence = 0 if stream.feed(character) else silence + 1
+        longest = max(longest, silence)
+    return longest
+
+
+def smallest(fails: Callable[[Sequence[str]], bool], pieces: Sequence[str]) -> list[str]:
+    """Fewer pieces of the same text that still fail, neighbours joined as long as it does."""
+    found = list(pieces)
+    at, budget = 0, 400
+    while at < len(found) - 1 and budget:
+        joined = [*found[:at], found[at] + found[at + 1], *found[at + 2 :]]
+        budget -= 1
+        if fails(joined):
+            found = joined
+        else:
+            at += 1
+    return found

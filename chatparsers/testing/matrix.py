@@ -1,0 +1,217 @@
+"""One scenario fed in every way, and the table of all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..core.message import Message
+from .check import check_expected, check_prefixes, check_stream, longest_silence, smallest
+from .chunkings import characters, random_cuts, token_ends, token_pieces
+from .needles import prose
+from .rendering import Case
+
+__all__ = ["CHUNKINGS", "Record", "feed_in_every_way", "table"]
+
+CHUNKINGS = ("whole", "characters", "random", "tokens", "five tokens", "prefixes")
+_HEAVY = 100_000
+_FEW = 20
+
+
+@dataclass(slots=True)
+class Record:
+    """How one scenario of one format and template went; plain data, as it goes from one process to another.
+
+    ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template cannot show it. ``same``: the
+    text was the same as another template's, and not fed again. ``silence``: the most characters in a row in the
+    middle of a long text that brought no event; None where there is no such text.
+    """
+
+    format: str
+    template: str
+    scenario: str
+    real: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
+    skipped: str = ""
+    same: bool = False
+    silence: int | None = None
+    tokenizers: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def feed_in_every_way(
+    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 200
+) -> list[str]:
+    """Feeds the case's text in every way and counts in ``record``; returns what failed, each with what to run again.
+
+    ``tokenizers``: by name, each loaded when asked for. ``cuts``: random ways to cut a text that is not heavy.
+    """
+    turn = case.turn()
+    problems: list[str] = []
+
+    def attempt(
+        chunking: str, check: Callable[[], object], pieces: Callable[[], Sequence[str]] | None = None
+    ) -> None:
+        record.counts[chunking] = record.counts.get(chunking, 0) + 1
+        try:
+            check()
+        except Exception as error:
+            record.failures[chunking] = record.failures.get(chunking, 0) + 1
+            if record.failures[chunking] == 1:
+                problems.append(f"{chunking}: {_told(error)}\n{_again(case, pieces() if pieces else None)}")
+
+    message: list[Message] = []
+
+    def whole() -> None:
+        found = turn.parse(case.text)
+        message.append(found)
+        check_expected(case, found)
+        check_stream(turn, case.text, [case.text], whole=found)
+
+    attempt("whole", whole)
+    if not message:
+        return problems
+
+    def fails(pieces: Sequence[str]) -> bool:
+        try:
+            check_stream(turn, case.text, pieces, whole=message[0])
+        except Exception:
+            return True
+        return False
+
+    for chunking, pieces in _pieces(case, record, tokenizers, cuts):
+        attempt(
+            chunking,
+            lambda p=pieces: check_stream(turn, case.text, p, whole=message[0]),  # type: ignore[misc]
+            lambda p=pieces: smallest(fails, p) if len(p) < 5000 else p[:50],  # type: ignore[misc]
+        )
+    if not case.heavy:
+        try:
+            record.counts["prefixes"] = check_prefixes(turn, case.text, 1 if len(case.text) < 600 else 3)
+        except Exception as error:
+            record.counts["prefixes"] = record.failures["prefixes"] = 1
+            problems.append(f"prefixes: {_told(error)}\n{_again(case)}")
+    _listen(case, record, problems)
+    return problems
+
+
+def _pieces(
+    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int
+) -> Iterator[tuple[str, Sequence[str]]]:
+    text = case.text
+    if len(text) < _HEAVY:
+        yield "characters", characters(text)
+    for pieces in random_cuts(text, _FEW if case.heavy else cuts):
+        yield "random", pieces
+    for step in (4, 20):
+        yield (
+            "five tokens" if step == 20 else "tokens",
+            [text[at : at + step] for at in range(0, len(text), step)],
+        )
+    if len(text) < _HEAVY:
+        for name, load in tokenizers.items():
+            ends = token_ends(load(), text)
+            record.tokenizers.append(name)
+            yield "tokens", token_pieces(text, ends)
+            yield "five tokens", token_pieces(text, ends, 5)
+
+
+def _listen(case: Case, record: Record, problems: list[str]) -> None:
+    """C4: in the middle of a long text of plain words every character brings an event, but for a few."""
+    words = prose(1400)
+    at = case.text.find(words)
+    if at < 0 or len(case.text) > _HEAVY:
+        return
+    record.silence = longest_silence(case.turn(), case.text, at, at + len(words))
+    record.counts["characters"] = record.counts.get("characters", 0) + 1
+    if record.silence > 8:
+        record.failures["characters"] = record.failures.get("characters", 0) + 1
+        problems.append(
+            f"characters: {record.silence} characters of plain words in a row brought no event\n{_again(case)}"
+        )
+
+
+def _told(error: Exception) -> str:
+    text = str(error) or repr(error)
+    return text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"
+
+
+def _again(case: Case, pieces: Sequence[str] | None = None) -> str:
+    """What to run to see it again."""
+    options = {key: value for key, value in case.options.items() if value not in (None, "auto", True)}
+    tools = options.pop("tools", None)
+    if tools:
+        called = {name for name, _ in case.expected.calls}
+        options["tools"] = [tool for tool in tools if tool["function"]["name"] in called] or tools[:1]
+    given = "".join(f", {key}={value!r}" for key, value in options.items())
+    text = case.text if len(case.text) < 4000 else case.text[:2000] + "…"
+    lines = [
+        f"  turn = get_format({case.format.name!r}).bind(prefix={case.prefix!r}{given})",
+        f"  text = {text!r}",
+    ]
+    if pieces is not None:
+        lines.append(f"  pieces = {list(pieces)!r}"[:4000])
+    return "\n".join(lines)
+
+
+def table(records: Iterable[Mapping[str, Any]], full: bool = False) -> list[str]:
+    """The matrix format × scenario × chunking in lines of text.
+
+    One line a format: a letter for each scenario (``.`` passed, ``F`` failed, ``-`` no template can show it), then the number
+    of feedings by chunking and the longest silence. ``full``: one line for each scenario of each format.
+    """
+    rows = [dict(record) for record in records]
+    if not rows:
+        return []
+    names = list(dict.fromkeys(row["scenario"] for row in rows))
+    letters = dict(zip(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+    lines = ["scenarios: " + "  ".join(f"{letters.get(name, '?')} {name}" for name in names), ""]
+    width = max(6, *(len(row["format"]) for row in rows))
+    heads = "".join(f"{chunking:>12}" for chunking in CHUNKINGS)
+    lines.append(
+        f"{'format':{width}}  templates  {''.join(letters.get(n, '?') for n in names)}{heads}  failed  silence"
+    )
+    for format in sorted({row["format"] for row in rows}):
+        own = [row for row in rows if row["format"] == format]
+        marks = "".join(_mark([row for row in own if row["scenario"] == name]) for name in names)
+        counts, failed = _sum(own, "counts"), _sum(own, "failures")
+        silent = [row["silence"] for row in own if row["silence"] is not None]
+        numbers = "".join(f"{counts[chunking]:>12}" for chunking in CHUNKINGS)
+        templates = len({row["template"] for row in own})
+        quiet = str(max(silent)) if silent else "-"
+        lines.append(f"{format:{width}}  {templates:>9}  {marks}{numbers}  {failed.total():>6}  {quiet:>7}")
+        if full:
+            for name in names:
+                some = [row for row in own if row["scenario"] == name]
+                counts, failed = _sum(some, "counts"), _sum(some, "failures")
+                numbers = "".join(f"{counts[chunking]:>12}" for chunking in CHUNKINGS)
+                lines.append(f"  {name:{width + 9 + len(names)}}{_mark(some)} {numbers}  {failed.total():>6}")
+    counts, failed = _sum(rows, "counts"), _sum(rows, "failures")
+    fed = [row for row in rows if row["counts"]]
+    same = sum(1 for row in rows if row["same"])
+    lines += [
+        "",
+        f"{len(rows)} cells: {len(fed)} cases in {counts.total()} feedings, {failed.total()} failed; {same} more cases "
+        f"have the same text as another template's; {sum(1 for row in rows if row['skipped'])} a template cannot show:",
+    ]
+    reasons = Counter(row["skipped"].partition(":")[0] for row in rows if row["skipped"])
+    lines += [f"  {number:>5} {reason}" for reason, number in reasons.most_common()]
+    return lines
+
+
+def _mark(rows: Sequence[Mapping[str, Any]]) -> str:
+    if any(row["failures"] for row in rows):
+        return "F"
+    return "." if any(row["counts"] or row["same"] for row in rows) else "-"
+
+
+def _sum(rows: Iterable[Mapping[str, Any]], what: str) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for row in rows:
+        total.update(row[what])
+    return total

@@ -1,0 +1,202 @@
+"""The pytest plugin: a whole matrix of tests in one line, and its table at the end of the run.
+
+    # conftest.py
+    pytest_plugins = ["chatparsers.testing"]
+
+    # test_acme.py
+    from chatparsers.testing import matrix
+    test_matrix = matrix("acme", templates=["acme.jinja"])
+
+The same without any file: ``pytest -p chatparsers.testing --pyargs chatparsers.testing.suite --chatparsers-format acme
+--chatparsers-template acme.jinja``.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ..core.format import Format
+from ..registry import get_format
+from ..templates import Template
+from .matrix import Record, feed_in_every_way, table
+from .rendering import Inexpressible, render
+from .scenarios import Scenario, scenarios
+
+__all__ = ["Entry", "add_record", "matrix", "tokenizer_loaders"]
+
+CUTS = pytest.StashKey[int]()
+"""Random cuts a case; 200 where unset."""
+TOKENIZERS = pytest.StashKey[Path]()
+"""The folder of real tokenizers, where the option is not given."""
+TEMPLATES = pytest.StashKey[list[Path]]()
+"""Real templates, for the tests that assign them to formats."""
+_SEEN = pytest.StashKey[set[Any]]()
+_PROPERTY = "chatparsers"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A format and a template of its family. ``eos``, ``bos``: what the template writes for them; ``real``: a model's own
+    template, not one made for tests."""
+
+    format: Format
+    path: Path
+    eos: str = ""
+    bos: str = ""
+    real: bool = False
+
+    def template(self) -> Template:
+        """The template, read once."""
+        return _template(self.path, self.bos, self.eos or (self.format.stops[0] if self.format.stops else ""))
+
+
+@lru_cache(maxsize=64)
+def _template(path: Path, bos: str, eos: str) -> Template:
+    return Template(path.read_text(encoding="utf-8"), bos_token=bos, eos_token=eos, name=path.name)
+
+
+def matrix(
+    format: str | Format | Callable[[pytest.Config], Iterable[Entry]], templates: Iterable[str | Path] = ()
+) -> Callable[..., None]:
+    """A test of every scenario, in every way to cut it, on each template.
+
+    ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``: files, relative
+    to that of the test. A failure tells the pieces with which it can be seen again.
+    """
+
+    def test_matrix(chatparsers_cell: tuple[Entry, Scenario], request: pytest.FixtureRequest) -> None:
+        _run(request, *chatparsers_cell)
+
+    def entries(config: pytest.Config, folder: Path) -> list[Entry]:
+        if callable(format):
+            return list(format(config))
+        found = get_format(format) if isinstance(format, str) else format
+        return [Entry(found, folder / template) for template in templates]
+
+    test_matrix.chatparsers_entries = entries  # type: ignore[attr-defined]
+    return test_matrix
+
+
+def _run(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> None:
+    config = request.config
+    record = Record(entry.format.name, entry.path.name, scenario.name, entry.real)
+    try:
+        try:
+            case = render(entry.format, entry.template(), scenario)
+        except Inexpressible as reason:
+            record.skipped = str(reason)
+            pytest.skip(str(reason))
+        seen = config.stash.setdefault(_SEEN, set())
+        if case.key in seen:
+            record.same = True
+            return
+        seen.add(case.key)
+        problems = feed_in_every_way(case, record, tokenizer_loaders(config), config.stash.get(CUTS, 200))
+        if problems:
+            pytest.fail(
+                "\n".join([f"{entry.format.name}, {entry.path.name}, {scenario.name}", *problems]),
+                pytrace=False,
+            )
+    finally:
+        add_record(request, record.as_dict())
+
+
+def add_record(request: pytest.FixtureRequest, record: Mapping[str, Any]) -> None:
+    """Adds a line to what the summary is made of."""
+    request.node.user_properties.append((_PROPERTY, dict(record)))
+
+
+def tokenizer_loaders(config: pytest.Config) -> dict[str, Callable[[], Any]]:
+    """The tokenizers of the folder that was given, ``NAME.json`` or ``NAME.json.gz``, each loaded once and when asked for."""
+    given = config.getoption("--chatparsers-tokenizers", default=None)
+    folder = Path(given) if given else config.stash.get(TOKENIZERS, None)
+    if folder is None or not folder.is_dir():
+        return {}
+    files = sorted(file for file in folder.iterdir() if file.name.endswith((".json", ".json.gz")))
+    return {file.name.partition(".json")[0]: lambda file=file: _tokenizer(file) for file in files}  # type: ignore[misc]
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(file: Path) -> Any:
+    from tokenizers import Tokenizer
+
+    data = file.read_bytes()
+    return Tokenizer.from_str((gzip.decompress(data) if file.suffix == ".gz" else data).decode("utf-8"))
+
+
+# hooks
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("chatparsers", "chatparsers: formats of chat models")
+    group.addoption("--chatparsers-format", metavar="NAME", help="only this format (name or alias)")
+    group.addoption(
+        "--chatparsers-template",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a chat template for the matrix of --chatparsers-format in chatparsers.testing.suite; may be repeated",
+    )
+    group.addoption(
+        "--chatparsers-tokenizers", metavar="DIR", help="tokenizers (.json, .json.gz) at whose tokens to cut"
+    )
+    group.addoption(
+        "--chatparsers-matrix",
+        choices=["short", "full", "none"],
+        default="short",
+        help="how the matrix is printed: a line for each format, or for each scenario of it",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    entries = getattr(metafunc.function, "chatparsers_entries", None)
+    if entries is None:
+        return
+    only = metafunc.config.getoption("--chatparsers-format")
+    wanted = get_format(only).name if only else None
+    cells = []
+    for entry in entries(metafunc.config, Path(str(metafunc.module.__file__)).parent):
+        if wanted in (None, entry.format.name):
+            for scenario in scenarios(entry.format):
+                name = f"{entry.format.name}-{entry.path.stem}-{scenario.name}"
+                cells.append(pytest.param((entry, scenario), id=name))
+    metafunc.parametrize("chatparsers_cell", cells)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    records = []
+    for kind in ("passed", "failed", "skipped"):
+        for report in terminalreporter.stats.get(kind, ()):
+            if getattr(report, "when", "") == "call" or kind == "skipped":
+                records += [
+                    value for name, value in getattr(report, "user_properties", ()) if name == _PROPERTY
+                ]
+    cells = sorted((r for r in records if "scenario" in r), key=lambda r: (r["format"], r["template"]))
+    if not records:
+        return
+    how = config.getoption("--chatparsers-matrix")
+    if cells and how != "none":
+        order = {name: place for place, name in enumerate(_order(cells))}
+        terminalreporter.section("matrix: format × scenario × chunking")
+        for line in table(sorted(cells, key=lambda r: order[r["scenario"]]), how == "full"):
+            terminalreporter.write_line(line)
+    templates = sorted({r["template"] for r in records if r.get("real")})
+    tokenizers = sorted({name for r in records for name in r.get("tokenizers", ())})
+    terminalreporter.section("real data")
+    for what, names in (("templates", templates), ("tokenizers", tokenizers)):
+        terminalreporter.write_line(
+            f"{len(names)} real {what} used" + (f": {', '.join(names)}" if names else "")
+        )
+
+
+def _order(cells: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The scenarios in the order of the definition, whichever process ran them first."""
+    known = [s.name for s in scenarios(get_format(next(iter(cells))["format"]))] if cells else []
+    return list(dict.fromkeys([*known, *(cell["scenario"] for cell in cells)]))

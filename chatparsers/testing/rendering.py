@@ -1,0 +1,231 @@
+"""From a scenario and a template to the text on the wire: render, cut the assistant's turn out, say what must come back.
+
+A template cannot show every message. What it cannot is found by its own probe and by looking for the needles in what it
+wrote, never by its name: `Inexpressible` says why, and the matrix counts it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import DefinitionError, TemplateError
+from ..core.format import Format
+from ..core.idioms import Options
+from ..core.nodes import Body, Literal, Node, Span, Think, Token, first, walk
+from ..core.turn import Turn
+from ..templates import Template
+from .needles import find_needles
+from .scenarios import Scenario, raw_stops
+
+__all__ = ["Case", "Expected", "Inexpressible", "exact", "render", "written"]
+
+_HISTORY = [{"role": "user", "content": "Please go on."}]
+# Fixed, so that what a template writes of today is the same in every run.
+_CLOCK = {"strftime_now": lambda form: "2025-01-01", "date_string": "2025-01-01"}
+
+
+class Inexpressible(Exception):
+    """The template cannot show this scenario; the text says why."""
+
+
+def exact(text: str) -> Any:
+    """A JSON text as data in which numbers are compared as they are spelt. Raises ValueError."""
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_float=_Spelt, parse_int=_Spelt, parse_constant=refuse)
+
+
+class _Spelt:
+    """A number as it is spelt, unlike any string."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Spelt) and other.text == self.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What must be read back: ``calls`` are names and arguments (JSON text). None: not looked at."""
+
+    content: str | None = ""
+    reasoning: str | None = ""
+    calls: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A text on the wire, the request it answers and what must be read back. ``template``: where it comes from."""
+
+    format: Format
+    template: str
+    scenario: str
+    text: str
+    prefix: str
+    expected: Expected
+    options: Mapping[str, Any]
+    heavy: bool = False
+
+    def turn(self, **more: Any) -> Turn:
+        """The request bound to the format."""
+        return self.format.bind(prefix=self.prefix, **{**self.options, **more})
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for cases that are the same to a parser."""
+        return (
+            self.format.name,
+            self.prefix,
+            self.text,
+            json.dumps(self.options, sort_keys=True),
+            self.expected,
+        )
+
+
+def _openers(format: Format) -> set[str]:
+    """The texts with which a turn's own part of a prompt may begin."""
+    tree = format.tree(Options(tools=True))
+    found = {node.text for node in walk(tree) if isinstance(node, Token)}
+    spans: list[Span | None] = []
+    nodes: list[Node | None] = []
+    for node in walk(tree):
+        if isinstance(node, Think):
+            spans.append(node.span)
+        elif isinstance(node, Body):
+            spans += [node.reasoning, node.content]
+            nodes += [node.calls, node.start]
+    nodes += [part for span in spans if span for part in (span.open, span.close)]
+    for part in nodes:
+        if part is not None:
+            try:
+                found.update(text.strip() for text in first(part))
+            except DefinitionError:
+                found.update(n.text.strip() for n in walk(part) if isinstance(n, Literal))
+    return {text for text in found if len(text) > 2}
+
+
+def written(format: Format, prompt: str) -> str:
+    """What a generation prompt wrote of the assistant's turn: from the first marker of the format on, ``""`` if none."""
+    places = [prompt.find(opener) for opener in _openers(format)]
+    return prompt[min((place for place in places if place >= 0), default=len(prompt)) :]
+
+
+def render(format: Format, template: Template, scenario: Scenario) -> Case:
+    """The case that ``template`` makes of ``scenario``. Raises `Inexpressible` where it cannot show it."""
+    _check(template, scenario, format)
+    message, tools = scenario.message(), list(scenario.tools) or None
+    try:
+        prompt, wire = template.assistant_turn(
+            message, history=_HISTORY, tools=tools, thinking=scenario.thinking, **_CLOCK
+        )
+        switch = {**template.thinking_kwargs(scenario.thinking), **_CLOCK}
+        whole = template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switch)
+        header = template.generation_prompt(_HISTORY, tools=tools, **switch)
+        opened = _continued(template, scenario, tools, switch) if scenario.continued else ""
+    except TemplateError as error:
+        raise Inexpressible(f"the template raises: {str(error)[:160]}") from error
+    for part in find_needles(
+        [message["content"], scenario.reasoning, [call.arguments for call in scenario.calls]]
+    ):
+        if part not in wire:
+            raise Inexpressible(f"the template drops {part.strip('$')[2:3]}-needles")
+    prefix = written(format, prompt[len(whole) - len(header) :])
+    if scenario.opened:
+        prefix, wire = _reopen(scenario, prompt, wire, prefix, opened)
+    if scenario.after:
+        wire = _append(format, wire, scenario.after)
+    return Case(
+        format,
+        template.name,
+        scenario.name,
+        wire,
+        prefix,
+        _expected(scenario),
+        {
+            "tools": tools,
+            "tool_choice": scenario.tool_choice,
+            "parallel_tool_calls": scenario.parallel,
+            "response_format": scenario.response_format,
+            "thinking": scenario.thinking,
+        },
+        scenario.heavy,
+    )
+
+
+def _expected(scenario: Scenario) -> Expected:
+    calls = tuple((call.name, call.arguments) for call in scenario.calls)
+    content = None if scenario.after else scenario.content
+    return Expected(content, "" if scenario.opened == "content" else scenario.reasoning, calls)
+
+
+def _check(template: Template, scenario: Scenario, format: Format) -> None:
+    """By the template's own probe and the format's features."""
+    can = template.probe()
+    needs = [
+        (bool(scenario.calls), can.tool_calls, "no tool calls"),
+        (len(scenario.calls) > 1, can.parallel_calls, "no parallel calls"),
+        (bool(scenario.reasoning and not scenario.calls), can.reasoning, "no reasoning"),
+        (bool(scenario.reasoning and scenario.calls), can.reasoning_with_calls, "no reasoning with calls"),
+        (bool(scenario.content and scenario.calls), can.content_beside_calls, "no text beside calls"),
+        (scenario.thinking is False, bool(template.thinking_kwargs(False)), "no switch for thinking"),
+        (bool(scenario.calls), format.features.tools, "the format has no calls"),
+        (len(scenario.calls) > 1, format.features.parallel, "the format has no parallel calls"),
+    ]
+    if scenario.reasoning and scenario.content and scenario.calls:
+        needs.append((True, not template.wants.join_content, "no text beside reasoning and calls"))
+    for needed, shown, reason in needs:
+        if needed and not shown:
+            raise Inexpressible(reason)
+    held = [stop for stop in raw_stops(format) for call in scenario.calls if stop in call.arguments]
+    if held:
+        raise Inexpressible("a string that holds what ends it")
+
+
+def _continued(
+    template: Template, scenario: Scenario, tools: list[dict[str, Any]] | None, switch: Mapping[str, Any]
+) -> str:
+    """The prompt of a turn whose beginning is given."""
+    message = {"role": "assistant", "content": ""}
+    if scenario.opened == "reasoning":
+        message["reasoning_content"] = scenario.continued
+    else:
+        message["content"] = scenario.continued
+        if scenario.reasoning:
+            message["reasoning_content"] = scenario.reasoning
+    return template.render([*_HISTORY, message], tools=tools, continue_final_message=True, **switch)
+
+
+def _reopen(scenario: Scenario, prompt: str, wire: str, prefix: str, opened: str) -> tuple[str, str]:
+    """Prefix and wire text where the prompt ends inside reasoning or content."""
+    if scenario.continued:
+        full = prompt + wire
+        if not full.startswith(opened.rstrip()) or len(opened) < len(prompt):
+            raise Inexpressible("a message to continue is rendered otherwise than a whole one")
+        if not full.startswith(opened):
+            opened = opened.rstrip()
+        at = len(opened) - len(prompt)
+    else:
+        at = wire.index(scenario.reasoning)
+        if not at and not prefix:
+            raise Inexpressible("nothing is written before the reasoning")
+    return prefix + wire[:at], wire[at:]
+
+
+def _append(format: Format, wire: str, after: str) -> str:
+    """Text behind the calls: before what ends the turn."""
+    stop = next((stop for stop in format.stops if wire.rstrip().endswith(stop)), "")
+    if stop and stop in format.preserved_tokens:
+        raise Inexpressible("what closes a call ends the turn")
+    return wire.rstrip()[: len(wire.rstrip()) - len(stop)] + "\n\n" + after + stop

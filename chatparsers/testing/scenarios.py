@@ -1,0 +1,296 @@
+"""What a model may say in one turn: the messages that every format is tried on.
+
+A scenario is a message and the request that it answers. What is written on the wire comes from a template
+(`chatparsers.testing.rendering`), so no scenario knows any format; the one about a format's own markers takes them from
+the format's tree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.format import Format
+from ..core.idioms import Options
+from ..core.nodes import Args, Literal, Token, Value, walk
+from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
+
+__all__ = ["TOOLS", "Call", "Scenario", "own_markers", "raw_stops", "scenarios"]
+
+
+def _tool(name: str, properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+    described = {key: {**schema, "description": f"The {key}."} for key, schema in properties.items()}
+    parameters = {"type": "object", "properties": described, "required": list(required)}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"Calls {name}.", "parameters": parameters},
+    }
+
+
+_TEXT = {"type": "string"}
+_PLACE = {
+    "type": "object",
+    "properties": {"name": _TEXT, "height": {"type": "number"}, "tags": {"type": "array"}},
+}
+
+TOOLS: tuple[dict[str, Any], ...] = (
+    _tool("get_weather", {"city": _TEXT, "days": {"type": "integer"}}, ["city"]),
+    _tool("get_time", {}),
+    _tool("write_file", {"path": _TEXT, "text": _TEXT}, ["path", "text"]),
+    _tool(
+        "plan_route", {"start": _PLACE, "stops": {"type": "array", "items": _PLACE}, "name": _TEXT}, ["start"]
+    ),
+    _tool("add_numbers", {key: {"type": "number"} for key in ("a", "b", "c", "d", "e", "f")}, ["a"]),
+    _tool(
+        "set_options",
+        {
+            "on": {"type": "boolean"},
+            "off": {"type": "boolean"},
+            "nothing": {"type": "null"},
+            "empty": _TEXT,
+            "none": {"type": "array", "items": _TEXT},
+            "blank": {"type": "object"},
+        },
+        ["on"],
+    ),
+    _tool("keep_texts", {key: _TEXT for key in ("a", "b", "c", "d", "e", "f", "g", "h")}, ["a"]),
+)
+"""The tools of most scenarios: OpenAI's shape, a description wherever a template may print one."""
+
+UNIONS = _tool(
+    "set_value",
+    {
+        "key": {"type": ["string", "null"]},
+        "limit": {"type": ["integer", "null"]},
+        "value": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]},
+        "other": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]},
+        "more": {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "object"}]},
+    },
+    ["key"],
+)
+"""Apart from the rest, as not every template can print such types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call; ``arguments`` is JSON text, so that a number can be any."""
+
+    name: str
+    arguments: str = "{}"
+
+    @staticmethod
+    def of(name: str, **arguments: Any) -> Call:
+        return Call(name, json.dumps(arguments, ensure_ascii=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A message and the request it answers.
+
+    ``thinking``: what the request says of it. ``opened``: ``"reasoning"`` or ``"content"``, into which the prompt already
+    wrote: nothing, or the ``continued`` text before what the message has. ``after``: text behind the calls, which no
+    template writes. ``heavy``: too long for every way of cutting it.
+    """
+
+    name: str
+    content: str = ""
+    reasoning: str = ""
+    calls: tuple[Call, ...] = ()
+    tools: tuple[dict[str, Any], ...] = ()
+    tool_choice: str = "auto"
+    parallel: bool = True
+    response_format: dict[str, Any] | None = None
+    thinking: bool | None = None
+    opened: str = ""
+    continued: str = ""
+    after: str = ""
+    heavy: bool = False
+
+    def message(self) -> dict[str, Any]:
+        """The assistant's message as the chat-completions API has it, the ``continued`` text included."""
+        content, reasoning = self.content, self.reasoning
+        if self.opened == "content":
+            content = self.continued + content
+        elif self.opened == "reasoning":
+            reasoning = self.continued + reasoning
+        message: dict[str, Any] = {"role": "assistant", "content": content}
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        if self.calls:
+            message["tool_calls"] = [
+                {
+                    "id": f"needle{number:03d}",
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for number, call in enumerate(self.calls)
+            ]
+        return message
+
+
+def raw_stops(format: Format) -> tuple[str, ...]:
+    """The texts that a string argument of this format cannot hold, as they end it; none where strings are escaped."""
+    found: dict[str, None] = {}
+    for node in walk(format.tree(Options(tools=True))):
+        if isinstance(node, Value) and node.syntax == "raw":
+            found.update(dict.fromkeys(stop.strip() for stop in (*node.stops, *node.also)))
+        if isinstance(node, (Value, Args)) and node.quote:
+            found[node.quote] = None
+    return tuple(found)
+
+
+def own_markers(format: Format) -> tuple[str, ...]:
+    """The markers of a format that may stand in a string argument: its tokens and literals, without what ends a value."""
+    tree = format.tree(Options(tools=True))
+    texts = dict.fromkeys(node.text for node in walk(tree) if isinstance(node, (Token, Literal)))
+    stops = raw_stops(format)
+    usable = [text.strip() for text in (*texts, *format.markers)]
+    return tuple(dict.fromkeys(t for t in usable if len(t) > 1 and not any(stop in t for stop in stops)))
+
+
+def scenarios(format: Format) -> list[Scenario]:
+    """Every scenario, in the order of the matrix."""
+    content = needle(CONTENT, "The answer\n\nis *here*: 42 < 43.")
+    thought = needle(REASONING, "First this,\n\nthen that: 1 < 2.")
+    weather = Call.of("get_weather", city=needle(ARGUMENT, "Oslo"), days=3)
+    weather2 = Call.of("get_weather", city=needle(ARGUMENT, "Bergen", 2))
+    answer = json.dumps({"city": needle(CONTENT, "Oslo"), "list": [1, {"a": "}"}], "t": 'a\nb"c'}, indent=1)
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    as_json = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    code = 'def f(s):\n\t"""Doc \'s."""\n\n    return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> <b>&amp;</b>\n\n'
+    marks = " ".join(own_markers(format))
+
+    def tools(name: str, *calls: Call, **more: Any) -> Scenario:
+        return Scenario(name, **{"calls": calls, "tools": TOOLS, **more})
+
+    found = [
+        Scenario("content-no-tools", content),
+        Scenario("content-with-reasoning", content, thought, thinking=True),
+        Scenario("reasoning-only", "", thought, thinking=True),
+        Scenario("thinking-disabled", content, thinking=False),
+        tools("tool-auto-single", weather),
+        tools("tool-required-only", weather, tool_choice="required"),
+        tools("parallel-tool-calls", weather, weather2),
+        tools("tool-with-reasoning", weather, reasoning=thought, thinking=True),
+        tools("content-with-tools", content=content),
+        tools("text-before-call", weather, content=content),
+        tools("text-before-calls", weather, weather2, content=content),
+        tools("text-after-call", weather, after=content),
+        tools("reasoning-text-call", weather, content=content, reasoning=thought, thinking=True),
+        tools("tool-thinking-disabled", weather, thinking=False),
+        tools("single-not-parallel", weather, parallel=False),
+        tools("zero-arguments", Call("get_time")),
+        tools("zero-and-more", Call("get_time"), weather),
+        tools(
+            "nested",
+            Call.of(
+                "plan_route",
+                start={
+                    "name": needle(ARGUMENT, "A {}[],:"),
+                    "height": 1.5,
+                    "tags": [[], {}, [[1, "x"], {"y": [None]}]],
+                },
+                stops=[{"name": "B"}, {"name": "C", "tags": ["]", "}"]}],
+            ),
+        ),
+        tools(
+            "numbers",
+            Call(
+                "add_numbers",
+                '{"a": 1e400, "b": -0.0, "c": 9223372036854775808, "d": 0.1, "e": -5, "f": 1E+2}',
+            ),
+        ),
+        tools(
+            "literals",
+            Call.of("set_options", on=True, off=False, nothing=None, empty="", none=[], blank={}),
+        ),
+        tools("code", Call.of("write_file", path="src/$1.py", text=needle(ARGUMENT, code))),
+        tools("markers-in-argument", Call.of("write_file", path="a", text=needle(ARGUMENT, marks))),
+        tools(
+            "unicode",
+            Call.of(
+                "write_file",
+                path="naïve/日本語",
+                text=needle(ARGUMENT, "\ufeff😀👩‍👩‍👧 e\u0301 שלום‏ عربى \u2028 \U0010fffd ｜▁"),
+            ),
+        ),
+        Scenario("unicode-content", needle(CONTENT, "😀👩‍👩‍👧 e\u0301 שלום‏ عربى \ufeff \u2028 \U0010fffd")),
+        tools(
+            "look-alikes",
+            Call.of(
+                "keep_texts",
+                a="42",
+                b="true",
+                c="null",
+                d='{"a": 1}',
+                e="[1, 2]",
+                f="1e5",
+                g='"quoted"',
+                h="None",
+            ),
+        ),
+        tools("white-space", Call.of("keep_texts", a=" padded ", b="\tx", c="two\n\nlines", d="a \\ b")),
+        tools("optional-left-out", Call.of("add_numbers", a=7)),
+        Scenario(
+            "unions",
+            calls=(
+                Call.of(
+                    "set_value",
+                    key=None,
+                    limit=None,
+                    value=5,
+                    other=needle(ARGUMENT, "five"),
+                    more={"a": [1]},
+                ),
+                Call.of("set_value", key=needle(ARGUMENT, "k", 2), limit=12),
+            ),
+            tools=(UNIONS,),
+        ),
+        Scenario(
+            "nullable",
+            calls=(
+                Call.of("set_value", key=needle(ARGUMENT, "k"), limit=None, value=needle(ARGUMENT, "v", 2)),
+            ),
+            tools=(UNIONS,),
+        ),
+        tools(
+            "64-calls",
+            *(Call.of("get_weather", city=needle(ARGUMENT, f"place {n}", n)) for n in range(64)),
+            heavy=True,
+        ),
+        tools(
+            "long-texts",
+            Call.of("write_file", path="p", text=needle(ARGUMENT, prose(1500))),
+            heavy=True,
+        ),
+        Scenario("long-content", needle(CONTENT, prose(1500)), heavy=True),
+        Scenario("long-reasoning", content, needle(REASONING, prose(1500)), thinking=True, heavy=True),
+        tools(
+            "1-MB-argument",
+            Call.of("write_file", path="p", text=needle(ARGUMENT, (prose(900) + '\n\t"<x>\\') * 1100)),
+            heavy=True,
+        ),
+        Scenario("response-format", answer, response_format=as_json),
+        Scenario("response-format-reasoning", answer, thought, response_format=as_json, thinking=True),
+        Scenario("already-opened", content, thought, thinking=True, opened="reasoning"),
+        Scenario(
+            "continue-reasoning",
+            content,
+            thought,
+            thinking=True,
+            opened="reasoning",
+            continued="So far,\n\nso good. ",
+        ),
+        Scenario("continue-content", content, opened="content", continued="It was said:\n\n"),
+        Scenario(
+            "continue-behind-reasoning",
+            content,
+            thought,
+            thinking=True,
+            opened="content",
+            continued="It was said:\n\n",
+        ),
+    ]
+    return [replace(s, tools=tuple(s.tools)) for s in found]

@@ -1,0 +1,100 @@
+"""Options and fixtures of all tests: where the real templates and tokenizers are, and how long to run.
+
+``--shared DIR`` (or ``CHATPARSERS_SHARED``; else ``../shared`` where it exists) has ``templates/`` and ``tokenizers/``; any
+llama.cpp checkout may serve, then the templates are in ``models/templates/``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Imported by pytest itself, so that its asserts tell what they compared: nothing of it is imported before.
+pytest_plugins = ["chatparsers.testing"]
+
+_TESTS = Path(__file__).parent
+NO_TEMPLATES = "no real templates: give --shared DIR or --templates DIR, or set CHATPARSERS_SHARED"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("chatparsers")
+    group.addoption(
+        "--shared", metavar="DIR", help="folder with templates/ and tokenizers/, or a llama.cpp checkout"
+    )
+    group.addoption("--templates", metavar="DIR", help="folder of real chat templates (*.jinja)")
+    group.addoption("--nightly", action="store_true", help="ten times as many random cases")
+    group.addoption(
+        "--update-goldens", action="store_true", help="rewrite the golden cases: then read the diff"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    from chatparsers.testing.plugin import CUTS, TEMPLATES, TOKENIZERS
+
+    folder = shared_folder(config)
+    if folder is not None:
+        config.stash[TOKENIZERS] = folder / "tokenizers"
+    config.stash[TEMPLATES] = template_files(config)
+    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 200
+
+
+def shared_folder(config: pytest.Config) -> Path | None:
+    """The folder of real data, None where there is none."""
+    given = config.getoption("--shared") or os.environ.get("CHATPARSERS_SHARED")
+    folder = Path(given) if given else _TESTS.parents[1] / "shared"
+    if not folder.is_dir():
+        if given:
+            raise pytest.UsageError(f"--shared: {folder} is no folder")
+        return None
+    return folder
+
+
+def template_files(config: pytest.Config) -> list[Path]:
+    """The real templates, sorted by name."""
+    given = config.getoption("--templates")
+    if given:
+        folders = [Path(given)]
+        if not folders[0].is_dir():
+            raise pytest.UsageError(f"--templates: {given} is no folder")
+    else:
+        folder = shared_folder(config)
+        folders = [folder / "templates", folder / "models" / "templates"] if folder else []
+    return next((files for at in folders if (files := sorted(at.glob("*.jinja")))), [])
+
+
+@pytest.fixture(scope="session")
+def shared_dir(pytestconfig: pytest.Config) -> Path:
+    """The folder of real data; skips where there is none."""
+    folder = shared_folder(pytestconfig)
+    if folder is None:
+        pytest.skip("no real data: give --shared DIR or set CHATPARSERS_SHARED")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def real_templates(pytestconfig: pytest.Config) -> list[Path]:
+    """All real templates; skips where there are none."""
+    found = template_files(pytestconfig)
+    if not found:
+        pytest.skip(NO_TEMPLATES)
+    return found
+
+
+@pytest.fixture
+def tokenizer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
+    """``tokenizer(name)``: a real tokenizer, loaded once in a run; skips where it is not there."""
+
+    from chatparsers.testing.plugin import add_record, tokenizer_loaders
+
+    def load(name: str) -> Any:
+        loaders = tokenizer_loaders(request.config)
+        if name not in loaders:
+            pytest.skip(f"no real tokenizer {name!r}: give --shared DIR or set CHATPARSERS_SHARED")
+        add_record(request, {"tokenizers": [name]})
+        return loaders[name]()
+
+    return load
