@@ -18,7 +18,7 @@ __all__ = ["Features", "Format"]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a format has: reasoning, tool calls, several calls in a turn, call ids of the model's own."""
+    """What a format has: reasoning, tool calls, several calls in a turn, call ids that the model must write."""
 
     reasoning: bool
     tools: bool
@@ -51,6 +51,11 @@ class Format:
     def features(self) -> Features:
         """What the format has, read off its tree."""
         return _features(self)
+
+    @property
+    def reads_ids(self) -> bool:
+        """Whether a call may have an id that the model wrote, so that a call's id is not known before its end."""
+        return _reads_ids(self)
 
     @property
     def preserved_tokens(self) -> tuple[str, ...]:
@@ -104,5 +109,14 @@ def _features(format: Format) -> Features:
         reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
         tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
         parallel=any(isinstance(n, Calls) for n in nodes),
-        ids=any(isinstance(n, Capture) and (n.tag is Tag.ID or "(?P<id>" in (n.pattern or "")) for n in nodes),
+        ids=any(map(_is_id, walk(format.tree(Options(tools=True)), True))),
     )
+
+
+@lru_cache(maxsize=1024)
+def _reads_ids(format: Format) -> bool:
+    return any(map(_is_id, walk(format.tree(Options(tools=True)))))
+
+
+def _is_id(node: Node) -> bool:
+    return isinstance(node, Capture) and (node.tag is Tag.ID or "(?P<id>" in (node.pattern or ""))

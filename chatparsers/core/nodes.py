@@ -407,8 +407,8 @@ class Body(Node):
     marks: Node | None = None
 
 
-def children(node: Node) -> Iterator[Node]:
-    """The nodes directly below ``node``, in the parser's reading."""
+def children(node: Node, generated: bool = False) -> Iterator[Node]:
+    """The nodes directly below ``node``, in the parser's reading; ``generated``: in the grammar's, of `Lenient` nodes."""
     if isinstance(node, Sequence):
         yield from node.items
     elif isinstance(node, Choice):
@@ -424,7 +424,7 @@ def children(node: Node) -> Iterator[Node]:
     elif isinstance(node, Capture):
         yield node.generate
     elif isinstance(node, Lenient):
-        yield node.lenient
+        yield node.strict if generated else node.lenient
     elif isinstance(node, Calls):
         yield node.item
         yield node.separator
@@ -445,11 +445,11 @@ def _markers(span: Span) -> Iterator[Node]:
         yield span.close
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """``node`` and all below it, parents first."""
+def walk(node: Node, generated: bool = False) -> Iterator[Node]:
+    """``node`` and all below it, parents first; ``generated`` as in `children`."""
     yield node
-    for child in children(node):
-        yield from walk(child)
+    for child in children(node, generated):
+        yield from walk(child, generated)
 
 
 def tokens(node: Node) -> tuple[str, ...]:

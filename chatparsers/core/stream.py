@@ -23,6 +23,7 @@ from . import machine as m
 from .errors import OutputError, RequestError
 from .events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from .message import Diagnostic, Message, Region, ToolCall
+from .values import Transcoder
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -97,6 +98,7 @@ class Stream:
         "_strict",
         "_texts",
         "_turn",
+        "_value",
     )
 
     def __init__(self, turn: Turn, options: StreamOptions, machine: m.Machine, origin: int, read: int) -> None:
@@ -128,11 +130,14 @@ class Stream:
         Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` where
         text and ids are mixed, where ids come without a tokenizer, and after `finish`.
         """
-        if type(piece) is str and self._plain(piece) is None and piece:
-            self._texts.append(piece)
-            self._parts.append(piece)
-            self._fed += len(piece)
-            return [self._make(piece)]
+        if type(piece) is str and piece:
+            if self._plain(piece) is None:
+                self._texts.append(piece)
+                self._parts.append(piece)
+                self._fed += len(piece)
+                return [self._make(piece)]
+            if self._value is not None:
+                return self._feed_value(self._value, piece)
         return self._feed(piece)
 
     def finish(self, reason: str | None = None) -> list[Event]:
@@ -173,7 +178,7 @@ class Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected."""
         other = Stream.__new__(Stream)
         for name in Stream.__slots__:
-            if name not in ("_make", "_parts", "_plain"):
+            if name not in ("_make", "_parts", "_plain", "_value") and hasattr(self, name):
                 setattr(other, name, getattr(self, name))
         other._machine = self._machine.copy()
         other._ids = self._ids.copy() if self._ids is not None else None
@@ -235,6 +240,23 @@ class Stream:
         self._check()
         return events
 
+    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the machine only
+        where something happens that is more than text."""
+        end = value.scan(piece, 0, False)
+        if end == len(piece) and not (value.done or value.error or value.notes):
+            self._texts.append(piece)
+            self._fed += end
+            self._plain = value.plain or _no_shortcut
+            if not value.out:
+                return []
+            self._parts.append(value.out)
+            return [self._make(value.out)]
+        events: list[Event] = []
+        self._run(piece, events, end)
+        self._check()
+        return events
+
     def _feed_id(self, id: int, events: list[Event]) -> None:
         text = self._ids.text(id, self._fed)
         if text is None:
@@ -244,6 +266,8 @@ class Stream:
             self._parts.append(text)
             self._fed += len(text)
             events.append(self._make(text))
+        elif text and self._value is not None:
+            events += self._feed_value(self._value, text)
         else:
             self._run(text, events)
 
@@ -268,7 +292,8 @@ class Stream:
         self._fed = self._origin
         self._settle()
 
-    def _run(self, text: str, events: list[Event]) -> None:
+    def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
+        """The machine reads ``text``, of which the value that is being read has already scanned so many characters."""
         if not text:
             return
         self._texts.append(text)
@@ -278,7 +303,7 @@ class Stream:
             self._advance(m.MARKUP, len(text))
             return
         machine = self._machine
-        machine.feed(text)
+        machine.feed(text, scanned)
         self._apply(machine.take(), events)
         self._settle()
 
@@ -297,15 +322,17 @@ class Stream:
 
     def _catch_up(self) -> None:
         """Tells the machine of the pieces that took the shortcut: nothing of them is left to read."""
-        if self._plain is not _no_shortcut:
+        if self._plain is not _no_shortcut or self._value is not None:
             machine = self._machine
             machine.base, machine.text, machine.i = self._fed, "", 0
             self._length = self._fed
             self._plain = _no_shortcut
+            self._value = None
 
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
         self._plain: Callable[[str], object] = _no_shortcut
+        self._value: Transcoder | None = None
         machine = self._machine
         if machine.live or machine.i < len(machine.text) or self._ended:
             return
@@ -315,17 +342,18 @@ class Stream:
                 self._plain, self._make, self._parts = ins[4], Content, self._content
             elif ins[1] == m.REASONING:
                 self._plain, self._make, self._parts = ins[4], Reasoning, self._reasoning
-        elif machine.value is not None and machine.value.plain is not None and ins[1] == m.ARGUMENT:
+        elif machine.value is not None and ins[1] == m.ARGUMENT:
             call = self._call
             if call is not None and call.started and self._kind == m.CALL:
-                self._plain = machine.value.plain
+                self._value = machine.value
+                self._plain = machine.value.plain or _no_shortcut
                 self._make: Callable[[str], Event] = partial(CallArguments, call.index)
                 self._parts: list[str] = call.arguments
 
     # from trail items to events
 
     def _advance(self, kind: int, length: int) -> None:
-        if kind != self._kind:
+        if kind != self._kind and length:
             self._runs.append((self._length, kind))
             self._kind = kind
         self._length += length
@@ -414,7 +442,7 @@ class Stream:
         turn = self._turn
         if turn.tools and call.name not in turn.tools:
             self._notes.append(("unknown-tool", call.start, f"one of {', '.join(turn.tools.names()[:6])}", call.index))
-        written = call.id is None and turn.format.features.ids
+        written = call.id is None and turn.format.reads_ids
         events.append(CallStart(call.index, call.name, None if written else self._id(call)))
         if call.arguments:
             _say(events, CallArguments, "".join(call.arguments), call.index)
