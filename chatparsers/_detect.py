@@ -139,7 +139,7 @@ def _openings(fmt: Format) -> set[str]:
                 found.update(first(node.calls))
         for span in spans:
             found.update(first(span.open))
-            found.update(first(span.close))
+            found.update(first(span.close) if span.close is not None else ())
     return {text.strip() for text in found if len(text.strip()) > 2}
 
 

@@ -137,15 +137,18 @@ class Machine:
         other.value = self.value.copy() if self.value is not None else None
         return other
 
-    def feed(self, piece: str) -> None:
-        """Adds ``piece`` to the window and runs until it needs more."""
+    def feed(self, piece: str, scanned: int = -1) -> None:
+        """Adds ``piece`` to the window and runs until it needs more.
+
+        ``scanned``: the value that is being read has already scanned so many characters of it (-1: it has not).
+        """
         if self.i:
             self.base += self.i
             self.text = self.text[self.i :] + piece
             self.i = 0
         else:
             self.text += piece
-        self.run()
+        self.run(scanned)
 
     def finish(self) -> None:
         """No more text will come: runs to the end."""
@@ -173,7 +176,7 @@ class Machine:
             stack[height] = (kind, ip, length - kept, calling)
         return items
 
-    def run(self) -> None:
+    def run(self, scanned: int = -1) -> None:
         code = self.program.code
         text, i, ip, final = self.text, self.i, self.ip, self.final
         n = len(text)
@@ -202,7 +205,10 @@ class Machine:
                 value = self.value
                 if value is None:
                     value = self.value = ins[2](self, ins)
-                end = value.scan(text, i, final)
+                if scanned < 0:
+                    end = value.scan(text, i, final)
+                else:
+                    end, scanned = scanned, -1
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
                 if end > i or value.out:
