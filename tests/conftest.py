@@ -1,7 +1,7 @@
 """Options and fixtures of all tests: where the real templates and tokenizers are, and how long to run.
 
-``--shared DIR`` (or ``CHATPARSERS_SHARED``; else ``../shared`` where it exists) has ``templates/`` and ``tokenizers/``; any
-llama.cpp checkout may serve, then the templates are in ``models/templates/``.
+``--shared DIR`` (or ``CHATPARSERS_SHARED``; else ``../shared`` where it exists) has ``templates/`` and
+``tokenizers/``; any llama.cpp checkout may serve, then the templates are in ``models/templates/``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The needle harness: every promise of a stream checked on a format, for this project and for authors of plugins.
 
 As a pytest plugin: ``pytest_plugins = ["chatparsers.testing"]``, then ``test_matrix = matrix("acme",
-templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding, `scenarios` and
-`render` for the texts, `chunkings` for the cuts. Needs pytest.
+templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding,
+`scenarios` and `render` for the texts, `chunkings` for the cuts. Needs pytest.
 """
 
 from __future__ import annotations

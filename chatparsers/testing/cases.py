@@ -3,7 +3,8 @@
 Fields: ``title``, ``source`` (where the text is from), ``text``; ``prefix``, ``tools`` (OpenAI-shaped, or names of
 `chatparsers.testing.TOOLS`), ``options`` (more of what `Format.bind` takes) where needed; and one of
 
-- ``expect``: ``content``, ``reasoning`` (``""`` where absent), ``calls`` (``name``, ``arguments`` as JSON text or as data, and
+- ``expect``: ``content``, ``reasoning`` (``""`` where absent), ``calls`` (``name``, ``arguments`` as JSON
+  text or as data, and
   ``id`` where the model writes it), ``complete`` (true where absent), ``diagnostics`` (their codes in order);
 - ``message``: all of `Message.to_dict` but the text, written by `update_golden`.
 """
@@ -70,7 +71,7 @@ def _expect(expect: Mapping[str, Any], message: Message) -> None:
     calls = expect.get("calls", [])
     found = [call.name for call in message.tool_calls]
     assert found == [call["name"] for call in calls], f"calls are {found}"
-    for call, wanted in zip(message.tool_calls, calls):
+    for call, wanted in zip(message.tool_calls, calls, strict=True):
         if isinstance(wanted["arguments"], str):
             assert call.arguments == wanted["arguments"], f"arguments are {call.arguments!r}"
         else:

@@ -1,14 +1,15 @@
 """What every stream must keep to, checked on one feeding: the promises C1 to C6.
 
 C1 each character is in exactly one region; C2 the message is that of the whole text; C3 deltas only append and indices
-only grow; C4 nothing is held longer than needed (`longest_silence`); C5 nothing is raised; C6 arguments are JSON when the
-call is complete, and what was streamed is what the message has.
+only grow; C4 nothing is held longer than needed (`longest_silence`); C5 nothing is raised; C6 arguments are
+JSON when the call is complete, and what was streamed is what the message has.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import Message
@@ -23,6 +24,7 @@ __all__ = [
     "check_prefixes",
     "check_stream",
     "longest_silence",
+    "same",
     "smallest",
 ]
 
@@ -78,7 +80,7 @@ class Deltas:
         streamed = ["".join(texts) for texts in self.arguments]
         assert streamed == [call.arguments for call in calls], "the arguments are not the deltas"
         assert self.ends == [(call.id, call.complete) for call in calls], "the calls are not those that ended"
-        for (_, id), call in zip(self.calls, calls):
+        for (_, id), call in zip(self.calls, calls, strict=True):
             assert id is None or id == call.id, f"call {call.index} changed its id from {id!r} to {call.id!r}"
 
 
@@ -111,6 +113,18 @@ def check_message(message: Message) -> None:
         assert all(call.complete for call in message.tool_calls)
 
 
+def same(message: Message, expected: Message, what: str) -> None:
+    """Raises AssertionError, which says in which fields they differ, where the two messages are not equal."""
+    if message == expected:
+        return
+    lines = [what]
+    for field in fields(Message):
+        found, wanted = getattr(message, field.name), getattr(expected, field.name)
+        if found != wanted:
+            lines += [f"  {field.name}", f"    in pieces {found!r:.400}", f"    whole     {wanted!r:.400}"]
+    raise AssertionError("\n".join(lines))
+
+
 def check_stream(
     turn: Turn,
     text: str,
@@ -130,16 +144,15 @@ def check_stream(
     message = stream.message
     deltas.check(message)
     expected = turn.parse(text, reasoning=reasoning) if whole is None else whole
-    if message != expected:
-        raise AssertionError(f"the message depends on the cuts:\n  {message}\nbut whole\n  {expected}")
+    same(message, expected, "the message depends on the cuts")
     assert message.text == text, "the text is not what was fed"
     check_message(message)
     return message
 
 
 def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
-    """The text cut off at every ``every``-th position: nothing is raised or lost, the message is that of a parse of what
-    there is, an open call is not complete. Returns how many positions were tried."""
+    """The text cut off at every ``every``-th position: nothing is raised or lost, the message is that of a
+    parse of what there is, an open call is not complete. Returns how many positions were tried."""
     stream, deltas = turn.stream(), Deltas()
     tried = 0
     for at, character in enumerate(text):
@@ -148,7 +161,11 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
             fork = stream.fork()
             events = fork.finish()
             message = fork.message
-            assert message == turn.parse(text[:at]), f"a fork at {at} is not a parse of what was fed"
+            same(
+                message,
+                turn.parse(text[:at]),
+                f"cut off at {at}, a stream's fork is not a parse of what was fed",
+            )
             check_message(message)
             assert message.text == text[:at]
             whole = Deltas()
@@ -181,7 +198,7 @@ def check_expected(case: Case, message: Message) -> None:
     assert found == [name for name, _ in expected.calls], (
         f"calls are {found}, the text is {message.text!r:.300}"
     )
-    for call, (_, arguments) in zip(message.tool_calls, expected.calls):
+    for call, (_, arguments) in zip(message.tool_calls, expected.calls, strict=True):
         assert call.complete, f"call {call.index} is not complete"
         assert exact(call.arguments) == exact(arguments), f"arguments are {call.arguments!r:.600}"
         if case.format.features.ids:

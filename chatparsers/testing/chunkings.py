@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -13,7 +14,7 @@ __all__ = ["at", "characters", "random_cuts", "token_ends", "token_pieces"]
 def at(text: str, cuts: Iterable[int]) -> list[str]:
     """The pieces between ``cuts`` (positions in characters), empty ones left out."""
     bounds = [0, *sorted({cut for cut in cuts if 0 < cut < len(text)}), len(text)]
-    return [text[start:end] for start, end in zip(bounds, bounds[1:]) if end > start]
+    return [text[start:end] for start, end in pairwise(bounds) if end > start]
 
 
 def characters(text: str) -> list[str]:
@@ -22,8 +23,8 @@ def characters(text: str) -> list[str]:
 
 
 def random_cuts(text: str, number: int, *, most: int = 24, seed: int = 0) -> Iterator[list[str]]:
-    """``number`` ways to cut, the same for the same text and seed: between one and ``most`` cuts each, half of them near
-    one another, so that a marker is often cut twice."""
+    """``number`` ways to cut, the same for the same text and seed: between one and ``most`` cuts each, half
+    of them near one another, so that a marker is often cut twice."""
     chance = random.Random(crc32(text.encode("utf-8", "surrogatepass")) ^ seed)
     for turn in range(number):
         cuts = {chance.randrange(1, max(len(text), 2)) for _ in range(chance.randint(1, most))}

@@ -24,9 +24,9 @@ _FEW = 20
 class Record:
     """How one scenario of one format and template went; plain data, as it goes from one process to another.
 
-    ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template cannot show it. ``same``: the
-    text was the same as another template's, and not fed again. ``silence``: the most characters in a row in the
-    middle of a long text that brought no event; None where there is no such text.
+    ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template cannot show
+    it. ``same``: the text was the same as another template's, and not fed again. ``silence``: the most
+    characters in a row in the middle of a long text that brought no event; None where there is no such text.
     """
 
     format: str
@@ -137,7 +137,8 @@ def _listen(case: Case, record: Record, problems: list[str]) -> None:
 
 
 def _told(error: Exception) -> str:
-    text = str(error) or repr(error)
+    # pytest appends what it saw of the values: the message says that already.
+    text = str(error).partition("\nassert ")[0] or repr(error)
     return text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"
 
 
@@ -162,14 +163,15 @@ def _again(case: Case, pieces: Sequence[str] | None = None) -> str:
 def table(records: Iterable[Mapping[str, Any]], full: bool = False) -> list[str]:
     """The matrix format × scenario × chunking in lines of text.
 
-    One line a format: a letter for each scenario (``.`` passed, ``F`` failed, ``-`` no template can show it), then the number
-    of feedings by chunking and the longest silence. ``full``: one line for each scenario of each format.
+    One line a format: a letter for each scenario (``.`` passed, ``F`` failed, ``-`` no template can show
+    it), then the number of feedings by chunking and the longest silence. ``full``: one line for each
+    scenario of each format.
     """
     rows = [dict(record) for record in records]
     if not rows:
         return []
     names = list(dict.fromkeys(row["scenario"] for row in rows))
-    letters = dict(zip(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"))
+    letters = dict(zip(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", strict=False))
     lines = ["scenarios: " + "  ".join(f"{letters.get(name, '?')} {name}" for name in names), ""]
     width = max(6, *(len(row["format"]) for row in rows))
     heads = "".join(f"{chunking:>12}" for chunking in CHUNKINGS)

@@ -11,28 +11,7 @@ __all__ = ["ARGUMENT", "CONTENT", "REASONING", "find_needles", "needle", "prose"
 CONTENT, REASONING, ARGUMENT = "C", "R", "A"
 
 _NEEDLE = re.compile(r"\$N[12][A-Z][0-9]*\$")
-_WORDS = [
-    "the",
-    "ship",
-    "left",
-    "harbour",
-    "at",
-    "dawn",
-    "with",
-    "salt",
-    "and",
-    "timber",
-    "for",
-    "the",
-    "north",
-    "and",
-    "came",
-    "home",
-    "late",
-    "in",
-    "the",
-    "year",
-]
+_LINE = "the ship left harbour at dawn with salt and timber for the north and came home late in the year "
 
 
 def needle(kind: str, text: str = "text", number: int | None = None) -> str:
@@ -55,5 +34,4 @@ def find_needles(value: Any) -> Iterator[str]:
 
 def prose(length: int) -> str:
     """Plain words of ``length`` characters: no marker begins in them and no white space but single spaces."""
-    line = " ".join(_WORDS) + " "
-    return (line * (length // len(line) + 1))[:length].rstrip().ljust(length, ".")
+    return (_LINE * (length // len(_LINE) + 1))[:length].rstrip().ljust(length, ".")

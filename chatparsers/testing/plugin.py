@@ -43,8 +43,8 @@ _PROPERTY = "chatparsers"
 
 @dataclass(frozen=True)
 class Entry:
-    """A format and a template of its family. ``eos``, ``bos``: what the template writes for them; ``real``: a model's own
-    template, not one made for tests."""
+    """A format and a template of its family. ``eos``, ``bos``: what the template writes for them; ``real``:
+    a model's own template, not one made for tests."""
 
     format: Format
     path: Path
@@ -67,8 +67,8 @@ def matrix(
 ) -> Callable[..., None]:
     """A test of every scenario, in every way to cut it, on each template.
 
-    ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``: files, relative
-    to that of the test. A failure tells the pieces with which it can be seen again.
+    ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``:
+    files, relative to that of the test. A failure tells the pieces with which it can be seen again.
     """
 
     def test_matrix(chatparsers_cell: tuple[Entry, Scenario], request: pytest.FixtureRequest) -> None:
@@ -114,7 +114,7 @@ def add_record(request: pytest.FixtureRequest, record: Mapping[str, Any]) -> Non
 
 
 def tokenizer_loaders(config: pytest.Config) -> dict[str, Callable[[], Any]]:
-    """The tokenizers of the folder that was given, ``NAME.json`` or ``NAME.json.gz``, each loaded once and when asked for."""
+    """The tokenizers (``NAME.json``, ``NAME.json.gz``) of the folder that was given, each loaded once, when asked for."""
     given = config.getoption("--chatparsers-tokenizers", default=None)
     folder = Path(given) if given else config.stash.get(TOKENIZERS, None)
     if folder is None or not folder.is_dir():

@@ -1,4 +1,5 @@
-"""From a scenario and a template to the text on the wire: render, cut the assistant's turn out, say what must come back.
+"""From a scenario and a template to the text on the wire: render, cut the assistant's turn out, say what
+must come back.
 
 A template cannot show every message. What it cannot is found by its own probe and by looking for the needles in what it
 wrote, never by its name: `Inexpressible` says why, and the matrix counts it.
@@ -117,7 +118,7 @@ def _openers(format: Format) -> set[str]:
 
 
 def written(format: Format, prompt: str) -> str:
-    """What a generation prompt wrote of the assistant's turn: from the first marker of the format on, ``""`` if none."""
+    """What a generation prompt wrote of the assistant's turn: from the first marker of the format on."""
     places = [prompt.find(opener) for opener in _openers(format)]
     return prompt[min((place for place in places if place >= 0), default=len(prompt)) :]
 

@@ -89,9 +89,9 @@ class Call:
 class Scenario:
     """A message and the request it answers.
 
-    ``thinking``: what the request says of it. ``opened``: ``"reasoning"`` or ``"content"``, into which the prompt already
-    wrote: nothing, or the ``continued`` text before what the message has. ``after``: text behind the calls, which no
-    template writes. ``heavy``: too long for every way of cutting it.
+    ``thinking``: what the request says of it. ``opened``: ``"reasoning"`` or ``"content"``, into which the
+    prompt already wrote: nothing, or the ``continued`` text before what the message has. ``after``: text
+    behind the calls, which no template writes. ``heavy``: too long for every way of cutting it.
     """
 
     name: str
@@ -142,7 +142,7 @@ def raw_stops(format: Format) -> tuple[str, ...]:
 
 
 def own_markers(format: Format) -> tuple[str, ...]:
-    """The markers of a format that may stand in a string argument: its tokens and literals, without what ends a value."""
+    """The markers of a format that may stand in a string argument: its tokens and literals, not what ends a value."""
     tree = format.tree(Options(tools=True))
     texts = dict.fromkeys(node.text for node in walk(tree) if isinstance(node, (Token, Literal)))
     stops = raw_stops(format)
@@ -159,7 +159,7 @@ def scenarios(format: Format) -> list[Scenario]:
     answer = json.dumps({"city": needle(CONTENT, "Oslo"), "list": [1, {"a": "}"}], "t": 'a\nb"c'}, indent=1)
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     as_json = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    code = 'def f(s):\n\t"""Doc \'s."""\n\n    return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> <b>&amp;</b>\n\n'
+    code = 'def f(s):\n\t"""D \'s."""\n\n  return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> <b>&amp;</b>\n\n'
     marks = " ".join(own_markers(format))
 
     def tools(name: str, *calls: Call, **more: Any) -> Scenario:
@@ -281,16 +281,16 @@ def scenarios(format: Format) -> list[Scenario]:
             thought,
             thinking=True,
             opened="reasoning",
-            continued="So far,\n\nso good. ",
+            continued="So far,\n\nso good:",
         ),
-        Scenario("continue-content", content, opened="content", continued="It was said:\n\n"),
+        Scenario("continue-content", content, opened="content", continued="It was said,\n\nquote:"),
         Scenario(
             "continue-behind-reasoning",
             content,
             thought,
             thinking=True,
             opened="content",
-            continued="It was said:\n\n",
+            continued="It was said,\n\nquote:",
         ),
     ]
     return [replace(s, tools=tuple(s.tools)) for s in found]
