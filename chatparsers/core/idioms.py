@@ -88,14 +88,23 @@ class Builder(Primitives):
         """
         return Span(self.marker(open), None if close is None else self.marker(close), optional)
 
-    def think(self, open: Nodelike, close: Nodelike, *, always: bool = False, until: Node | None = None) -> Node:
+    def think(
+        self,
+        open: Nodelike,
+        close: Nodelike,
+        *,
+        always: bool = False,
+        until: Node | None = None,
+        optional: bool = False,
+    ) -> Node:
         """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
 
         ``always``: the model starts inside it without writing the opener. ``until``: the call that ends it, for models
-        known to call tools out of open reasoning.
+        known to call tools out of open reasoning. ``optional``: nothing is wrong where the turn ends without ``close``.
         """
         allowed = self.options.thinking is not False
-        return Tagged(Tag.THOUGHT, Think(self.span(open, close), allowed, always, until if self.options.tools else None))
+        span = self.span(open, close, optional=optional)
+        return Tagged(Tag.THOUGHT, Think(span, allowed, always, until if self.options.tools else None))
 
     def body(
         self,
@@ -131,6 +140,12 @@ class Builder(Primitives):
     def calls(self, item: Node, separator: Nodelike = "") -> Node:
         """One call, or several where parallel calls are allowed. ``item (separator item)*``"""
         return Calls(item, as_node(separator), self.options.parallel)
+
+    def array(self, item: Node, indent: str = "") -> Node:
+        """Calls as a JSON array; ``indent`` is what the template writes before each. ``[item (, item)*]``"""
+        space = self.space()
+        items = self.calls(item, space + "," + self.space(indent or " "))
+        return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
 
     def each_tool(self, make: Callable[[Tool | None], Nodelike]) -> Node:
         """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
