@@ -1,0 +1,35 @@
+"""Command R7B: sections between tokens; the calls are an array of JSON with ids.
+
+    <|START_THINKING|>I will look it up.<|END_THINKING|><|START_ACTION|>[
+        {"tool_call_id": "0", "tool_name": "get_weather", "parameters": {"city": "Oslo"}}
+    ]<|END_ACTION|>
+
+    <|START_RESPONSE|>Sunny.<|END_RESPONSE|>
+
+Quirks:
+- Ids count the calls of the conversation from 0.
+- The prompt writes an empty thought where thinking is off.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+
+
+def build(p: Builder) -> Node:
+    number = p.chars("0-9", 1, 4)
+    call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
+    array = p.array(call, indent="\n    ")
+    action = p.token("<|START_ACTION|>") + p.space() + array + p.space() + p.token("<|END_ACTION|>")
+    response = p.span("<|START_RESPONSE|>", "<|END_RESPONSE|>")
+    return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
+
+
+FORMAT = Format(
+    name="command-r7b",
+    title="Command R7B, Command A",
+    url="https://huggingface.co/CohereLabs/c4ai-command-r7b-12-2024",
+    build=build,
+    markers=("<|START_ACTION|>", "<|START_RESPONSE|>"),
+    stops=("<|END_OF_TURN_TOKEN|>",),
+)
