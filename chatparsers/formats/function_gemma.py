@@ -1,0 +1,32 @@
+"""FunctionGemma: calls in Gemma's own object syntax.
+
+    <start_function_call>call:get_weather{city:<escape>Oslo<escape>,days:2}<end_function_call>
+
+Quirks:
+- Keys stand without quotes, strings between two `<escape>` tokens, verbatim.
+- The model stops at `<start_function_response>`, which the application answers.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Tool
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool | None) -> Node:
+        args = p.args(tool, "gemma", quote="<escape>")
+        begin, end = p.token("<start_function_call>"), p.token("<end_function_call>")
+        return begin + p.space() + "call:" + p.space() + p.name(tool) + p.space() + args + p.space() + end
+
+    return p.body(p.calls(p.each_tool(call)))
+
+
+FORMAT = Format(
+    name="function-gemma",
+    title="FunctionGemma",
+    url="https://huggingface.co/google/functiongemma-270m-it",
+    build=build,
+    markers=("<start_of_turn>", "<start_function_call>"),
+    stops=("<end_of_turn>", "<start_function_response>", "<eos>"),
+)
