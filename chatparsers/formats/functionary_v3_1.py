@@ -1,0 +1,38 @@
+"""Functionary v3.1: the name in a tag, then JSON.
+
+    Text.<function=get_weather>{"city": "Oslo"}</function>
+
+    <|python_tag|>print(1 + 1)
+
+Quirks:
+- A call of the tool `python` is `<|python_tag|>` and its code (or, as the template writes it, its arguments as JSON)
+  up to the end of the turn. The model was trained to do so without such a tool, too.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Lenient, Node, Tag
+from chatparsers.core.schema import Tool
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool | None) -> Node:
+        if tool is not None and tool.name == "python":
+            return p.token("<|python_tag|>") + p.known(Tag.NAME, "python") + p.args(tool)
+        return "<function=" + p.name(tool) + ">" + p.space() + p.args(tool) + p.space() + "</function>"
+
+    tagged = p.each_tool(call)
+    json = p.tag(Tag.CALL, p.known(Tag.NAME, "python") + p.space() + p.args(None))
+    looks_json = p.peek(p.space() + "{" + p.space() + p.choice('"', "}"))
+    python = p.token("<|python_tag|>") + (looks_json + json | p.code_call("python", "code"))
+    return p.body(p.calls(Lenient(tagged, tagged | python), p.space()))
+
+
+FORMAT = Format(
+    name="functionary-v3-1",
+    title="Functionary v3.1",
+    url="https://huggingface.co/meetkai/functionary-medium-v3.1",
+    build=build,
+    markers=("<|start_header_id|>", "<function=", "</function>"),
+    stops=("<|eom_id|>", "<|eot_id|>"),
+)
