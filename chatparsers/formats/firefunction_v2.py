@@ -1,0 +1,26 @@
+"""Firefunction v2: an array of JSON calls behind a word, and no closer.
+
+    Text. functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
+
+Quirks:
+- A space before the word, also where no text is.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+
+
+def build(p: Builder) -> Node:
+    array = p.array(p.json_call(name="name", args="arguments"))
+    return p.body("functools" + p.space() + array, lead=" ")
+
+
+FORMAT = Format(
+    name="firefunction-v2",
+    title="Firefunction v2",
+    url="https://huggingface.co/fireworks-ai/llama-3-firefunction-v2",
+    build=build,
+    markers=("<|start_header_id|>", " functools["),
+    stops=("<|eot_id|>",),
+)
