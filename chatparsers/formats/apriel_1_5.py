@@ -1,0 +1,53 @@
+"""Apriel 1.5, 1.6 Thinker: reasoning up to a phrase, then an array of JSON calls in tags.
+
+    Here are my reasoning steps:
+    The user wants the weather.
+    [BEGIN FINAL RESPONSE]
+    Text.
+    <tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>
+
+Quirks:
+- The prompt of 1.6 writes the opening phrase. That of 1.5 may not, and the model may begin without it: what comes
+  before `[BEGIN FINAL RESPONSE]` is then reasoning if the request says `thinking=True`, else content.
+- 1.5 closes the answer with `[END FINAL RESPONSE]`, and with tools also reasons in `<thinking>…</thinking>`.
+- The template writes ids into past calls alone; models may repeat them.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Lenient, Node
+
+
+def build(p: Builder) -> Node:
+    ids = p.json_call(name="name", args="arguments", id="id")
+    call = Lenient(p.json_call(name="name", args="arguments"), ids)
+    section = p.token("<tool_calls>") + p.space() + p.array(call) + p.space() + p.token("</tool_calls>")
+    end = p.trim("\n") + p.token("[END FINAL RESPONSE]")
+    begin = p.trim("\n") + p.token("[BEGIN FINAL RESPONSE]") + p.trim("\n")
+    think = p.think(
+        p.lenient("Here are my reasoning steps:\n", p.token("<thinking>")),
+        p.lenient(begin, p.token("</thinking>")),
+        always=p.options.thinking is True,
+        until=section,
+    )
+    return think + p.body(section, lead="\n", marks=end)
+
+
+FORMATS = (
+    Format(
+        name="apriel-1-5",
+        title="Apriel 1.5 Thinker",
+        url="https://huggingface.co/ServiceNow-AI/Apriel-1.5-15b-Thinker",
+        build=build,
+        markers=("<|assistant|>", "<tool_calls>", "[BEGIN FINAL RESPONSE]"),
+        stops=("\n<|end|>", "<|end|>"),
+    ),
+    Format(
+        name="apriel-1-6",
+        title="Apriel 1.6 Thinker",
+        url="https://huggingface.co/ServiceNow-AI/Apriel-1.6-15b-Thinker",
+        build=build,
+        markers=("<|begin_assistant|>", "<tool_calls>", "[BEGIN FINAL RESPONSE]"),
+        stops=("\n<|end|>", "<|end|>"),
+    ),
+)
