@@ -150,7 +150,8 @@ class RawTyped:
         if self.inner is not None:
             return self._nested(self.inner, text, i, final)
         end, self.done = self.stops.text(text, i, final)
-        self.held.append(text[i:end])
+        if end > i:
+            self.held.append(text[i:end])
         if self.done:
             self.out = self._scalar("".join(self.held), end)
         elif final:
