@@ -15,10 +15,14 @@ from chatparsers.core.idioms import Builder
 from chatparsers.core.nodes import Node
 
 
-def build(p: Builder) -> Node:
+def tagged_call(p: Builder) -> Node:
+    """One call as a JSON object in tags, as many families write it."""
     call = p.json_call(name="name", args="arguments")
-    tagged = p.token("<tool_call>") + p.space("\n") + call + p.space("\n") + p.token("</tool_call>")
-    return p.body(p.calls(tagged, p.space("\n")), lead="\n")
+    return p.token("<tool_call>") + p.space("\n") + call + p.space("\n") + p.token("</tool_call>")
+
+
+def build(p: Builder) -> Node:
+    return p.body(p.calls(tagged_call(p), p.space("\n")), lead="\n")
 
 
 FORMAT = Format(

@@ -10,7 +10,8 @@
     </tool_call>
 
 Quirks:
-- One newline is trimmed on each side of a value; strings are raw text, other types JSON.
+- One newline is trimmed on each side of a value; strings are raw text, objects and arrays JSON, other values as Python
+  prints them (`True`, `None`).
 - Seen in the wild: `<tool_call>` omitted, `</parameter>` omitted before the next parameter, a call inside open reasoning.
 """
 
@@ -20,18 +21,29 @@ from chatparsers.core.nodes import Node
 from chatparsers.core.schema import Argument, Tool
 
 
-def build(p: Builder) -> Node:
+def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
+    """One call with tagged arguments, as several families write it.
+
+    ``gap``: what stands between tags. ``pad``: what stands on each side of a value, trimmed off it.
+    """
+    also = (pad + "<parameter=", pad + "</function>") if pad else ()
+
     def argument(arg: Argument | None) -> Node:
-        value = p.value(arg, until="\n</parameter>", also=("\n<parameter=", "\n</function>"))
-        close = p.lenient(p.trim("\n") + "</parameter>", p.trim("\n") + p.peek(p.choice("<parameter=", "</function>")))
-        return "<parameter=" + p.arg_name(arg) + ">" + p.trim("\n") + value + close + p.space("\n")
+        value = p.value(arg, until=pad + "</parameter>", also=also, python=True)
+        ended = p.lenient("</parameter>", p.peek(p.choice("<parameter=", "</function>")))
+        return (
+            "<parameter=" + p.arg_name(arg) + ">" + p.trim(pad) + value + p.trim(pad) + ended + p.space(gap)
+        )
 
     def function(tool: Tool | None) -> Node:
-        return "<function=" + p.name(tool) + ">" + p.space("\n") + p.each_arg(tool, argument) + "</function>"
+        return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"
 
-    call = p.each_tool(function)
-    open, close = p.token("<tool_call>") + p.space("\n"), p.space("\n") + p.token("</tool_call>")
-    calls = p.calls(p.lenient(open + call + close, call + p.optional(close)), p.space("\n"))
+    call, end = p.each_tool(function), p.space(gap) + p.token(close)
+    return p.lenient(p.token(open) + p.space(gap) + call + end, call + p.optional(end))
+
+
+def build(p: Builder) -> Node:
+    calls = p.calls(function_call(p, "<tool_call>", "</tool_call>"), p.space("\n"))
     return p.think("<think>\n", "\n</think>\n\n", until=calls) + p.body(calls, lead="\n\n")
 
 

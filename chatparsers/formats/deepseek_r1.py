@@ -1,0 +1,35 @@
+"""DeepSeek R1, its distillations, R1 0528: reasoning, then calls as in DeepSeek V3.
+
+    <think>
+    Thoughts.
+    </think>
+
+    Text.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
+    ```json
+    {"city": "Oslo"}
+    ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
+
+Quirks:
+- The template opens `<think>`; the history drops reasoning.
+- A call inside open reasoning is reasoning.
+- Seen in the wild, from distilled models above all: what `deepseek-v3` tells.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats.deepseek_v3 import build as deepseek_v3
+
+
+def build(p: Builder) -> Node:
+    return p.think("<think>\n", "\n</think>\n\n") + deepseek_v3(p)
+
+
+FORMAT = Format(
+    name="deepseek-r1",
+    title="DeepSeek R1",
+    url="https://huggingface.co/deepseek-ai/DeepSeek-R1-0528",
+    build=build,
+    markers=("<｜tool▁calls▁begin｜>", "```json", "<think>\n"),
+    stops=("<｜end▁of▁sentence｜>",),
+)

@@ -1,0 +1,32 @@
+"""DeepSeek V3.1: a name, then bare JSON, in one section of special tokens.
+
+    <think>Thoughts.</think>Text.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
+
+Quirks:
+- The template opens `<think>`, or writes `<think></think>` where thinking is off.
+- Several calls stand in one section, with nothing between.
+- A call inside open reasoning is reasoning.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Tool
+from chatparsers.formats.deepseek_v3 import section
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool | None) -> Node:
+        return p.name(tool) + p.token("<｜tool▁sep｜>") + p.args(tool)
+
+    return p.think("<think>", "</think>") + p.body(section(p, p.each_tool(call), p.space()))
+
+
+FORMAT = Format(
+    name="deepseek-v3-1",
+    title="DeepSeek V3.1",
+    url="https://huggingface.co/deepseek-ai/DeepSeek-V3.1",
+    build=build,
+    markers=("<｜tool▁calls▁begin｜>", "<think>"),
+    stops=("<｜end▁of▁sentence｜>",),
+)

@@ -1,0 +1,31 @@
+"""Magistral: reasoning, then content and calls in bracket tags.
+
+    [THINK]Thoughts.[/THINK]Text.[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}
+
+Quirks:
+- Magistral 2506 (tokenizer v11) writes plain `<think>Thoughts.</think>`, and ids: `get_weather[CALL_ID]a1b2c3d4e[ARGS]`.
+- Several calls are several `[TOOL_CALLS]`, with nothing between; there is no closer.
+- A call inside open reasoning is reasoning.
+- Seen in the wild: `[ARGS]` left out before the JSON.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats.ministral_3 import bracket_calls, call_id
+
+
+def build(p: Builder) -> Node:
+    opener = p.choice(p.token("[THINK]"), "<think>")
+    closer = p.choice(p.token("[/THINK]"), "</think>")
+    return p.think(opener, closer) + p.body(bracket_calls(p, p.optional(call_id(p))))
+
+
+FORMAT = Format(
+    name="magistral",
+    title="Magistral",
+    url="https://huggingface.co/mistralai/Magistral-Small-2509",
+    build=build,
+    markers=("[TOOL_CALLS]", "[ARGS]"),
+    stops=("</s>",),
+)

@@ -1,0 +1,53 @@
+"""MiniMax-M2: invocations with tagged arguments.
+
+    <think>
+    Thoughts.
+    </think>
+
+    Text.
+    <minimax:tool_call>
+    <invoke name="get_weather">
+    <parameter name="city">Oslo</parameter>
+    </invoke>
+    </minimax:tool_call>
+
+Quirks:
+- The template opens `<think>`.
+- Strings are raw text, verbatim between the tags; other types JSON.
+- Several calls stand in one section, a newline between.
+- Seen in the wild: names in single quotes, or in none.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.core.schema import Argument, Tool
+
+ARGUMENT_NAME = r"""[^"'<>\n]"""
+
+
+def build(p: Builder) -> Node:
+    quote = p.lenient('"', "'", "")
+
+    def argument(arg: Argument | None) -> Node:
+        opener = "<parameter name=" + quote + p.arg_name(arg, ARGUMENT_NAME) + quote + ">"
+        return opener + p.value(arg, until="</parameter>") + "</parameter>" + p.space("\n")
+
+    def invoke(tool: Tool | None) -> Node:
+        opener = "<invoke name=" + quote + p.name(tool) + quote + ">"
+        return opener + p.space("\n") + p.each_arg(tool, argument) + "</invoke>"
+
+    calls = p.calls(p.each_tool(invoke), p.space("\n"))
+    open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
+    section = open + p.space("\n") + calls + p.space("\n") + close
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
+
+
+FORMAT = Format(
+    name="minimax-m2",
+    title="MiniMax-M2",
+    url="https://huggingface.co/MiniMaxAI/MiniMax-M2",
+    build=build,
+    markers=("]~b]ai", "<minimax:tool_call>"),
+    stops=("[e~[",),
+)

@@ -1,0 +1,29 @@
+"""Mistral Small 3.2 (tokenizer v11): a name and an id, then JSON, in bracket tags.
+
+    [TOOL_CALLS]get_weather[CALL_ID]a1b2c3d4e[ARGS]{"city": "Oslo"}
+
+Quirks:
+- Ids are nine letters and digits, written by the model before the arguments.
+- Several calls are several `[TOOL_CALLS]`, with nothing between; there is no closer. The template writes content or
+  calls, never both.
+- Seen in the wild: `[CALL_ID]` or `[ARGS]` left out.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats.ministral_3 import bracket_calls, call_id
+
+
+def build(p: Builder) -> Node:
+    return p.body(bracket_calls(p, call_id(p)))
+
+
+FORMAT = Format(
+    name="mistral-small-3-2",
+    title="Mistral Small 3.2",
+    url="https://huggingface.co/mistralai/Mistral-Small-3.2-24B-Instruct-2506",
+    build=build,
+    markers=("[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
+    stops=("</s>",),
+)

@@ -1,0 +1,34 @@
+"""Nemotron Nano v2, Llama Nemotron: an array of JSON calls in tags.
+
+    <think>
+    Thoughts.
+    </think>
+
+    Text.
+    <TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>
+
+Quirks:
+- The template opens `<think>`, or writes `<think></think>` where thinking is off; the history drops reasoning.
+- A newline stands before the end of the turn.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+
+
+def build(p: Builder) -> Node:
+    call = p.json_call(name="name", args="arguments")
+    array = "[" + p.space() + p.calls(call, p.space() + "," + p.space(" ")) + p.space() + "]"
+    section = p.token("<TOOLCALL>") + p.space() + array + p.space() + p.token("</TOOLCALL>")
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
+
+
+FORMAT = Format(
+    name="nemotron-v2",
+    title="Nemotron Nano v2",
+    url="https://huggingface.co/nvidia/NVIDIA-Nemotron-Nano-9B-v2",
+    build=build,
+    markers=("<AVAILABLE_TOOLS>", "<TOOLCALL>"),
+    stops=("\n<SPECIAL_12>", "<SPECIAL_12>", "<|eot_id|>"),
+)

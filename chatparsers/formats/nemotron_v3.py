@@ -1,0 +1,39 @@
+"""Nemotron 3 Nano: reasoning, then calls with tagged arguments as in Qwen3-Coder.
+
+    <think>
+    Thoughts.
+    </think>
+    Text.
+    <tool_call>
+    <function=get_weather>
+    <parameter=city>
+    Oslo
+    </parameter>
+    </function>
+    </tool_call>
+
+Quirks:
+- The template opens `<think>`, or writes `<think></think>` where thinking is off.
+- One newline stands behind `</think>` and behind each `</tool_call>`, the last one too.
+- Seen in the wild: what `qwen3-coder` tells.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats.qwen3_coder import function_call
+
+
+def build(p: Builder) -> Node:
+    calls = p.calls(function_call(p, "<tool_call>", "</tool_call>"), p.space("\n"))
+    return p.think("<think>\n", "\n</think>\n", until=calls) + p.body(calls + p.trim("\n"), lead="\n")
+
+
+FORMAT = Format(
+    name="nemotron-v3",
+    title="Nemotron 3 Nano",
+    url="https://huggingface.co/nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16",
+    build=build,
+    markers=("<|im_start|>", "<function=", "<think>"),
+    stops=("<|im_end|>",),
+)

@@ -1,0 +1,36 @@
+"""Seed OSS: calls with tagged arguments in Seed's own tags.
+
+    <seed:think>Thoughts.</seed:think>
+    Text.
+
+    <seed:tool_call>
+    <function=get_weather>
+    <parameter=city>Oslo</parameter>
+    </function>
+    </seed:tool_call>
+
+Quirks:
+- Values stand verbatim between the tags; what is no string is written as Python prints it (`True`, `{'a': 1}`).
+- `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may stand inside the reasoning, of which it is a part.
+- Several calls are several tag pairs, a newline between.
+"""
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Builder
+from chatparsers.core.nodes import Node
+from chatparsers.formats.qwen3_coder import function_call
+
+
+def build(p: Builder) -> Node:
+    call = function_call(p, "<seed:tool_call>", "</seed:tool_call>", pad="")
+    return p.think("<seed:think>", "</seed:think>\n") + p.body(p.calls(call, p.space("\n")), lead="\n\n")
+
+
+FORMAT = Format(
+    name="seed-oss",
+    title="Seed OSS",
+    url="https://huggingface.co/ByteDance-Seed/Seed-OSS-36B-Instruct",
+    build=build,
+    markers=("<seed:bos>", "<seed:tool_call>"),
+    stops=("<seed:eos>",),
+)
