@@ -1,0 +1,353 @@
+"""Finite automata over code points: what a `Lang` is turned into where an engine has no words for its constraints.
+
+Strategy: every constraint becomes a small lazy machine (a start state, a step, a test for acceptance) over one shared
+partition of the code points, so that a step is a list look-up; `build` explores their product, drops the states from
+which nothing can be accepted, merges equal states (Moore), and gives up past a limit of states. Text up to a stop is an
+Aho-Corasick machine that dies where a stop ends, unless it is the very end.
+
+Invariants: transitions of a state are disjoint; every state of a `Dfa` leads to acceptance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .ir import LAST, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
+
+__all__ = ["Dfa", "TooLarge", "build", "nullable"]
+
+
+class TooLarge(Exception):
+    """The automaton would have more states than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dfa:
+    """States are numbered from 0, the start; ``edges[state]`` are (characters, next state)."""
+
+    accepting: frozenset[int]
+    edges: tuple[tuple[tuple[Ranges, int], ...], ...]
+
+
+class _Machine(Protocol):
+    start: Hashable
+
+    def step(self, state: Hashable, atom: int) -> Hashable | None: ...
+
+    def accepts(self, state: Hashable) -> bool: ...
+
+
+class _Nfa:
+    """A regular grammar by Thompson's construction; states are sets of positions, determined as they are met."""
+
+    def __init__(self, node: Ir, positive: bool, cuts: list[int]) -> None:
+        self.empty: list[list[int]] = []
+        self.moves: list[list[tuple[Ranges, int]]] = []
+        self.cuts = cuts
+        self.positive = positive
+        first = self._new()
+        self.last = self._add(node, first)
+        self.start: Hashable = self._close([first])
+        self.known: dict[tuple[Hashable, int], Hashable] = {}
+
+    def _new(self) -> int:
+        self.empty.append([])
+        self.moves.append([])
+        if len(self.moves) > 20_000:
+            raise TooLarge
+        return len(self.moves) - 1
+
+    def _add(self, node: Ir, at: int) -> int:
+        if isinstance(node, Text):
+            for char in node.text:
+                then = self._new()
+                self.moves[at].append((((ord(char), ord(char)),), then))
+                at = then
+            return at
+        if isinstance(node, Chars):
+            then = self._new()
+            self.moves[at].append((node.ranges, then))
+            return then
+        if isinstance(node, Seq):
+            for item in node.items:
+                at = self._add(item, at)
+            return at
+        if isinstance(node, Alt):
+            then = self._new()
+            for option in node.options:
+                begin = self._new()
+                self.empty[at].append(begin)
+                self.empty[self._add(option, begin)].append(then)
+            return then
+        if isinstance(node, Rep):
+            for _ in range(node.least):
+                at = self._add(node.node, at)
+            if node.most is None:
+                loop = self._new()
+                self.empty[at].append(loop)
+                self.empty[self._add(node.node, loop)].append(loop)
+                then = self._new()
+                self.empty[loop].append(then)
+                return then
+            then = self._new()
+            for _ in range(node.most - node.least):
+                self.empty[at].append(then)
+                at = self._add(node.node, at)
+            self.empty[at].append(then)
+            return then
+        if isinstance(node, Shared):
+            return self._add(node.node, at)
+        raise TypeError(f"not regular: {type(node).__name__}")
+
+    def _close(self, states: list[int]) -> frozenset[int]:
+        seen = set(states)
+        todo = list(states)
+        while todo:
+            for then in self.empty[todo.pop()]:
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+        return frozenset(seen)
+
+    def step(self, state: Hashable, atom: int) -> Hashable | None:
+        key = (state, atom)
+        if key not in self.known:
+            point = self.cuts[atom]
+            assert isinstance(state, frozenset)
+            then = [
+                target
+                for position in state
+                for ranges, target in self.moves[position]
+                if any(low <= point <= high for low, high in ranges)
+            ]
+            self.known[key] = self._close(then)
+        found = self.known[key]
+        return found if found or not self.positive else None
+
+    def accepts(self, state: Hashable) -> bool:
+        assert isinstance(state, frozenset)
+        return (self.last in state) is self.positive
+
+
+class _Divisible:
+    """Decimal integers, perhaps negative, that a number divides."""
+
+    def __init__(self, divisor: int, cuts: list[int]) -> None:
+        self.divisor = divisor
+        self.cuts = cuts
+        self.start: Hashable = 0
+
+    def step(self, state: Hashable, atom: int) -> Hashable | None:
+        digit = self.cuts[atom] - 48
+        if self.cuts[atom] == 45:
+            return state
+        assert isinstance(state, int)
+        return (state * 10 + digit) % self.divisor if 0 <= digit <= 9 else None
+
+    def accepts(self, state: Hashable) -> bool:
+        return state == 0
+
+
+class _Length:
+    def __init__(self, least: int, most: int | None) -> None:
+        self.least, self.most = least, most
+        self.start: Hashable = 0
+
+    def step(self, state: Hashable, atom: int) -> Hashable | None:
+        assert isinstance(state, int)
+        if self.most is None:
+            return min(state + 1, self.least)
+        return state + 1 if state < self.most else None
+
+    def accepts(self, state: Hashable) -> bool:
+        assert isinstance(state, int)
+        return state >= self.least
+
+
+class _FirstStop:
+    """Aho-Corasick: dies where a stop ends, except that with an ``end`` it accepts there, and there alone."""
+
+    def __init__(self, stops: Sequence[str], end: str, cuts: list[int]) -> None:
+        self.cuts = cuts
+        self.end = end
+        words = [*stops, *([end] if end else [])]
+        self.next: list[dict[int, int]] = [{}]
+        self.stop: list[bool] = [False]
+        self.whole: list[bool] = [False]
+        for word in words:
+            at = 0
+            for char in word:
+                if ord(char) not in self.next[at]:
+                    self.next[at][ord(char)] = len(self.next)
+                    self.next.append({})
+                    self.stop.append(False)
+                    self.whole.append(False)
+                at = self.next[at][ord(char)]
+            self.stop[at] = True
+            self.whole[at] = self.whole[at] or word == end
+        self.fail = [0] * len(self.next)
+        queue = list(self.next[0].values())
+        for at in queue:
+            for char, then in self.next[at].items():
+                back = self.fail[at]
+                while back and char not in self.next[back]:
+                    back = self.fail[back]
+                self.fail[then] = self.next[back].get(char, 0)
+                self.stop[then] = self.stop[then] or self.stop[self.fail[then]]
+                self.whole[then] = self.whole[then] or self.whole[self.fail[then]]
+                queue.append(then)
+        self.start: Hashable = 0
+
+    def step(self, state: Hashable, atom: int) -> Hashable | None:
+        assert isinstance(state, int)
+        if state == -1:
+            return None
+        point = self.cuts[atom]
+        while state and point not in self.next[state]:
+            state = self.fail[state]
+        then = self.next[state].get(point, 0)
+        if self.end and self.whole[then]:
+            return -1
+        return None if self.stop[then] else then
+
+    def accepts(self, state: Hashable) -> bool:
+        return state == -1 if self.end else True
+
+
+def _points(node: Ir, found: set[int]) -> None:
+    """Where a new class of characters begins."""
+    if isinstance(node, Text):
+        for char in node.text:
+            found.add(ord(char))
+            found.add(ord(char) + 1)
+    elif isinstance(node, Chars):
+        for low, high in node.ranges:
+            found.add(low)
+            found.add(high + 1)
+    elif isinstance(node, (Seq, Alt)):
+        for item in node.items if isinstance(node, Seq) else node.options:
+            _points(item, found)
+    elif isinstance(node, (Rep, Shared)):
+        _points(node.node, found)
+
+
+def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
+    """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past ``limit`` states."""
+    end = lang.end_text
+    found = {0}
+    for part in lang.parts:
+        _points(part.node, found)
+        if part.divisor:
+            found.update(range(45, 59))
+    for text in (*lang.stops, end):
+        _points(Text(text), found)
+    cuts = sorted(point for point in found if point <= LAST)
+    machines: list[_Machine] = []
+    for part in lang.parts:
+        node = Seq((part.node, Text(end))) if end else part.node
+        machines.append(_Divisible(part.divisor, cuts) if part.divisor else _Nfa(node, part.positive, cuts))
+    if lang.stops or end:
+        machines.append(_FirstStop(lang.stops, end, cuts))
+    if lang.least or lang.most is not None:
+        most = None if lang.most is None else lang.most + len(end)
+        machines.append(_Length(lang.least + len(end), most))
+    start = tuple(machine.start for machine in machines)
+    numbers: dict[tuple[Hashable, ...], int] = {start: 0}
+    table: list[list[int]] = []
+    for state in (states := [start]):
+        row: list[int] = []
+        for atom in range(len(cuts)):
+            after: list[Hashable] = []
+            for machine, part_state in zip(machines, state, strict=True):
+                then = machine.step(part_state, atom)
+                if then is None:
+                    break
+                after.append(then)
+            if len(after) < len(machines):
+                row.append(-1)
+                continue
+            key = tuple(after)
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(states)
+                if number >= limit:
+                    raise TooLarge
+                states.append(key)
+            row.append(number)
+        table.append(row)
+    accepting = {
+        number
+        for number, state in enumerate(states)
+        if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
+    }
+    return _finish(table, accepting, cuts)
+
+
+def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa | None:
+    """Without dead states, equal ones merged."""
+    before: list[list[int]] = [[] for _ in table]
+    for state, row in enumerate(table):
+        for then in set(row):
+            if then >= 0:
+                before[then].append(state)
+    live = set(accepting)
+    todo = list(accepting)
+    while todo:
+        for state in before[todo.pop()]:
+            if state not in live:
+                live.add(state)
+                todo.append(state)
+    if 0 not in live:
+        return None
+    table = [[then if then in live else -1 for then in row] for row in table]
+    group = [1 if state in accepting else 0 for state in range(len(table))]
+    count = 0
+    while True:
+        keys: dict[tuple[int, ...], int] = {}
+        group = [
+            keys.setdefault((group[state], *(group[then] if then >= 0 else -1 for then in row)), len(keys))
+            if state in live
+            else -1
+            for state, row in enumerate(table)
+        ]
+        if len(keys) == count:
+            break
+        count = len(keys)
+    order: dict[int, int] = {}
+    chosen: list[int] = []
+    todo = [0]
+    while todo:
+        state = todo.pop()
+        if group[state] in order:
+            continue
+        order[group[state]] = len(chosen)
+        chosen.append(state)
+        todo.extend(then for then in reversed(table[state]) if then >= 0)
+    edges = []
+    for state in chosen:
+        to: dict[int, list[tuple[int, int]]] = {}
+        for atom, then in enumerate(table[state]):
+            if then >= 0:
+                low, high = cuts[atom], cuts[atom + 1] - 1 if atom + 1 < len(cuts) else LAST
+                spans = to.setdefault(order[group[then]], [])
+                if spans and spans[-1][1] + 1 == low:
+                    spans[-1] = (spans[-1][0], high)
+                else:
+                    spans.append((low, high))
+        edges.append(tuple((tuple(spans), then) for then, spans in to.items()))
+    return Dfa(frozenset(order[group[state]] for state in chosen if state in accepting), tuple(edges))
+
+
+def nullable(node: Ir) -> bool:
+    """Whether a regular node matches the empty text."""
+    if isinstance(node, Text):
+        return not node.text
+    if isinstance(node, Seq):
+        return all(map(nullable, node.items))
+    if isinstance(node, Alt):
+        return any(map(nullable, node.options))
+    if isinstance(node, Rep):
+        return node.least == 0 or nullable(node.node)
+    return isinstance(node, Shared) and nullable(node.node)

@@ -1,0 +1,344 @@
+"""What a grammar is before it is written in a dialect: a small tree, free of any engine's syntax.
+
+Strategy: the reader (read.py, json_schema.py) says *what* is generated and leaves *how* to the writers, since engines
+differ in what they do fast. So the two things that decide the speed of a mask stay whole here: text up to a stop and the
+inside of a JSON string are both a `Lang`, a regular language given by its constraints, which one writer turns into an
+automaton's rules and another into a terminal. `Shared` marks what should be a rule of its own; the nodes form a DAG, and
+only `Ref` makes cycles (recursive schemas). Nodes are not to be changed once made.
+
+The constructors `seq` and `alt` flatten, join literals, and fuse text up to a stop with the marker that follows it, which
+is what makes the end of such text exact: its first stop is the marker itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "ANY",
+    "EMPTY",
+    "NOTHING",
+    "Alt",
+    "Blank",
+    "Chars",
+    "Encoding",
+    "Free",
+    "Ir",
+    "Lang",
+    "Part",
+    "Ref",
+    "Rep",
+    "Ranges",
+    "Seq",
+    "Shared",
+    "Text",
+    "TokenRef",
+    "alt",
+    "charset",
+    "complement",
+    "literal_text",
+    "opt",
+    "overlap",
+    "seq",
+    "texts",
+    "without",
+]
+
+Ranges = tuple[tuple[int, int], ...]
+"""Code points as sorted, disjoint, inclusive intervals."""
+
+Encoding = Literal["raw", "json", "python"]
+"""How the characters of a `Lang` are spelt: as they are, or inside a string literal (its quotes are part of it)."""
+
+LAST = 0x10FFFF
+
+
+class Ir:
+    """A node."""
+
+    __slots__ = ()
+
+
+@dataclass(eq=False, slots=True)
+class Text(Ir):
+    """Exactly this text."""
+
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class TokenRef(Ir):
+    """A special token, or its text where the dialect or the tokenizer has no such token."""
+
+    text: str
+
+
+@dataclass(eq=False, slots=True)
+class Chars(Ir):
+    """One character of a set."""
+
+    ranges: Ranges
+
+
+@dataclass(eq=False, slots=True)
+class Seq(Ir):
+    """One after the other."""
+
+    items: tuple[Ir, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Alt(Ir):
+    """Any of them; no options: nothing matches."""
+
+    options: tuple[Ir, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Rep(Ir):
+    """Between ``least`` and ``most`` (None: any number) of them."""
+
+    node: Ir
+    least: int
+    most: int | None
+
+
+@dataclass(eq=False, slots=True)
+class Shared(Ir):
+    """The same as ``node``, written as a rule of its own; ``hint`` is for its name. ``lexeme``: it is regular and best read
+    as one terminal (a number)."""
+
+    hint: str
+    node: Ir
+    lexeme: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Ref(Ir):
+    """The rule of that name in `Rules`: what recursion is made of."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Blank(Ir):
+    """Optional white space inside JSON: nothing, one space, or a newline and up to 20 spaces or tabs."""
+
+
+@dataclass(eq=False, slots=True)
+class Part(Ir):
+    """One constraint on the characters of a `Lang`: they match ``node`` (``positive``) or do not.
+
+    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. Or ``divisor``: a decimal integer that it divides.
+    """
+
+    node: Ir
+    positive: bool = True
+    divisor: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Lang(Ir):
+    """A string: all of ``parts`` hold of its characters, and there are ``least`` to ``most`` of them.
+
+    Raw text has none of ``stops`` inside; with an ``end`` (literals, one of the stops at their end) the text is followed by it,
+    and the first stop in both together is the one at the very end.
+    """
+
+    parts: tuple[Part, ...] = ()
+    least: int = 0
+    most: int | None = None
+    encoding: Encoding = "raw"
+    stops: tuple[str, ...] = ()
+    end: tuple[Text | TokenRef, ...] = ()
+
+    @property
+    def end_text(self) -> str:
+        return "".join(item.text for item in self.end)
+
+
+@dataclass(eq=False, slots=True)
+class Free(Ir):
+    """Free text in which calls may stand (mode auto): text, and wherever one of ``triggers`` begins it is ``calls``.
+
+    ``parallel`` False: at most one. Written natively by the dialects that have such a form; the others are lazy instead.
+    """
+
+    calls: Ir
+    triggers: tuple[str, ...]
+    parallel: bool
+    start: Ir | None = None
+
+
+EMPTY = Seq(())
+NOTHING = Alt(())
+ANY: Ranges = ((0, LAST),)
+
+
+def charset(points: Iterable[int | str | tuple[int, int]]) -> Ranges:
+    """The union of code points, characters and intervals."""
+    spans = sorted(
+        (p, p) if isinstance(p, int) else (ord(p), ord(p)) if isinstance(p, str) else p for p in points
+    )
+    merged: list[tuple[int, int]] = []
+    for low, high in spans:
+        if merged and low <= merged[-1][1] + 1:
+            if high > merged[-1][1]:
+                merged[-1] = (merged[-1][0], high)
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """Every code point that is not in ``ranges``."""
+    found: list[tuple[int, int]] = []
+    start = 0
+    for low, high in ranges:
+        if low > start:
+            found.append((start, low - 1))
+        start = high + 1
+    if start <= LAST:
+        found.append((start, LAST))
+    return tuple(found)
+
+
+def overlap(left: Ranges, right: Ranges) -> Ranges:
+    """The code points in both."""
+    found: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        low, high = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if low <= high:
+            found.append((low, high))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(found)
+
+
+def without(left: Ranges, right: Ranges) -> Ranges:
+    """The code points of ``left`` that are not in ``right``."""
+    return overlap(left, complement(right))
+
+
+def literal_text(items: Iterable[Ir]) -> str:
+    """The text of a run of literals."""
+    return "".join(item.text for item in items if isinstance(item, (Text, TokenRef)))
+
+
+def _flat(items: Iterable[Ir]) -> Iterator[Ir]:
+    for item in items:
+        if isinstance(item, Seq):
+            yield from item.items
+        else:
+            yield item
+
+
+def _open(node: Ir) -> bool:
+    """Whether ``node`` may end in text up to a stop that is still to come."""
+    if isinstance(node, Lang):
+        return node.encoding == "raw" and bool(node.stops) and not node.end
+    if isinstance(node, Alt):
+        return any(_open(option) for option in node.options)
+    return isinstance(node, Seq) and bool(node.items) and _open(node.items[-1])
+
+
+def _first_stop(text: str, stops: tuple[str, ...]) -> int:
+    """Where the first stop in ``text`` ends (the earliest end), 0 where there is none."""
+    ends = [at + len(stop) for stop in stops if (at := text.find(stop)) >= 0]
+    return min(ends, default=0)
+
+
+def _stops(node: Ir) -> tuple[str, ...]:
+    if isinstance(node, Lang):
+        return node.stops if _open(node) else ()
+    if isinstance(node, Alt):
+        return next((found for option in node.options if (found := _stops(option))), ())
+    return _stops(node.items[-1]) if isinstance(node, Seq) and node.items else ()
+
+
+def _fuse(node: Ir, end: tuple[Text | TokenRef, ...]) -> Ir:
+    if isinstance(node, Lang) and _open(node):
+        return Lang(node.parts, node.least, node.most, node.encoding, node.stops, end)
+    if isinstance(node, Alt):
+        return Alt(tuple(_fuse(option, end) for option in node.options))
+    if isinstance(node, Seq) and node.items and _open(node.items[-1]):
+        return seq(*node.items[:-1], _fuse(node.items[-1], end))
+    return seq(node, *end)
+
+
+def _split(literals: list[Text | TokenRef], length: int) -> tuple[list[Text | TokenRef], list[Text | TokenRef]]:
+    """The literals up to ``length`` characters, and the rest; a token is not cut."""
+    head: list[Text | TokenRef] = []
+    for index, item in enumerate(literals):
+        if length <= 0:
+            return head, literals[index:]
+        if isinstance(item, Text) and len(item.text) > length:
+            return [*head, Text(item.text[:length])], [Text(item.text[length:]), *literals[index + 1 :]]
+        head.append(item)
+        length -= len(item.text)
+    return head, []
+
+
+def seq(*items: Ir) -> Ir:
+    """One after the other: flat, adjacent texts joined, text up to a stop fused with the marker that ends it."""
+    out: list[Ir] = []
+    flat = list(_flat(items))
+    index = 0
+    while index < len(flat):
+        item = flat[index]
+        index += 1
+        if isinstance(item, Alt) and not item.options:
+            return NOTHING
+        if isinstance(item, Text):
+            if not item.text:
+                continue
+            if out and isinstance(out[-1], Text):
+                out[-1] = Text(out[-1].text + item.text)
+                continue
+        if out and isinstance(item, (Text, TokenRef)) and _open(out[-1]):
+            literals: list[Text | TokenRef] = [item]
+            stops = _stops(out[-1])
+            end = _first_stop(item.text, stops)
+            while not end and index < len(flat):
+                following = flat[index]
+                if not isinstance(following, (Text, TokenRef)):
+                    break
+                literals.append(following)
+                index += 1
+                end = _first_stop(literal_text(literals), stops)
+            if end:
+                head, rest = _split(literals, end)
+                fused = _fuse(out.pop(), tuple(head))
+                out.extend(fused.items if isinstance(fused, Seq) else (fused,))
+                flat[index:index] = rest
+                continue
+            out.extend(literals)
+            continue
+        out.append(item)
+    return out[0] if len(out) == 1 else Seq(tuple(out))
+
+
+def alt(*options: Ir) -> Ir:
+    """Any of them: flat, what matches nothing left out."""
+    out: list[Ir] = []
+    for option in options:
+        if isinstance(option, Alt):
+            out.extend(option.options)
+        else:
+            out.append(option)
+    return out[0] if len(out) == 1 else Alt(tuple(out))
+
+
+def opt(node: Ir) -> Ir:
+    """The node or nothing."""
+    return Rep(node, 0, 1)
+
+
+def texts(options: Iterable[str]) -> Ir:
+    """One of some texts."""
+    return alt(*(Text(option) if option else EMPTY for option in dict.fromkeys(options)))

@@ -1,0 +1,576 @@
+"""The second reading of a format's tree: the strict grammar of what a model may write for one request.
+
+Strategy: the tree is read for the whole turn, once per tool: names become literals, arguments the rules of their schema,
+of `Lenient` the strict half alone. What the prompt has already written is then taken off the front (residual.py), so that one
+reading serves reasoning that is open, closed or not begun. With ``tool_choice="auto"`` there are two forms of the same tree:
+*lazy*, the calls alone with the triggers that begin them, for engines that switch a grammar on; and *free*, where text may
+come before and after, for dialects that say so themselves (`Free`).
+
+Text in reasoning holds no text that would end it, nor the beginning of a call where the format's model calls tools out of
+reasoning; text in a value none of the stops that the parser knows. So what is generated is read back as it was meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.errors import DefinitionError, RequestError, SchemaError
+from ..core.idioms import Options
+from ..core.nodes import (
+    AnyChar,
+    Args,
+    Body,
+    Calls,
+    Capture,
+    Choice,
+    Cut,
+    Declared,
+    EachArg,
+    EachTool,
+    End,
+    Json,
+    Known,
+    Lenient,
+    Literal,
+    Many,
+    Node,
+    Rule,
+    Sequence,
+    Space,
+    Span,
+    Tagged,
+    Think,
+    Token,
+    Until,
+    Value,
+    first,
+)
+from ..core.nodes import Chars as CharsNode
+from ..core.nodes import Ref as RefNode
+from ..core.schema import Argument, Tool, Toolset
+from .arrange import Member, arrange
+from .ir import (
+    ANY,
+    EMPTY,
+    NOTHING,
+    Alt,
+    Blank,
+    Chars,
+    Free,
+    Ir,
+    Lang,
+    Part,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    alt,
+    opt,
+    seq,
+)
+from .json_schema import SchemaCompiler, Weakened
+from .regex import read_regex
+from .residual import residual
+from .syntaxes import syntax_of
+
+__all__ = ["Reading", "Request", "Trigger", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What switches a lazy grammar on.
+
+    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole output; the grammar
+    begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its token).
+    """
+
+    kind: str
+    value: str
+    id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What of a turn the grammar needs."""
+
+    tree: Node
+    options: Options
+    tools: Toolset
+    named: str | None
+    prefix: str
+    response_format: Mapping[str, Any] | None
+    stops: tuple[str, ...]
+    marker_ids: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Reading:
+    """A request's grammar, free of dialects."""
+
+    root: Ir
+    rules: dict[str, Ir]
+    lazy: bool
+    triggers: tuple[Trigger, ...]
+    weakened: tuple[Weakened, ...]
+
+
+_NO_CHILDREN = (Cut, Known, End, Declared)
+
+
+class _Reader:
+    def __init__(self, request: Request, open_objects: bool) -> None:
+        self.request = request
+        self.open_objects = open_objects
+        self.rules: dict[str, Ir] = {}
+        self.weakened: dict[Weakened, None] = {}
+        self.compilers: dict[tuple[int, str], SchemaCompiler] = {}
+        self.tools: tuple[Tool, ...] = ()
+        if request.options.tools and request.options.mode != "none":
+            tools = request.tools
+            self.tools = tools.all() if request.named is None else tuple(filter(None, (tools.get(request.named),)))
+        self.tool: Tool | None = None
+        self.calls_only = request.options.mode == "required"
+        self.allow_thought: bool | None = None
+        self.free = False
+        self.defined: dict[str, Node] = {}
+
+    # nodes
+
+    def node(self, node: Node) -> Ir:
+        """What ``node`` generates."""
+        if isinstance(node, Literal):
+            return Text(node.text)
+        if isinstance(node, Token):
+            return TokenRef(node.text)
+        if isinstance(node, Sequence):
+            return seq(*map(self.node, node.items))
+        if isinstance(node, Lenient):
+            return self.node(node.strict)
+        if isinstance(node, (Tagged, Capture)):
+            return self.node(node.node if isinstance(node, Tagged) else node.generate)
+        if isinstance(node, Space):
+            return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
+        if isinstance(node, _NO_CHILDREN):
+            return EMPTY
+        if isinstance(node, Choice):
+            options: Iterable[Node] = node.options
+            if self.calls_only and any(map(_calls, node.options)):
+                options = filter(_calls, node.options)
+            return alt(*map(self.node, options))
+        if isinstance(node, Many):
+            return Rep(self.node(node.node), node.least, node.most)
+        if isinstance(node, CharsNode):
+            return Rep(Chars(_ranges(node.ranges)), node.least, node.most)
+        if isinstance(node, EachTool):
+            return self.each_tool(node)
+        if isinstance(node, EachArg):
+            return self.each_arg(node)
+        if isinstance(node, Args):
+            return self.args(node)
+        if isinstance(node, Value):
+            return self.argument_value(node)
+        if isinstance(node, Calls):
+            item = self.node(node.item)
+            if not node.parallel:
+                return item
+            item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
+            return seq(item, Rep(seq(self.node(node.separator), item), 0, None))
+        if isinstance(node, Json):
+            return self.compiler(node.schema, "json", "").value([(node.schema, "$")])
+        if isinstance(node, AnyChar):
+            return Chars(ANY)
+        if isinstance(node, Until):
+            return Lang(stops=node.stops)
+        if isinstance(node, Think):
+            return self.think(node)
+        if isinstance(node, Body):
+            return self.body(node)
+        if isinstance(node, (Rule, RefNode)):
+            return self.rule(node)
+        raise DefinitionError(f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone")
+
+    def rule(self, node: Rule | RefNode) -> Ir:
+        name = f"{node.name}-{self.tool.name}" if self.tool else node.name
+        if isinstance(node, Rule):
+            self.defined[node.name] = node.node
+        if name not in self.rules:
+            if node.name not in self.defined:
+                raise DefinitionError(f"no rule is named {node.name!r}")
+            self.rules[name] = EMPTY
+            self.rules[name] = self.node(self.defined[node.name])
+        return Ref(name)
+
+    # calls
+
+    def each_tool(self, node: EachTool) -> Ir:
+        options: list[Ir] = []
+        for tool in self.tools:
+            outer, self.tool = self.tool, tool
+            made = self.node(node.make(tool))
+            self.tool = outer
+            if not (isinstance(made, Alt) and not made.options):
+                options.append(made)
+        if not options and self.tools:
+            raise SchemaError("no arguments are valid for any of the tools", "$.tools")
+        return alt(*options)
+
+    def each_arg(self, node: EachArg) -> Ir:
+        tool = node.tool
+        if tool is None:
+            raise DefinitionError("each_arg: make() must pass on the tool that it was given")
+        members: list[Member] = []
+        path = f"$.tools.{tool.name}.parameters"
+        schema = tool.parameters
+        arguments = dict(tool.arguments)
+        if isinstance(schema, Mapping):
+            for name in _required(schema):
+                if name not in arguments:
+                    arguments[name] = Argument(name, schema.get("additionalProperties", True), True, schema)
+            for keyword in _NOT_BY_ARGUMENT:
+                if keyword in schema:
+                    self.weakened[Weakened(path, keyword, "arguments are written one by one")] = None
+        elif schema is not True:
+            self.compiler(schema, "json", "").choose([(schema, path)], None)
+        for name, argument in arguments.items():
+            made = self.node(node.make(argument))
+            if isinstance(made, Alt) and not made.options:
+                if argument.required:
+                    return NOTHING
+                continue
+            members.append(Member(name, made, argument.required))
+        separator = EMPTY if node.separator is None else self.node(node.separator)
+        return arrange(members, separator)[0]
+
+    def args(self, node: Args) -> Ir:
+        tool = node.tool
+        if tool is None:
+            raise DefinitionError("args: make() must pass on the tool that it was given")
+        compiler = self.compiler(tool.parameters, node.syntax, node.quote)
+        parameters = tool.parameters
+        path = f"$.tools.{tool.name}.parameters"
+        wheres: list[tuple[Any, str]] = [(parameters, path)]
+        if not (isinstance(parameters, Mapping) and parameters.get("type") == "object"):
+            wheres.append((_OBJECT, path))
+        return compiler.value(wheres)
+
+    def argument_value(self, node: Value) -> Ir:
+        argument = node.argument
+        if argument is None or self.tool is None:
+            raise DefinitionError("value: make() must pass on the argument that it was given")
+        path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
+        where = [(argument.schema, path)]
+        raw = node.syntax == "raw"
+        compiler = self.compiler(argument.root, "json" if raw else node.syntax, node.quote)
+        if not raw:
+            return compiler.value(where)
+        stops = tuple(
+            dict.fromkeys(
+                stop[start:]
+                for stop in node.stops
+                for start in range(len(stop) - len(stop.lstrip()) + 1)
+            )
+        )
+        stops = tuple(dict.fromkeys((*stops, *node.also)))
+        return _raw_value(compiler, where, argument, stops, node.string)
+
+    def compiler(self, root: Any, syntax: str, quote: str) -> SchemaCompiler:
+        key = (id(root), syntax + quote)
+        found = self.compilers.get(key)
+        if found is None:
+            found = self.compilers[key] = SchemaCompiler(
+                root, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects
+            )
+        return found
+
+    # the turn
+
+    def think(self, node: Think) -> Ir:
+        if not (node.allowed if self.allow_thought is None else self.allow_thought):
+            return EMPTY
+        stops = first(node.span.close)
+        if node.until is not None:
+            stops = (*stops, *first(node.until))
+        thought = seq(Lang(stops=tuple(dict.fromkeys(stops))), self.node(node.span.close))
+        if node.always:
+            return seq(opt(self.node(node.span.open)), thought)
+        return opt(seq(self.node(node.span.open), thought))
+
+    def body(self, node: Body) -> Ir:
+        reasoning = EMPTY
+        if node.reasoning is not None and self.request.options.thinking is not False:
+            reasoning = Rep(self.span(node.reasoning), 0, None)
+        calls = [] if node.calls is None else [self.node(node.calls)]
+        start = None if node.start is None else self.node(node.start)
+        if start is not None:
+            calls.insert(0, start)
+        answer = self.answer(node)
+        if answer is not None:
+            if not calls or node.mode == "required":
+                return seq(reasoning, alt(*calls) if calls else answer)
+            return seq(reasoning, alt(answer, *calls))
+        if not calls:
+            return Lang()
+        if node.mode == "auto" and self.free:
+            return self.free_text(node, start)
+        return seq(reasoning if node.mode == "required" else EMPTY, alt(*calls))
+
+    def span(self, span: Span) -> Ir:
+        return seq(self.node(span.open), Lang(stops=first(span.close)), self.node(span.close))
+
+    def answer(self, node: Body) -> Ir | None:
+        """The content where the request constrains it."""
+        given = self.request.response_format
+        if node.schema is not None:
+            inner = self.compiler(node.schema, "json", "").value([(node.schema, "$.response_format")])
+            if isinstance(inner, Alt) and not inner.options:
+                raise SchemaError("no value is valid", "$.response_format")
+        elif given is not None and given.get("type") == "grammar":
+            inner = self.user_grammar(given)
+        else:
+            return None
+        if node.content is None:
+            return inner
+        return seq(self.node(node.content.open), inner, opt(self.node(node.content.close)))
+
+    def user_grammar(self, given: Mapping[str, Any]) -> Ir:
+        from .gbnf_reader import read_gbnf
+
+        source = given.get("grammar")
+        if not isinstance(source, str):
+            raise RequestError(f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}")
+        return read_gbnf(source).embed(self.rules)
+
+    def free_text(self, node: Body, start: Ir | None) -> Ir:
+        calls = None if node.calls is None else self.node(node.calls)
+        words = tuple(trigger.value for trigger in _triggers(calls, {}) if calls is not None) if calls is not None else ()
+        parallel = self.request.options.parallel
+        if calls is None:
+            rest: Ir = Lang()
+        else:
+            rest = Free(calls, words, parallel)
+        if start is None:
+            return rest
+        pattern = _beginning(start)
+        plain = Lang((Part(read_regex(f"^(?:{pattern})"), False),), stops=words)
+        return alt(start, seq(plain, Rep(seq(calls, rest), 0, 1)) if calls is not None else plain)
+
+
+_OBJECT: Mapping[str, Any] = {"type": "object"}
+_NOT_BY_ARGUMENT = ("anyOf", "oneOf", "allOf", "not", "if", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas")
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    listed = schema.get("required", ())
+    if isinstance(listed, bool):
+        return []
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(name, str) for name in listed):
+        raise SchemaError(f"expected a list of names, found {listed!r}", "$.parameters.required")
+    return list(listed)
+
+
+def _calls(node: Node) -> bool:
+    """Whether a call is in ``node``'s strict reading."""
+    if isinstance(node, EachTool):
+        return True
+    if isinstance(node, Lenient):
+        return _calls(node.strict)
+    if isinstance(node, (Tagged, Many, Rule)):
+        return _calls(node.node)
+    if isinstance(node, Calls):
+        return _calls(node.item)
+    items = node.items if isinstance(node, Sequence) else node.options if isinstance(node, Choice) else ()
+    return any(map(_calls, items))
+
+
+def _ranges(text: str) -> Any:
+    node = read_regex(f"^[{text}]$")
+    assert isinstance(node, Chars)
+    return node.ranges
+
+
+def _raw_value(
+    compiler: SchemaCompiler, where: list[tuple[Any, str]], argument: Argument, stops: tuple[str, ...], string: bool | None
+) -> Ir:
+    """A value as raw text up to one of ``stops``: strings as they are, other types as JSON."""
+    found: list[Ir] = []
+
+    def strings(parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        node = Lang(parts, least, most, "raw", stops)
+        found.append(node)
+        return node
+
+    node = compiler.choose(where, strings)
+    if string is True:
+        return alt(*found)
+    if not found:
+        return node
+    others = [option for option in (node.options if isinstance(node, Alt) else (node,)) if option not in found]
+    if string is False:
+        return alt(*others)
+    free = any(isinstance(option, Lang) and not option.parts and not option.least and option.most is None for option in found)
+    if others and free:
+        if not _whole(argument):
+            path = where[0][1]
+            why = "text is also generated that reads as another type, without that type's constraints"
+            compiler.weakened[Weakened(path, "type", why)] = None
+        return next(option for option in found if isinstance(option, Lang) and not option.parts)
+    return node
+
+
+def _whole(argument: Argument) -> bool:
+    """Whether each type that the argument admits beside strings is admitted as a whole."""
+    schema = argument.schema
+    if not isinstance(schema, Mapping):
+        return True
+    plain = {"type", "title", "description", "default", "examples", "nullable", "pattern", "format", "minLength", "maxLength"}
+    if set(schema) <= plain:
+        return True
+    options = schema.get("anyOf") or schema.get("oneOf")
+    return set(schema) <= plain | {"anyOf", "oneOf"} and all(
+        isinstance(option, Mapping) and set(option) <= plain for option in options or ()
+    )
+
+
+# triggers
+
+
+def _literal_heads(node: Ir) -> list[list[Text | TokenRef]]:
+    """The literals that ``node`` can begin with; an empty list where it begins with none."""
+    if isinstance(node, (Text, TokenRef)):
+        return [[node]]
+    if isinstance(node, Shared):
+        return _literal_heads(node.node)
+    if isinstance(node, Rep):
+        heads = _literal_heads(node.node)
+        return heads if node.least else [*heads, []]
+    if isinstance(node, Alt):
+        return [head for option in node.options for head in _literal_heads(option)]
+    if isinstance(node, Seq):
+        found: list[list[Text | TokenRef]] = [[]]
+        for item in node.items:
+            heads = _literal_heads(item)
+            if not isinstance(item, (Text, TokenRef)):
+                if any(found):
+                    break
+                found = heads
+                if all(found):
+                    break
+                continue
+            found = [[*head, item] for head in found]
+        return found
+    return [[]]
+
+
+def _triggers(calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
+    """What begins the calls in running text."""
+    found: dict[Trigger, None] = {}
+    words: list[str] = []
+    for head in _literal_heads(calls) if calls is not None else ():
+        if not head:
+            continue
+        lead = head[0]
+        if isinstance(lead, TokenRef):
+            number = ids.get(lead.text)
+            found[Trigger("token" if number is not None else "word", lead.text, number)] = None
+        else:
+            words.append("".join(item.text for item in head))
+    if words:
+        common = words[0]
+        for word in words[1:]:
+            while not word.startswith(common):
+                common = common[:-1]
+        for word in [common] if common.strip() else dict.fromkeys(words):
+            found[Trigger("word", word)] = None
+    return tuple(found)
+
+
+def _beginning(node: Ir) -> str:
+    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose."""
+    options: dict[str, None] = {}
+    for head in _bare_heads(node, 3):
+        options[head] = None
+    return r"\s*(?:" + "|".join(options) + ")"
+
+
+def _bare_heads(node: Ir, depth: int) -> list[str]:
+    if isinstance(node, (Text, TokenRef)):
+        return [re.escape(node.text).replace("\\ ", " ")]
+    if isinstance(node, Blank):
+        return [r"\s*"]
+    if isinstance(node, Shared):
+        return _bare_heads(node.node, depth)
+    if isinstance(node, Alt):
+        return list(dict.fromkeys(head for option in node.options for head in _bare_heads(option, depth)))[:32]
+    if isinstance(node, Rep):
+        return [""]
+    if isinstance(node, Seq):
+        found = [""]
+        for item in node.items[:depth]:
+            heads = _bare_heads(item, depth)
+            if heads == [""]:
+                break
+            found = [left + right for left in found for right in heads]
+            if not isinstance(item, (Text, TokenRef, Blank)):
+                break
+        return found[:32]
+    return [""]
+
+
+def _find_body(node: Node) -> Body | None:
+    if isinstance(node, Body):
+        return node
+    if isinstance(node, Lenient):
+        return _find_body(node.strict)
+    if isinstance(node, (Tagged, Many, Rule)):
+        return _find_body(node.node)
+    items = node.items if isinstance(node, Sequence) else node.options if isinstance(node, Choice) else ()
+    return next((found for item in items if (found := _find_body(item)) is not None), None)
+
+
+def read(request: Request, *, free: bool = False, open_objects: bool = False) -> Reading | None:
+    """The grammar of a request, None where nothing is constrained.
+
+    ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``: members that a
+    schema does not mention are generated. Raises `SchemaError`, `RequestError`, `DefinitionError`.
+    """
+    given = request.response_format
+    user = given is not None and given.get("type") == "grammar"
+    calls = request.options.tools and request.options.mode != "none"
+    if not calls and request.options.schema is None and not user:
+        return None
+    reader = _Reader(request, open_objects)
+    body = _find_body(request.tree)
+    if body is None:
+        raise DefinitionError("a format's tree needs a body()")
+    if user is False and request.options.schema is None and request.options.mode == "auto" and not free:
+        return _lazy(reader, body)
+    reader.free = free
+    root = residual(reader.node(request.tree), request.prefix)
+    if root is None:
+        reader.allow_thought = True
+        root = residual(reader.node(request.tree), request.prefix)
+    if root is None:
+        root = reader.body(body)
+    return Reading(root, reader.rules, False, (), tuple(reader.weakened))
+
+
+def _lazy(reader: _Reader, body: Body) -> Reading | None:
+    calls = None if body.calls is None else reader.node(body.calls)
+    start = None if body.start is None else reader.node(body.start)
+    options = [part for part in (start, calls) if part is not None]
+    if not options:
+        return None
+    triggers = list(_triggers(calls, reader.request.marker_ids))
+    if start is not None:
+        heads = _literal_heads(start)
+        if all(head and isinstance(head[0], TokenRef) for head in heads):
+            triggers[:0] = _triggers(start, reader.request.marker_ids)
+        else:
+            pattern = _beginning(start).removeprefix(r"\s*")
+            triggers.insert(0, Trigger("pattern", rf"^\s*({pattern}[\s\S]*)"))
+    return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.weakened))

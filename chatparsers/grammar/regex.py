@@ -1,0 +1,259 @@
+"""Reads a regular expression of JSON Schema (ECMA 262) as a regular grammar of the strings that it finds a match in.
+
+Strategy: recursive descent to the regular nodes of ir.py, with the anchors as markers; `search` then opens each branch that
+does not begin with ``^`` or end with ``$`` with any text. An anchor elsewhere, a lookaround, a back reference or a
+Unicode property is `Unsupported`: the caller weakens and reports.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from .ir import ANY, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
+
+__all__ = ["Unsupported", "read_regex"]
+
+DIGITS = charset([(48, 57)])
+WORD = charset([(48, 57), (65, 90), "_", (97, 122)])
+SPACES = charset([(9, 13), 32, 160, 0x1680, (0x2000, 0x200A), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF])
+DOT = complement(charset([10, 13, 0x2028, 0x2029]))
+_CLASSES: dict[str, Ranges] = {
+    "d": DIGITS,
+    "D": complement(DIGITS),
+    "w": WORD,
+    "W": complement(WORD),
+    "s": SPACES,
+    "S": complement(SPACES),
+}
+_CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
+
+
+class Unsupported(Exception):
+    """The expression is valid, but not regular or not handled."""
+
+
+class Invalid(ValueError):
+    """The expression is not a regular expression; the message says where."""
+
+
+class _Anchor(Ir):
+    __slots__ = ("end",)
+
+    def __init__(self, end: bool) -> None:
+        self.end = end
+
+
+_START, _END = _Anchor(False), _Anchor(True)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+
+    def invalid(self, expected: str) -> Invalid:
+        found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
+        return Invalid(f"expected {expected} at character {self.at} of {self.text!r}, found {found}")
+
+    def peek(self) -> str:
+        return self.text[self.at] if self.at < len(self.text) else ""
+
+    def take(self, text: str) -> bool:
+        if self.text.startswith(text, self.at):
+            self.at += len(text)
+            return True
+        return False
+
+    def alternatives(self) -> Ir:
+        options = [self.sequence()]
+        while self.take("|"):
+            options.append(self.sequence())
+        return alt(*options)
+
+    def sequence(self) -> Ir:
+        items: list[Ir] = []
+        while (char := self.peek()) and char not in "|)":
+            items.append(self.quantified())
+        return seq(*items)
+
+    def quantified(self) -> Ir:
+        node = self.atom()
+        while True:
+            low: int
+            high: int | None
+            if self.take("*"):
+                low, high = 0, None
+            elif self.take("+"):
+                low, high = 1, None
+            elif self.take("?"):
+                low, high = 0, 1
+            elif self.peek() == "{" and (bounds := self.bounds()) is not None:
+                low, high = bounds
+            else:
+                return node
+            if isinstance(node, _Anchor):
+                raise self.invalid("something to repeat")
+            self.take("?")
+            node = Rep(node, low, high)
+
+    def bounds(self) -> tuple[int, int | None] | None:
+        close = self.text.find("}", self.at)
+        low, comma, high = self.text[self.at + 1 : close].partition(",") if close > 0 else ("", "", "")
+        if not low.isdigit() or (high and not high.isdigit()):
+            return None
+        if high and int(high) < int(low):
+            raise self.invalid("a repeat count whose first number is the smaller one")
+        self.at = close + 1
+        return int(low), (int(high) if high else None) if comma else int(low)
+
+    def atom(self) -> Ir:
+        char = self.text[self.at]
+        if char == "(":
+            self.at += 1
+            if self.take("?"):
+                if self.take("<") and self.peek() not in ("=", "!", ""):
+                    end = self.text.find(">", self.at)
+                    if end < 0:
+                        raise self.invalid("'>' after a group's name")
+                    self.at = end + 1
+                elif not self.take(":"):
+                    raise Unsupported("lookaround")
+            inner = self.alternatives()
+            if not self.take(")"):
+                raise self.invalid("')'")
+            return Alt((inner,)) if isinstance(inner, Seq) and len(inner.items) != 1 else inner
+        self.at += 1
+        if char == "[":
+            return Chars(self.char_class())
+        if char == ".":
+            return Chars(DOT)
+        if char == "^":
+            return _START
+        if char == "$":
+            return _END
+        if char == "\\":
+            found = self.escape(False)
+            return Chars(found) if not isinstance(found, int) else Text(chr(found))
+        if char in "*+?":
+            self.at -= 1
+            raise self.invalid("something to repeat")
+        return Text(char)
+
+    def escape(self, inside: bool) -> int | Ranges:
+        """An escape behind its backslash: one code point, or a class."""
+        char = self.peek()
+        if not char:
+            raise self.invalid("an escape")
+        self.at += 1
+        if char in _CLASSES:
+            return _CLASSES[char]
+        if char in _CONTROLS:
+            return _CONTROLS[char]
+        if char == "b" and inside:
+            return 8
+        if char in "bB":
+            raise Unsupported(f"\\{char}")
+        if char in "pP":
+            raise Unsupported("a Unicode property")
+        if char.isdigit() or char == "k":
+            raise Unsupported("a back reference")
+        if char == "c" and self.peek().isalpha():
+            self.at += 1
+            return ord(self.text[self.at - 1]) % 32
+        if char in "xu":
+            if char == "u" and self.take("{"):
+                end = self.text.find("}", self.at)
+                digits = self.text[self.at : max(end, self.at)]
+                self.at = end + 1
+            else:
+                length = 2 if char == "x" else 4
+                digits = self.text[self.at : self.at + length]
+                self.at += length
+                if len(digits) < length:
+                    raise self.invalid(f"{length} hexadecimal digits")
+            try:
+                code = int(digits, 16)
+            except ValueError:
+                raise self.invalid("hexadecimal digits") from None
+            if 0xD800 <= code < 0xDC00 and self.text.startswith("\\u", self.at):
+                low = int(self.text[self.at + 2 : self.at + 6] or "0", 16)
+                if 0xDC00 <= low < 0xE000:
+                    self.at += 6
+                    code = 0x10000 + ((code - 0xD800) << 10) + low - 0xDC00
+            return code
+        return ord(char)
+
+    def char_class(self) -> Ranges:
+        negated = self.take("^")
+        found: list[int | tuple[int, int]] = []
+        while True:
+            char = self.peek()
+            if not char:
+                raise self.invalid("']'")
+            self.at += 1
+            if char == "]":
+                break
+            low = self.escape(True) if char == "\\" else ord(char)
+            if self.peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", "") and isinstance(low, int):
+                self.at += 1
+                char = self.text[self.at]
+                self.at += 1
+                high = self.escape(True) if char == "\\" else ord(char)
+                if not isinstance(high, int):
+                    found += [low, ord("-"), *high]
+                elif high < low:
+                    raise self.invalid("a range whose first character is the smaller one")
+                else:
+                    found.append((low, high))
+            elif isinstance(low, int):
+                found.append(low)
+            else:
+                found.extend(low)
+        ranges = charset(found)
+        return complement(ranges) if negated else ranges
+
+
+def _branches(node: Ir, end: bool) -> list[tuple[bool, Ir]]:
+    """The alternatives of ``node`` by whether they are anchored at that end, the anchor taken off."""
+    if isinstance(node, _Anchor):
+        if node.end is not end:
+            raise Unsupported("an anchor inside the expression")
+        return [(True, EMPTY)]
+    if isinstance(node, Alt):
+        return [found for option in node.options for found in _branches(option, end)]
+    if isinstance(node, Seq) and node.items:
+        edge = node.items[-1] if end else node.items[0]
+        if _has_anchor(edge):
+            rest = node.items[:-1] if end else node.items[1:]
+            return [
+                (anchored, Seq((*rest, part)) if end else Seq((part, *rest))) for anchored, part in _branches(edge, end)
+            ]
+    return [(False, node)]
+
+
+def _has_anchor(node: Ir) -> bool:
+    if isinstance(node, _Anchor):
+        return True
+    if isinstance(node, Rep):
+        return _has_anchor(node.node)
+    return any(map(_has_anchor, node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()))
+
+
+@lru_cache(maxsize=512)
+def read_regex(text: str) -> Ir:
+    """The strings in which the regular expression ``text`` finds a match.
+
+    Raises ValueError where it is not a regular expression, `Unsupported` where it is one that no grammar can say.
+    """
+    reader = _Reader(text)
+    node = reader.alternatives()
+    if reader.at < len(text):
+        raise reader.invalid("the end")
+    anything = Rep(Chars(ANY), 0, None)
+    options: list[Ir] = []
+    for at_start, left in _branches(node, False):
+        for at_end, inner in _branches(left, True):
+            if _has_anchor(inner):
+                raise Unsupported("an anchor inside the expression")
+            options.append(seq(*(() if at_start else (anything,)), inner, *(() if at_end else (anything,))))
+    return alt(*options)

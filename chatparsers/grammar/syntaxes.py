@@ -1,0 +1,105 @@
+"""The value syntaxes: what the schema compiler writes objects, arrays, strings and words with."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .ir import Blank, Chars, Ir, Lang, Part, Rep, Text, charset, seq
+
+__all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "Syntax", "syntax_of"]
+
+
+class JsonSyntax:
+    """JSON, with a little white space where models put it."""
+
+    name = "json"
+    true, false, null = Text("true"), Text("false"), Text("null")
+
+    def __init__(self) -> None:
+        blank = Blank()
+        self.open_object, self.close_object = seq(Text("{"), blank), seq(blank, Text("}"))
+        self.open_array, self.close_array = seq(Text("["), blank), seq(blank, Text("]"))
+        self.comma = seq(Text(","), blank)
+        self.colon = seq(Text(":"), blank)
+
+    def string(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        """A string with these constraints on its characters."""
+        return Lang(parts, least, most, "json")
+
+    def text(self, value: str) -> Ir:
+        """That string."""
+        return Text(json.dumps(value, ensure_ascii=False))
+
+    def key(self, name: str) -> Ir:
+        """A member's name and colon."""
+        return seq(Text(json.dumps(name, ensure_ascii=False)), self.colon)
+
+    def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        """The name and colon of a member whose name has these constraints."""
+        return seq(self.string(parts, least, most), self.colon)
+
+    def literal(self, value: Any) -> Ir:
+        """Exactly this value."""
+        if value is None or isinstance(value, bool):
+            return self.null if value is None else self.true if value else self.false
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, (int, float)):
+            return Text(json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value))
+        items: list[Ir] = []
+        if isinstance(value, dict):
+            for name, member in value.items():
+                items += [*([self.comma] if items else []), self.key(name), self.literal(member)]
+            return seq(self.open_object, *items, self.close_object) if items else seq(self.open_object, Text("}"))
+        for item in value:
+            items += [*([self.comma] if items else []), self.literal(item)]
+        return seq(self.open_array, *items, self.close_array) if items else seq(self.open_array, Text("]"))
+
+
+class PythonSyntax(JsonSyntax):
+    """Python literals: JSON but for its three words. Strings are those that mean the same in both."""
+
+    name = "python"
+    true, false, null = Text("True"), Text("False"), Text("None")
+
+
+class GemmaSyntax(JsonSyntax):
+    """Gemma's: keys without quotes, strings verbatim between two ``quote`` markers, no white space."""
+
+    name = "gemma"
+
+    def __init__(self, quote: str) -> None:
+        super().__init__()
+        self.quote = quote
+        self.name = "gemma" + quote
+        self.open_object, self.close_object = Text("{"), Text("}")
+        self.open_array, self.close_array = Text("["), Text("]")
+        self.comma, self.colon = Text(","), Text(":")
+
+    def string(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        return seq(Text(self.quote), Lang(parts, least, most, "raw", (self.quote,)), Text(self.quote))
+
+    def text(self, value: str) -> Ir:
+        return Text(self.quote + value + self.quote)
+
+    def key(self, name: str) -> Ir:
+        bare = name and not any(char in ':,{}[]"' or char.isspace() for char in name) and self.quote not in name
+        return Text((name if bare else json.dumps(name, ensure_ascii=False)) + ":")
+
+    def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        plain = Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)]))
+        return seq(Lang((*parts, Part(Rep(plain, 1, None))), least, most), Text(":"))
+
+
+Syntax = JsonSyntax
+
+_JSON, _PYTHON = JsonSyntax(), PythonSyntax()
+
+
+def syntax_of(name: str, quote: str = "") -> Syntax:
+    """The value syntax of that name."""
+    if name == "gemma":
+        return GemmaSyntax(quote or "<escape>")
+    return _PYTHON if name == "python" else _JSON
+
