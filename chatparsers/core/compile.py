@@ -390,8 +390,11 @@ class _Compiler:
         exits = [head(opener) for opener in openers if opener is not None]
         ends: list[Node] = [Literal(stop) for stop in node.stops]
         starts = dict.fromkeys(text for opener in exits for text in first(opener))
-        stops = [*starts, *node.stops, *self.closers, *(first(node.marks) if node.marks is not None else ())]
+        marks = [mark for mark in (node.marks, _FENCE_END if node.schema is not None else None) if mark is not None]
+        stops = [*starts, *node.stops, *self.closers, *(text for mark in marks for text in first(mark))]
 
+        if node.schema is not None:
+            self.node(_FENCE, markup, markup)
         handlers = []
         if node.start is not None:
             handlers.append(self.emit(m.RECOVER, 0))
@@ -413,8 +416,7 @@ class _Compiler:
             options.append(lambda: self._section(m.CONTENT, markup, spans[1][1], exits + ends))
         if calls is not None:
             options.append(lambda: self.node(calls, region, markup))
-        if node.marks is not None:
-            options.append(partial(self.node, node.marks, markup, markup))
+        options += [partial(self.node, mark, markup, markup) for mark in marks]
         if options:
             handlers.append(self.emit(m.RECOVER, 0))
             place = self.emit(m.CHOICE, 0)
@@ -431,9 +433,9 @@ class _Compiler:
                 self.emit(m.LIT, markup, spelling)
                 self.emit(m.COMMIT, loop)
                 self.patch(place)
-        marks = [spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)]
-        if marks:
-            self.emit(m.STRAY, re.compile("|".join(map(re.escape, marks))).match, True)
+        openings = [spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)]
+        if openings:
+            self.emit(m.STRAY, re.compile("|".join(map(re.escape, openings))).match, True)
         self.emit(m.ONE, m.CONTENT, None, "a character")
         self.text(m.CONTENT, stops)
         self.emit(m.JUMP, loop)
@@ -478,6 +480,10 @@ def _stops(stops: tuple[str, ...]) -> tuple[str, ...]:
         dict.fromkeys(stop[start:] for stop in stops for start in range(len(stop) - len(stop.lstrip()) + 1))
     )
 
+
+# The markdown fence that models put around a JSON answer. A JSON string holds no raw line break, so no data is lost.
+_FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 0, 1)
+_FENCE_END = Literal("\n```")
 
 _white = re.compile(r"[ \t\r\n]*").match
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}

@@ -30,6 +30,7 @@ MAX_HEADER = 1024
 # Trail items. The first four are stretches of text and name their region.
 MARKUP, CONTENT, REASONING, CALL = range(4)
 ARGUMENT, CALL_BEGIN, NAME, ID, ARGS_BEGIN, ARG_NAME, ARGS_END, CALL_END, NOTE, BROKEN_BEGIN, BROKEN_END = range(4, 15)
+BROKEN_VALUE = 15
 
 # Instructions.
 (
@@ -219,6 +220,7 @@ class Machine:
                     ip += 1
                 elif value.error:
                     self.value = None
+                    trail.append((BROKEN_VALUE, "", None))
                     self._wanted(i, value.error)
                     ip = 0
                 else:

@@ -50,7 +50,8 @@ class StreamOptions:
 
 
 class _Call:
-    """A call being read; ``members``: how many arguments have begun, -1 where they come as one object."""
+    """A call being read; ``members``: how many arguments have begun, -1 where they come as one object. ``broken``: that
+    object is no JSON, so the text that follows is kept as it stands."""
 
     __slots__ = ("arguments", "broken", "complete", "id", "index", "members", "name", "start", "started")
 
@@ -413,9 +414,10 @@ class Stream:
             self._argue(call, "}" if call.members else "{}", events)
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
-            call.broken = True
+        elif op == m.BROKEN_VALUE:
+            call.broken = call.members < 0
         elif op == m.CALL:
-            if call.broken and raw and call.members < 0 and call.arguments:
+            if call.broken and raw:
                 self._argue(call, raw, events)
         elif op == m.CALL_END:
             if not call.arguments:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from ..errors import DefinitionError, did_you_mean
 from .base import Transcoder
-from .json import JsonScanner, StringScanner
+from .json import JsonScanner, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder
 
 __all__ = ["Transcoder", "transcoder"]
@@ -32,7 +32,7 @@ def _gemma(stops: StopFinder, types: frozenset[str], quote: str, object: bool, s
 
 
 SYNTAXES: dict[str, Maker] = {
-    "json": lambda stops, types, quote, object, spelt: JsonScanner("{" if object else ""),
+    "json": lambda stops, types, quote, object, spelt: ObjectScanner() if object else JsonScanner(),
     "text": lambda stops, types, quote, object, spelt: StringScanner(),
     "raw": lambda stops, types, quote, object, spelt: raw_transcoder(stops, types, spelt),
     "python": _python,

@@ -15,7 +15,7 @@ from copy import copy
 
 from .base import Search, escape
 
-__all__ = ["JsonScanner", "StringScanner"]
+__all__ = ["JsonScanner", "ObjectScanner", "StringScanner"]
 
 _STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
@@ -237,6 +237,57 @@ class JsonScanner:
             self.out = text if kept == 0 and i == n else text[kept:i]
         self.plain = _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
         return i
+
+
+class ObjectScanner(JsonScanner):
+    """A call's arguments: a JSON object. Some models write it as a string that holds the object's JSON text, or as null for
+    no arguments; both are mended, the string when it is whole."""
+
+    __slots__ = ("decoded", "string")
+
+    def __init__(self) -> None:
+        super().__init__("{")
+        self.string: StringScanner | None = None
+        self.decoded: list[str] = []
+
+    def copy(self) -> ObjectScanner:
+        other = copy(self)
+        other.stack, other.number, other.notes = self.stack[:], self.number[:], self.notes[:]
+        other.decoded = self.decoded[:]
+        other.string = self.string.copy() if self.string is not None else None
+        return other
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        if self.stack:
+            return super().scan(text, start, final)
+        if self.string is None:
+            match = _white(text, start)
+            at = match.end() if match else start
+            if text.startswith("null", at):
+                self.out, self.notes, self.done = text[start:at] + "{}", [(at, "an object", "null")], True
+                return at + 4
+            if not final and at < len(text) and "null".startswith(text[at:]):
+                self.out = ""
+                return start
+            if at == len(text) or text[at] != '"':
+                return super().scan(text, start, final)
+            self.string = StringScanner()
+            self.notes = [(at, "an object", "a string")]
+            start = at
+        elif self.notes:
+            self.notes = []
+        end = self.string.scan(text, start, final)
+        self.decoded.append(self.string.out)
+        self.out = ""
+        if self.string.done:
+            decoded, notes = "".join(self.decoded), self.notes
+            super().scan(decoded, 0, True)
+            self.notes, self.plain = notes, None
+            if self.error:
+                self.out = decoded
+        elif self.string.error:
+            self.out, self.error = "".join(self.decoded), self.string.error
+        return end
 
 
 class StringScanner:
