@@ -114,7 +114,7 @@ def add_record(request: pytest.FixtureRequest, record: Mapping[str, Any]) -> Non
 
 
 def tokenizer_loaders(config: pytest.Config) -> dict[str, Callable[[], Any]]:
-    """The tokenizers (``NAME.json``, ``NAME.json.gz``) of the folder that was given, each loaded once, when asked for."""
+    """The tokenizers (``NAME.json``, ``NAME.json.gz``) of the folder given, each loaded once, when asked for."""
     given = config.getoption("--chatparsers-tokenizers", default=None)
     folder = Path(given) if given else config.stash.get(TOKENIZERS, None)
     if folder is None or not folder.is_dir():

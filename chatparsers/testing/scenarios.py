@@ -159,7 +159,7 @@ def scenarios(format: Format) -> list[Scenario]:
     answer = json.dumps({"city": needle(CONTENT, "Oslo"), "list": [1, {"a": "}"}], "t": 'a\nb"c'}, indent=1)
     schema = {"type": "object", "properties": {"city": {"type": "string"}}}
     as_json = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    code = 'def f(s):\n\t"""D \'s."""\n\n  return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> <b>&amp;</b>\n\n'
+    code = 'def f(s):\n\t"""D \'s."""\n\n return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> &amp;\n\n'
     marks = " ".join(own_markers(format))
 
     def tools(name: str, *calls: Call, **more: Any) -> Scenario:

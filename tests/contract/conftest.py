@@ -1,0 +1,15 @@
+"""The formats that each promise is tested on: all that are built in."""
+
+from __future__ import annotations
+
+import pytest
+
+from chatparsers import formats, get_format
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "format" in metafunc.fixturenames:
+        only = metafunc.config.getoption("--chatparsers-format")
+        names = [info.name for info in formats() if info.origin == "chatparsers"]
+        chosen = [name for name in names if only is None or name == get_format(only).name]
+        metafunc.parametrize("format", [pytest.param(get_format(name), id=name) for name in chosen])

@@ -1,0 +1,205 @@
+"""One property a promise, each for every format: on text that no template writes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chatparsers.core.errors import OutputError
+from chatparsers.core.format import Format
+from chatparsers.core.turn import Turn
+from chatparsers.testing import (
+    TOOLS,
+    check_conservation,
+    check_prefixes,
+    check_stream,
+    chunkings,
+)
+from chatparsers.testing.check import check_message, same
+from chatparsers.testing.wild import broken, call_openers, fragments, sample, samples
+
+EXAMPLES = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
+)
+REQUESTS = st.sampled_from(
+    [
+        {"tools": TOOLS},
+        {"tools": TOOLS, "tool_choice": "none"},
+        {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
+        {},
+        {"tools": TOOLS, "response_format": {"type": "json_object"}},
+        {"tools": TOOLS, "thinking": False},
+    ]
+)
+
+
+def texts(format: Format) -> st.SearchStrategy[str]:
+    """Mixtures of the format's markers, fragments of them, JSON and prose."""
+    any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+    return st.lists(st.sampled_from(fragments(format)) | any_text, max_size=14).map("".join)
+
+
+def bound(format: Format, **more: object) -> Turn:
+    return format.bind(**{"tools": TOOLS, **more})  # type: ignore[arg-type]
+
+
+def prefixes(format: Format) -> list[str]:
+    """What prompts may have written: nothing, or a sample up to any marker."""
+    return ["", *(text for text in fragments(format)[:12] if len(text) < 40)]
+
+
+def test_nothing_is_lost_and_cuts_do_not_matter(format: Format) -> None:
+    """C1, C2, C3, C5, C6: on any text, for any request, behind any prefix."""
+
+    @EXAMPLES
+    @given(texts(format), REQUESTS, st.sampled_from(prefixes(format)), st.integers(0, 2**16))
+    def check(text: str, request: dict[str, object], prefix: str, seed: int) -> None:
+        turn = format.bind(**request, prefix=prefix)  # type: ignore[arg-type]
+        whole = turn.parse(text)
+        assert whole.text == text
+        check_message(whole)
+        check_stream(turn, text, list(text), whole=whole)
+        for pieces in chunkings.random_cuts(text, 3, seed=seed):
+            check_stream(turn, text, pieces, whole=whole)
+
+    check()
+
+
+def test_broken_outputs(format: Format, pytestconfig: pytest.Config) -> None:
+    """C5: what was left out, doubled, moved or put in is reported or harmless, and cuts do not matter."""
+    turn = bound(format)
+    for text in broken(format, 1000 if pytestconfig.getoption("--nightly") else 100):
+        whole = turn.parse(text)
+        check_message(whole)
+        check_stream(turn, text, list(text), whole=whole)
+        for pieces in chunkings.random_cuts(text, 4):
+            check_stream(turn, text, pieces, whole=whole)
+
+
+def test_cut_off_anywhere(format: Format) -> None:
+    """C5: samples cut off at every character; an open call is told to be incomplete."""
+    for text in samples(format):
+        assert check_prefixes(bound(format), text)
+        assert check_prefixes(format.bind(), text)
+
+
+def test_a_megabyte_without_a_closer(format: Format) -> None:
+    """C5: wherever the sample stops, however much follows."""
+    turn = bound(format)
+    text = sample(format)
+    for share in (0.4, 0.6, 0.8):
+        start = text[: int(len(text) * share)]
+        for more in ("x" * 1_000_000, '\\"\n 1,{' * 140_000):
+            message = turn.parse(start + more)
+            check_conservation(message)
+            assert message.text == start + more
+            stream = turn.stream()
+            for piece in chunkings.at(start + more, range(0, 1_000_000, 9973)):
+                stream.feed(piece)
+            stream.finish()
+            same(stream.message, message, "the cuts matter")
+
+
+def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
+    """An opener whose header does not follow is content, and that is reported."""
+    for opener in call_openers(format):
+        for text in (f"One writes {opener.strip()} to call. So be it.", f"Say {opener.strip()}"):
+            message = bound(format).parse(text)
+            assert not message.tool_calls, text
+            assert message.content == text
+            assert any(diagnostic.code in ("stray-marker", "truncated", "malformed") for diagnostic in message.diagnostics)
+            check_stream(bound(format), text, list(text), whole=message)
+
+
+def test_no_tools_no_calls(format: Format) -> None:
+    """A request without tools: nothing is a call."""
+    for text in samples(format):
+        message = format.bind().parse(text)
+        assert not message.tool_calls
+        check_conservation(message)
+
+
+def test_strict_mode_raises_where_the_format_is_left(format: Format) -> None:
+    """C5: OutputError with position, expectation and the message so far, exactly where the lenient reading complains."""
+    for number, text in enumerate(broken(format, 60, seed=1)):
+        turn = bound(format)
+        whole = turn.parse(text)
+        serious = [d for d in whole.diagnostics if d.code in ("malformed", "truncated")]
+        pieces = [text] if number % 2 else list(text)
+        stream = turn.stream(strict=True)
+        try:
+            for piece in pieces:
+                stream.feed(piece)
+            stream.finish()
+        except OutputError as error:
+            assert serious, f"strict mode alone complains: {error}, {text!r}"
+            assert error.position == serious[0].position
+            assert error.expected == serious[0].expected
+            assert str(error) and error.message.text == text[: len(error.message.text)]
+            again = pickle.loads(pickle.dumps(error))
+            assert (again.position, again.expected, str(again)) == (error.position, error.expected, str(error))
+        else:
+            assert not serious, f"strict mode is silent about {serious[0]}, {text!r}"
+
+
+def test_forks_are_independent(format: Format) -> None:
+    """What is fed to a fork does not reach its origin, nor the other way round."""
+    chance = random.Random(7)
+    turn = bound(format)
+    for text, other in zip(broken(format, 40, seed=2), broken(format, 40, seed=3), strict=True):
+        at = chance.randrange(len(text) + 1)
+        stream = turn.stream()
+        stream.feed(text[:at])
+        fork = stream.fork()
+        fork.feed(other)
+        stream.feed(text[at:])
+        fork.finish()
+        stream.finish()
+        same(stream.message, turn.parse(text), "the fork changed its origin")
+        same(fork.message, turn.parse(text[:at] + other), "the origin changed the fork")
+
+
+def test_pickled_at_every_cut(format: Format) -> None:
+    """A stream that is pickled between two pieces goes on as if it had not been."""
+    turn = bound(format)
+    for text in [*samples(format), *broken(format, 5, seed=4)]:
+        whole = turn.parse(text)
+        stream = turn.stream()
+        for at, character in enumerate(text):
+            if at % (1 + len(text) // 200) == 0:
+                again = pickle.loads(pickle.dumps(stream))
+                again.feed(text[at:])
+                again.finish()
+                same(again.message, whole, f"pickled at {at}")
+            stream.feed(character)
+
+
+def test_inline_reasoning_keeps_all_of_it(format: Format) -> None:
+    """``reasoning="inline"``: no reasoning but content, its markers included; the calls are the same."""
+    turn = bound(format)
+    for text in [*samples(format), *broken(format, 40, seed=5)]:
+        split, inline = turn.parse(text), turn.parse(text, reasoning="inline")
+        check_stream(turn, text, list(text), whole=inline, reasoning="inline")
+        assert not inline.reasoning and all(region.kind != "reasoning" for region in inline.regions)
+        for region in split.regions:
+            if region.kind == "reasoning":
+                assert text[region.start : region.end] in inline.content
+        calls = [(call.name, call.arguments, call.complete) for call in split.tool_calls]
+        assert [(call.name, call.arguments, call.complete) for call in inline.tool_calls] == calls
+
+
+def test_complete_calls_are_json_objects(format: Format) -> None:
+    """C6: whatever the model wrote, arguments of a complete call are JSON."""
+    turn = bound(format)
+    for text in broken(format, 150, seed=6):
+        for call in turn.parse(text).tool_calls:
+            if call.complete:
+                assert isinstance(json.loads(call.arguments), dict)
