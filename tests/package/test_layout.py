@@ -24,7 +24,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
     ({"plugins", "registry", "_detect"}, {"jinja2", "pluggy"}),
-    ({"", "_chat", "cli", "__main__"}, {"jinja2", "rich", "tokenizers"}),
+    ({"", "_chat", "_cli", "_demo", "_record", "cli", "__main__"}, {"jinja2", "tokenizers"}),
     (
         {"testing"},
         {

@@ -1,0 +1,197 @@
+"""The arguments of every command. A command's module is named by reference and imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from .. import __version__
+from .files import Refused
+
+__all__ = ["build_parser"]
+
+_DESCRIPTION = "Streaming parsers and grammars for the answers of open-weights chat models."
+_REQUEST = (
+    "a JSON file with the list of tools, OpenAI-shaped (or an object with it under 'tools'); - reads stdin"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, which ``chatparsers.cli`` prints."""
+        raise Refused(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; raises `Refused` for arguments that it does not know."""
+    parser = _Parser(prog="chatparsers", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"chatparsers {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _demo(commands)
+    _parse(commands)
+    _grammar(commands)
+    _render(commands)
+    _detect(commands)
+    _inspect(commands)
+    _formats(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction  # argparse gives the type no public name
+
+
+def _command(commands: _Commands[_Parser], name: str, run: str, text: str) -> _Parser:
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _demo(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.demo:run"
+    demo = _command(commands, "demo", run, "stream sample outputs of several formats, piece by piece")
+    demo.add_argument("formats", nargs="*", metavar="FORMAT", help="only these formats")
+    demo.add_argument(
+        "--speed", type=_number, metavar="N", help="pieces a second; 0: no delay (70 on a terminal)"
+    )
+    demo.add_argument(
+        "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
+    )
+
+
+def _parse(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.parse:run"
+    parse = _command(commands, "parse", run, "parse a model's raw output into a message, printed as JSON")
+    parse.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="the output; - (the default) reads stdin"
+    )
+    _choice_of_format(parse)
+    _request(parse)
+    parse.add_argument("--stream", action="store_true", help="print events as JSON lines, the message last")
+    parse.add_argument("--pieces", type=_positive, metavar="N", help="feed N characters (or ids) at a time")
+    parse.add_argument("--strict", action="store_true", help="fail where the output leaves the format")
+    parse.add_argument(
+        "--reasoning", choices=("split", "inline"), default="split", help="inline: leave it in the content"
+    )
+    parse.add_argument(
+        "--openai", action="store_true", help="print the message as the chat-completions API writes it"
+    )
+    parse.add_argument(
+        "--ids", action="store_true", help="FILE holds token ids: JSON, or numbers between white space"
+    )
+    parse.add_argument(
+        "--tokenizer", metavar="FILE", help="for --ids: tokenizer.json, a model folder or a .gguf file"
+    )
+
+
+def _grammar(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.grammar:run"
+    grammar = _command(
+        commands, "grammar", run, "write the grammar that keeps a model to its format and tools"
+    )
+    _choice_of_format(grammar)
+    _request(grammar)
+    grammar.add_argument("--dialect", choices=("gbnf", "lark", "structural_tag"), default="gbnf")
+    grammar.add_argument(
+        "--info", action="store_true", help="say lazy, triggers and weakened as JSON on stderr"
+    )
+    actions = grammar.add_subparsers(metavar="check FILE", required=False)
+    check = _command(actions, "check", "chatparsers._cli.grammar:check", "check a GBNF grammar of your own")
+    check.add_argument("file", metavar="FILE", help="the grammar; - reads stdin")
+
+
+def _render(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.render:run"
+    render = _command(commands, "render", run, "render a conversation with a model's chat template")
+    _template(render, required=True)
+    render.add_argument(
+        "--messages", metavar="FILE", required=True, help="a JSON file with the list of messages"
+    )
+    render.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    render.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
+    render.add_argument("--no-generation-prompt", action="store_true", help="end behind the last message")
+
+
+def _detect(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.detect:run"
+    detect = _command(
+        commands, "detect", run, "find the format of a chat template (exit 1: none explains it)"
+    )
+    detect.add_argument(
+        "file", metavar="FILE", help="a template or a model's file or folder; - reads a template"
+    )
+    detect.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _inspect(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.inspect:run"
+    inspect = _command(commands, "inspect", run, "print what is known of a model's chat format")
+    inspect.add_argument(
+        "model", metavar="MODEL", help="a model folder, a file of it, a .jinja or a .gguf file"
+    )
+    inspect.add_argument("--format", metavar="NAME", help="instead of the format that the template shows")
+    inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _formats(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.formats:run"
+    formats = _command(commands, "formats", run, "list the formats, those of plugins too")
+    shapes = formats.add_mutually_exclusive_group()
+    shapes.add_argument("--json", action="store_true", help="print JSON")
+    shapes.add_argument(
+        "--markdown", action="store_true", help="print the built-in ones as the README has them"
+    )
+    shapes.add_argument(
+        "--check", metavar="FILE", help="exit 1 where the table in FILE is not that of --markdown"
+    )
+
+
+def _template(parser: _Parser, *, required: bool = False) -> None:
+    parser.add_argument(
+        "--template",
+        metavar="FILE",
+        required=required,
+        help="a chat template (.jinja), or a model's tokenizer_config.json, folder or .gguf file",
+    )
+    parser.add_argument("--bos-token", metavar="TEXT", help="what the template writes for bos_token")
+    parser.add_argument("--eos-token", metavar="TEXT", help="what the template writes for eos_token")
+
+
+def _choice_of_format(parser: _Parser) -> None:
+    parser.add_argument("--format", metavar="NAME", help="the format (`chatparsers formats` lists them)")
+    _template(parser)
+    parser.add_argument(
+        "--prefix", metavar="TEXT", help="what the prompt already wrote of the answer, such as <think>"
+    )
+    parser.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
+
+
+def _request(parser: _Parser) -> None:
+    parser.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    parser.add_argument(
+        "--tool-choice", metavar="CHOICE", default="auto", help="auto, none, required or a tool's name"
+    )
+    parser.add_argument("--no-parallel", action="store_true", help="at most one call in the turn")
+    parser.add_argument(
+        "--response-format",
+        metavar="FILE",
+        help="a JSON file with response_format or a JSON Schema, or a .gbnf grammar",
+    )
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError(text)
+    return number
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+_number.__name__ = "number"  # what argparse calls a wrong one: "invalid number value"
+_positive.__name__ = "number above 0"

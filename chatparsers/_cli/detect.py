@@ -1,0 +1,40 @@
+"""``chatparsers detect``: which format a chat template belongs to."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from .files import existing, print_json, read_text
+
+__all__ = ["run", "template_text"]
+
+_MODEL_FILES = (".json", ".gguf")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints name, score and evidence; 1 where no format explains the template."""
+    from .. import detect
+
+    found = detect(template_text(arguments.file))
+    if arguments.json:
+        print_json({"name": found.name, "score": found.score, "evidence": list(found.evidence)}, indent=2)
+    else:
+        print(f"{found.name or 'none'}  {found.score:.2f}")
+        for line in found.evidence:
+            print(f"  {line}")
+    return 0 if found.name else 1
+
+
+def template_text(path: str) -> str:
+    """The chat template in a template file or among a model's files, ``-``: in standard input.
+
+    Raises `Refused` where there is no such file, and LoadError where it is broken or has no template.
+    """
+    if path == "-":
+        return read_text(path)
+    source = existing(path)
+    if source.is_file() and source.suffix not in _MODEL_FILES:
+        return read_text(path)
+    from .. import load
+
+    return load(source).template().source

@@ -1,0 +1,95 @@
+"""What commands read and write: text files as they are, JSON of a known shape, JSON to standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Refused", "existing", "items", "name_of", "print_json", "read_json", "read_text", "to_json"]
+
+
+class Refused(Exception):
+    """The command cannot do what it was asked; the text is what the user is told."""
+
+
+def name_of(path: str) -> str:
+    """What errors call the file."""
+    return "standard input" if path == "-" else path
+
+
+def existing(path: str) -> Path:
+    """The path of a file or folder that is there. Raises `Refused`."""
+    try:
+        if Path(path).exists():
+            return Path(path)
+    except (OSError, ValueError) as error:
+        raise Refused(f"{path}: {error}") from error
+    raise Refused(f"{path}: no such file or folder")
+
+
+def read_text(path: str) -> str:
+    """The text of a file, ``-``: of standard input; line ends stay as they are. Raises `Refused`."""
+    if path == "-":
+        stdin = getattr(sys.stdin, "buffer", None)
+        raw = stdin.read() if stdin is not None else sys.stdin.read().encode("utf-8", "surrogatepass")
+    else:
+        file = existing(path)
+        if file.is_dir():
+            raise Refused(f"{path}: expected a file, found a folder")
+        try:
+            raw = file.read_bytes()
+        except OSError as error:
+            raise Refused(f"{path}: {error.strerror or error}") from error
+    try:
+        return str(raw, "utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(
+            f"{name_of(path)}: expected UTF-8 text, found byte 0x{raw[error.start]:02x} at offset {error.start}"
+        ) from error
+
+
+def read_json(path: str) -> Any:
+    """The JSON value in a file, ``-``: in standard input. Raises `Refused`, with line and column."""
+    text = read_text(path).removeprefix("\ufeff")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise Refused(f"{name_of(path)}: expected JSON: {error.msg} at {where}") from error
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{name_of(path)}: expected JSON: {error}") from error
+
+
+def items(path: str, key: str) -> list[Any]:
+    """The list in a JSON file, or the list under ``key`` of the object in it (such as a whole request)."""
+    value = read_json(path)
+    if isinstance(value, dict) and key in value:
+        value = value[key]
+    if not isinstance(value, list):
+        raise Refused(
+            f"{name_of(path)}: expected a list of {key}, or an object with one under {key!r}; "
+            f"found {_kind(value)}"
+        )
+    return value
+
+
+def _kind(value: object) -> str:
+    kinds = {dict: "an object", str: "a string", bool: "a boolean", type(None): "null"}
+    return kinds.get(type(value), "a number")
+
+
+def to_json(value: object, *, indent: int | None = None) -> str:
+    """``value`` as JSON text: as it is where UTF-8 can hold it, else in ASCII."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=indent, default=str)
+    return text
+
+
+def print_json(value: object, *, indent: int | None = None) -> None:
+    """Prints it, at once."""
+    print(to_json(value, indent=indent), flush=True)

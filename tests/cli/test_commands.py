@@ -1,0 +1,283 @@
+"""The other commands: render, detect, inspect, formats; and what holds for all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+from chatparsers import cli
+from chatparsers._cli.inspect import rows
+
+from .conftest import TOOLS, Run, put, refused
+
+MESSAGES = [{"role": "user", "content": "Is it raining? Ærlig talt."}]
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Path:
+    return put(tmp_path / "messages.json", MESSAGES)
+
+
+def test_render(run: Run, template: Path, messages: Path, tools: Path) -> None:
+    chat = chatparsers.load(template)
+    ran = run("render", "--template", template, "--messages", messages)
+    assert (ran.status, ran.out, ran.err) == (0, chat.prepare(MESSAGES).prompt, "")
+    ran = run("render", "--template", template, "--messages", messages, "--tools", tools)
+    assert ran.out == chat.prepare(MESSAGES, tools=TOOLS).prompt and "get_weather" in ran.out
+    ran = run("render", "--template", template, "--messages", messages, "--no-generation-prompt")
+    assert ran.out == chat.prepare(MESSAGES, add_generation_prompt=False).prompt
+    ran = run("render", "--template", template, "--messages", "-", stdin=json.dumps({"messages": MESSAGES}))
+    assert ran.out == chat.prepare(MESSAGES).prompt
+
+
+def test_render_with_the_files_of_a_model(run: Run, tmp_path: Path, messages: Path) -> None:
+    text = "{{ bos_token }}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}"
+    config = put(
+        tmp_path / "tokenizer_config.json", {"chat_template": text, "bos_token": "<s>", "eos_token": "</s>"}
+    )
+    asked = MESSAGES[0]["content"]
+    for source in (config, tmp_path):
+        assert run("render", "--template", source, "--messages", messages).out == f"<s>{asked}</s>"
+    ran = run("render", "--template", config, "--messages", messages, "--bos-token", "B", "--eos-token", "")
+    assert ran.out == f"B{asked}"
+
+
+def test_thinking(run: Run, tmp_path: Path, messages: Path) -> None:
+    template = Path(__file__).parents[1] / "templates_own" / "qwen3.jinja"
+    off, on, free = (
+        run("render", "--template", template, "--messages", messages, *more).out
+        for more in (("--thinking", "off"), ("--thinking", "on"), ())
+    )
+    assert off != on and free in (off, on)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("broken.jinja", "{% for m in messages %}", ["broken.jinja"]),
+        (
+            "raises.jinja",
+            "{{ raise_exception('roles\nmust alternate') }}",
+            ["raises.jinja", "must alternate"],
+        ),
+        ("fails.jinja", "{{ messages[7].content.x.y }}", ["fails.jinja"]),
+        ("rubbish.jinja", b"\x80\x81{{", ["rubbish.jinja"]),
+        ("tokenizer_config.json", "{", ["tokenizer_config.json"]),
+        ("tokenizer_config.json", {"bos_token": "<s>"}, ["chat_template"]),
+        ("notes.txt", "Hello", ["notes.txt"]),
+        ("model.gguf", b"GGUF\x03\0\0\0" + b"\xff" * 64, ["model.gguf"]),
+    ],
+)
+def test_bad_templates(
+    run: Run, tmp_path: Path, messages: Path, name: str, text: object, words: list[str]
+) -> None:
+    file = put(tmp_path / name, text)
+    refused(run("render", "--template", file, "--messages", messages), *words)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"role": "user"}, ["expected a list of messages", "found an object"]),
+        ("nothing", ["expected JSON"]),
+        ("", ["expected JSON"]),
+        (["Hello"], ["message"]),
+        ([{"role": "user", "content": 7}], []),
+    ],
+)
+def test_bad_messages(run: Run, tmp_path: Path, template: Path, value: object, words: list[str]) -> None:
+    file = put(tmp_path / "m.json", value)
+    ran = run("render", "--template", template, "--messages", file)
+    if words:
+        refused(ran, *words)
+    assert "Traceback" not in ran.err and "of chatparsers itself" not in ran.err
+
+
+def test_detect(run: Run, template: Path, tmp_path: Path) -> None:
+    ran = run("detect", template)
+    assert ran.status == 0 and ran.out.startswith("qwen3-coder  1.00\n") and "\n  " in ran.out
+    found = run("detect", "--json", template).json()
+    expected = chatparsers.detect(template.read_text(encoding="utf-8"))
+    assert found == {"name": "qwen3-coder", "score": expected.score, "evidence": list(expected.evidence)}
+    text = template.read_text(encoding="utf-8")
+    assert run("detect", "--json", "-", stdin=text).json() == found
+    assert run("detect", "--json", put(tmp_path / "renamed.txt", text)).json() == found
+    assert (
+        run("detect", "--json", put(tmp_path / "tokenizer_config.json", {"chat_template": text})).json()
+        == found
+    )
+
+
+UNKNOWN = (
+    "{% for m in messages %}@{{ m.role }}@ {{ m.content }}{% for c in m.tool_calls or [] %}"
+    "%%{{ c.function.name }} -> {{ c.function.arguments | tojson }}%%{% endfor %}{% endfor %}"
+    "{% if tools %}{{ tools | tojson }}{% endif %}{% if add_generation_prompt %}@assistant@ {% endif %}"
+)
+
+
+def test_a_template_that_no_format_explains(run: Run, tmp_path: Path) -> None:
+    file = put(tmp_path / "unknown.jinja", UNKNOWN)
+    ran = run("detect", file)
+    assert ran.status == 1 and ran.out.startswith("none  0.00\n") and ran.err == ""
+    ran = run("detect", "--json", file)
+    assert ran.status == 1 and json.loads(ran.out)["name"] is None
+
+
+def test_detecting_what_is_no_template(run: Run, tmp_path: Path) -> None:
+    refused(run("detect", tmp_path / "nothing.jinja"), "nothing.jinja: no such file")
+    refused(run("detect", tmp_path), str(tmp_path))
+    refused(run("detect", put(tmp_path / "broken.jinja", "{% if %}")))
+    refused(run("detect", put(tmp_path / "x.json", "{}")), "x.json")
+
+
+def test_inspect(run: Run, template: Path) -> None:
+    ran = run("inspect", template)
+    assert ran.status == 0
+    assert any(line.split() == ["format", "qwen3-coder"] for line in ran.out.splitlines())
+    assert "<|im_end|>" in ran.out
+    record = run("inspect", "--json", template).json()
+    assert record["format"] == "qwen3-coder"
+    assert run("inspect", "--json", "--format", "hermes-2-pro", template).json()["format"] == "hermes-2-pro"
+    refused(run("inspect", "/no/such/model"), "/no/such/model: no such file")
+    refused(run("inspect", "--format", "hermes", template), "did you mean")
+
+
+def test_the_rows_of_a_record() -> None:
+    record = {
+        "eos_ids": (1, 2),
+        "markers": {"open": "<think>\n", "close": ""},
+        "yes": True,
+        "none": [],
+        "score": 0.5,
+    }
+    assert list(rows(record)) == [
+        ("eos ids", "1"),
+        ("", "2"),
+        ("markers: open", '"<think>\\n"'),
+        ("markers: close", "–"),
+        ("yes", "yes"),
+        ("none", "–"),
+        ("score", "0.5"),
+    ]
+
+
+def test_formats(run: Run) -> None:
+    listed = run("formats", "--json").json()
+    assert [row["name"] for row in listed] == [info.name for info in chatparsers.formats()]
+    (row,) = [row for row in listed if row["name"] == "mistral-nemo"]
+    assert row["origin"] == "chatparsers" and row["url"].startswith("https://")
+    assert (row["reasoning"], row["tools"], row["parallel"], row["ids"]) == (False, True, True, True)
+    lines = run("formats").out.splitlines()
+    assert lines[0].split() == ["Name", "Title", "Reasoning", "Tools", "Parallel", "Ids", "Aliases", "Origin"]
+    assert len(lines) == len(listed) + 2
+
+
+def test_a_format_that_does_not_load_is_still_listed(run: Run) -> None:
+    from chatparsers.registry import unregister
+
+    chatparsers.register(chatparsers.FormatRef("broken-one", "no_such_module:FORMAT", "Broken"))
+    try:
+        ran = run("formats", "--json")
+    finally:
+        unregister("broken-one")
+    (row,) = [row for row in json.loads(ran.out) if row["name"] == "broken-one"]
+    assert ran.status == 0 and row["reasoning"] is None
+    assert ran.err.startswith("chatparsers: warning: ") and "no_such_module" in ran.err
+
+
+def test_the_table_in_a_file(run: Run, tmp_path: Path) -> None:
+    table = run("formats", "--markdown").out
+    assert table.startswith("| ") and "`mistral-nemo`" in table
+    marked = "# Formats\n<!-- formats: begin -->\n{}<!-- formats: end -->\n"
+    fresh = put(tmp_path / "fresh.md", marked.format(table))
+    assert run("formats", "--check", fresh) == (0, "", "")
+    stale = put(tmp_path / "stale.md", marked.format("| old |\n"))
+    ran = run("formats", "--check", stale)
+    assert (ran.status, ran.out) == (1, "") and "stale.md: the table of formats is stale" in ran.err
+    refused(run("formats", "--check", put(tmp_path / "none.md", "# Formats\n")), "<!-- formats: begin -->")
+    refused(run("formats", "--check", tmp_path / "absent.md"), "no such file")
+    refused(run("formats", "--check", fresh, "--json"), "not allowed with")
+
+
+def test_the_readme_has_the_table(run: Run) -> None:
+    readme = Path(chatparsers.__file__).parents[1] / "README.md"
+    if not readme.is_file():
+        pytest.skip("the README is not beside the package: this is an installed one")
+    assert run("formats", "--check", readme).status == 0
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        ([], ["COMMAND"]),
+        (["pasre"], ["invalid choice: 'pasre'"]),
+        (["formats", "extra"], ["unrecognized arguments: extra"]),
+        (["render"], ["--template", "--messages"]),
+        (["detect"], ["FILE"]),
+        (["detect", "a\nb\x1b[31m"], ["no such file"]),
+    ],
+)
+def test_bad_command_lines(run: Run, argv: list[str], words: list[str]) -> None:
+    assert refused(run(*argv), *words).isprintable()
+
+
+def test_help_and_version(run: Run) -> None:
+    ran = run("--help")
+    assert ran.status == 0
+    for command in ("demo", "parse", "grammar", "render", "detect", "inspect", "formats"):
+        assert command in ran.out
+        helped = run(command, "--help")
+        assert helped.status == 0 and helped.out.startswith(f"usage: chatparsers {command}")
+    assert run("--version").out == f"chatparsers {chatparsers.__version__}\n"
+
+
+def test_an_own_error_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch, template: Path) -> None:
+    def fail(template: str) -> None:
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setitem(vars(chatparsers), "detect", fail)
+    ran = run("detect", template)
+    assert ran.status == 2 and "ZeroDivisionError: division by zero; CHATPARSERS_TRACEBACK=1" in ran.err
+    monkeypatch.setenv("CHATPARSERS_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["detect", str(template)])
+
+
+def test_an_interrupt_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch, template: Path) -> None:
+    def interrupt(template: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(vars(chatparsers), "detect", interrupt)
+    assert run("detect", template) == (130, "", "")
+
+
+def test_it_speaks_utf8_wherever_it_runs(spawn: Run, messages: Path, template: Path) -> None:
+    ran = spawn(
+        "render", "--template", template, "--messages", messages, PYTHONIOENCODING="ascii", LC_ALL="C"
+    )
+    assert ran.status == 0 and "Ærlig talt." in ran.out
+
+
+def test_starting_loads_nothing_that_is_not_needed() -> None:
+    code = (
+        "import sys; from chatparsers.cli import main; main(['parse', '--format', 'hermes-2-pro', sys.argv[1]]);"
+        "print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, __file__], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    loaded = set(done.stderr.split())
+    assert not {"jinja2", "pluggy", "tokenizers", "parsimonious", "rich", "importlib.metadata"} & loaded
+    assert not {name for name in loaded if name.startswith(("chatparsers.grammar", "chatparsers._demo"))}
+
+
+def test_the_script_is_this_function() -> None:
+    scripts = tuple(entry_points(group="console_scripts", name="chatparsers"))
+    if not scripts:
+        pytest.skip("chatparsers is not installed, only imported from its folder")
+    assert [script.load() for script in scripts] == [cli.main]

@@ -1,0 +1,246 @@
+"""``parse``: messages and events, from files, standard input and token ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chatparsers
+
+from .conftest import TOOLS, Run, put, refused
+
+CALL = 'Hm.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Ærø \\u2713"}}\n</tool_call>'
+CODER = (
+    "A day.\n</think>\n\nYes.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
+    "</function>\n</tool_call>"
+)
+
+
+def test_a_message_as_json(run: Run, tools: Path) -> None:
+    message = run("parse", "--format", "hermes-2-pro", "--tools", tools, stdin=CALL).json()
+    expected = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS).parse(CALL)
+    assert message == json.loads(json.dumps(expected.to_dict()))
+    assert message["content"] == "Hm." and message["complete"] is True
+    assert message["tool_calls"][0]["arguments"] == '{"city": "Ærø \\u2713"}'
+
+
+def test_a_file_or_standard_input(run: Run, tools: Path, tmp_path: Path) -> None:
+    file = put(tmp_path / "output.txt", CALL)
+    printed = {
+        run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL).out
+        for more in ((file,), ("-",), (), ("--pieces", 1), ("--pieces", 7))
+    }
+    assert len(printed) == 1
+
+
+def test_line_ends_and_marks_stay_as_they_are(run: Run, tmp_path: Path) -> None:
+    file = put(tmp_path / "output.txt", "\ufeffone\r\ntwo\r")
+    assert run("parse", "--format", "generic", file).json()["text"] == "\ufeffone\r\ntwo\r"
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 1000])
+def test_events_as_json_lines(run: Run, tools: Path, pieces: int) -> None:
+    ran = run(
+        "parse",
+        "--format",
+        "qwen3-coder",
+        "--prefix",
+        "<think>\n",
+        "--tools",
+        tools,
+        "--stream",
+        "--pieces",
+        pieces,
+        stdin=CODER,
+    )
+    assert ran.status == 0
+    *events, last = ran.records()
+    joined: dict[str, str] = {}
+    for event in events:
+        joined[event["event"]] = joined.get(event["event"], "") + event.get("text", "")
+    assert set(joined) == {"reasoning", "content", "call_start", "call_arguments", "call_end"}
+    assert last["event"] == "message"
+    message = last["message"]
+    assert (
+        (joined["reasoning"], joined["content"])
+        == (message["reasoning"], message["content"])
+        == ("A day.", "Yes.")
+    )
+    assert joined["call_arguments"] == message["tool_calls"][0]["arguments"] == '{"city": "Oslo"}'
+    starts = [event for event in events if event["event"] == "call_start"]
+    assert [(event["index"], event["name"]) for event in starts] == [(0, "get_weather")]
+    assert events[-1] == {
+        "event": "call_end",
+        "index": 0,
+        "id": message["tool_calls"][0]["id"],
+        "complete": True,
+    }
+
+
+def test_events_come_while_the_input_is_still_open() -> None:
+    command = [sys.executable, "-m", "chatparsers", "parse", "--format", "hermes-2-pro", "--stream"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        seen = []
+        for piece in (b"Hello", b" \xe2\x82", b"\xac you"):
+            process.stdin.write(piece)
+            process.stdin.flush()
+            seen.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        last = json.loads(process.stdout.readlines()[-1])
+    assert process.returncode == 0
+    assert [event["event"] for event in seen] == ["content"] * 3
+    assert "".join(event["text"] for event in seen).startswith("Hello € you"[:8])
+    assert last["message"]["content"] == "Hello € you"
+
+
+def test_reasoning_inline_and_openai(run: Run, tools: Path) -> None:
+    options = ("parse", "--format", "qwen3-coder", "--prefix", "<think>\n", "--tools", tools)
+    inline = run(*options, "--reasoning", "inline", stdin=CODER).json()
+    assert inline["reasoning"] == "" and inline["content"].startswith("A day.\n</think>")
+    message = run(*options, "--openai", stdin=CODER).json()
+    assert message["role"] == "assistant" and message["reasoning_content"] == "A day."
+    assert message["tool_calls"][0]["function"] == {"name": "get_weather", "arguments": '{"city": "Oslo"}'}
+
+
+def test_tools_may_be_a_whole_request(run: Run, tmp_path: Path) -> None:
+    file = put(tmp_path / "request.json", {"model": "m", "tools": TOOLS})
+    assert (
+        len(run("parse", "--format", "hermes-2-pro", "--tools", file, stdin=CALL).json()["tool_calls"]) == 1
+    )
+    assert run("parse", "--format", "hermes-2-pro", stdin=CALL).json()["content"] == CALL
+    choice = ("--tool-choice", "none")
+    assert (
+        run("parse", "--format", "hermes-2-pro", "--tools", file, *choice, stdin=CALL).json()["tool_calls"]
+        == []
+    )
+
+
+def test_a_template_says_format_and_prefix(run: Run, tools: Path, tmp_path: Path, template: Path) -> None:
+    opening = put(
+        tmp_path / "opening.jinja",
+        template.read_text(encoding="utf-8").rstrip()
+        + "{%- if add_generation_prompt %}{{ '<think>\\n' }}{%- endif %}",
+    )
+    options = ("parse", "--tools", tools, "--template", opening)
+    assert run(*options, stdin=CODER).json()["reasoning"] == "A day."
+    assert run(*options, "--prefix", "", stdin="<think>\n" + CODER).json()["reasoning"] == "A day."
+    named = run(*options, "--format", "hermes-2-pro", stdin=CALL).json()
+    assert len(named["tool_calls"]) == 1
+    assert run("parse", "--template", "-", stdin=b"").status == 2
+
+
+def test_token_ids(run: Run, tools: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    vocabulary = {"<unk>": 0, "Hm.": 1, '{"name":': 2, '"get_weather",': 3, '"arguments":': 4, "{}}": 5}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.add_special_tokens(["<tool_call>", "</tool_call>"])
+    file = tmp_path / "tokenizer.json"
+    tokenizer.save(str(file))
+    begin, end = (tokenizer.token_to_id(token) for token in ("<tool_call>", "</tool_call>"))
+    ids = [1, begin, 2, 3, 4, 5, end]
+    options = ("parse", "--format", "hermes-2-pro", "--tools", tools, "--ids", "--tokenizer", file)
+    message = run(*options, stdin=json.dumps(ids)).json()
+    assert message["content"] == "Hm." and message["tool_calls"][0]["name"] == "get_weather"
+    assert message["regions"][-1]["token_end"] == len(ids)
+    assert run(*options, stdin=" ".join(map(str, ids))).json() == message
+    streamed = run(*options, "--stream", stdin=json.dumps(ids)).records()
+    assert streamed[-1]["message"] == message and len(streamed) > 3
+    for wrong, word in (
+        ("[1, -2]", "found -2 at place 1"),
+        ("1 two", "two"),
+        ("[[1]]", "[1]"),
+        ("[1", "JSON"),
+    ):
+        refused(run(*options, stdin=wrong), "standard input: expected token ids", word)
+    refused(run("parse", "--format", "hermes-2-pro", "--ids", stdin="[1]"), "--tokenizer")
+    refused(run("parse", "--format", "hermes-2-pro", "--tokenizer", file, stdin="x"), "--ids")
+    refused(
+        run("parse", "--format", "hermes-2-pro", "--ids", "--tokenizer", tools, stdin="[1]"), "tools.json"
+    )
+
+
+def test_strict(run: Run, tools: Path) -> None:
+    broken = '<tool_call>\n{"name": "get_weather", "arguments": {"city": oslo}}'
+    options = ("parse", "--format", "hermes-2-pro", "--tools", tools)
+    message = run(*options, stdin=broken).json()
+    assert message["complete"] is False and message["diagnostics"]
+    refused(run(*options, "--strict", stdin=broken), "at character", "expected")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("tools.json", None, ["no such file"]),
+        ("tools.json", "[{", ["expected JSON", "line 1, column"]),
+        ("tools.json", b"\x00\xff\xfe", ["expected UTF-8 text, found byte 0xff at offset 1"]),
+        ("tools.json", "[" * 100_000, ["expected JSON"]),
+        ("tools.json", {"functions": []}, ["expected a list of tools", "found an object"]),
+        ("tools.json", 7, ["expected a list of tools", "found a number"]),
+        ("tools.json", [1], ["tools[0]: expected an object, found int"]),
+        ("tools.json", [{"type": "function"}], ["tools[0].function.name: expected a name"]),
+        ("tools.json", [*TOOLS, *TOOLS], ["tools[1].function.name", "twice"]),
+    ],
+)
+def test_bad_tools(run: Run, tmp_path: Path, name: str, value: object, words: list[str]) -> None:
+    file = tmp_path / name if value is None else put(tmp_path / name, value)
+    refused(run("parse", "--format", "hermes-2-pro", "--tools", file, stdin="x"), *words)
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["parse"], ["which format?", "--format", "--template"]),
+        (["parse", "--format", "hermes-2-por"], ["did you mean hermes-2-pro?"]),
+        (["parse", "--format", ""], ["no format is named ''"]),
+        (["parse", "--format", "generic", "/no/such/file"], ["/no/such/file: no such file"]),
+        (["parse", "--format", "generic", "\0"], ["no such file"]),
+        (["parse", "--format", "generic", "."], [".: expected a file, found a folder"]),
+        (["parse", "--format", "generic", "--pieces", "0"], ["--pieces: invalid", "'0'"]),
+        (["parse", "--format", "generic", "--reasoning", "both"], ["invalid choice: 'both'"]),
+        (["parse", "--format", "generic", "--tool-choice", "required"], ["tool_choice"]),
+        (["parse", "--format", "generic", "--no-such-option"], ["--no-such-option", "--help"]),
+        (["parse", "--template", "/no/such.jinja"], ["/no/such.jinja: no such file"]),
+        (["parse", "--format", "generic", "--response-format", "/no/such"], ["/no/such: no such file"]),
+    ],
+)
+def test_bad_arguments(run: Run, argv: list[str], words: list[str]) -> None:
+    refused(run(*argv, stdin="x"), *words)
+
+
+@pytest.mark.parametrize("stream", [[], ["--stream"]])
+def test_rubbish_is_refused(run: Run, spawn: Run, stream: list[str]) -> None:
+    rubbish = bytes(range(256)) * 3
+    for ran in (run, spawn):
+        line = refused(
+            ran("parse", "--format", "generic", *stream[:0], stdin=rubbish), "standard input", "UTF-8"
+        )
+        assert line.isprintable()
+    if stream:
+        ran_ = spawn("parse", "--format", "generic", "--stream", stdin=b"\xff" + rubbish)
+        refused(ran_, "standard input: expected UTF-8 text, found 0xff")
+
+
+def test_text_that_utf8_cannot_hold_is_printed_in_ascii(run: Run, tmp_path: Path) -> None:
+    name = "a\ud800b"
+    lone: list[dict[str, Any]] = [{"type": "function", "function": {"name": name}}]
+    tools = put(tmp_path / "tools.json", lone)
+    text = '<tool_call>\n{"name": "a\\ud800b", "arguments": {}}\n</tool_call>'
+    message = run("parse", "--format", "hermes-2-pro", "--tools", tools, stdin=text).json()
+    assert message["tool_calls"][0]["name"] == name
+
+
+def test_a_closed_pipe_is_one_line(tools: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "chatparsers", "parse", "--format", "hermes-2-pro", "--stream"]
+    done = subprocess.run(command, input=b"Hello " * 50_000, stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert done.returncode == 2
+    assert done.stderr.decode() == "chatparsers: nobody reads the output any more (broken pipe)\n"
