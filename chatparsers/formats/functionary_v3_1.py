@@ -19,7 +19,8 @@ def build(p: Builder) -> Node:
     def call(tool: Tool | None) -> Node:
         if tool is not None and tool.name == "python":
             return p.token("<|python_tag|>") + p.known(Tag.NAME, "python") + p.args(tool)
-        return "<function=" + p.name(tool) + ">" + p.space() + p.args(tool) + p.space() + "</function>"
+        begin = Lenient(p.literal(">"), ">" + p.peek(p.space() + "{"))
+        return "<function=" + p.name(tool) + begin + p.space() + p.args(tool) + p.space() + "</function>"
 
     tagged = p.each_tool(call)
     json = p.tag(Tag.CALL, p.known(Tag.NAME, "python") + p.space() + p.args(None))

@@ -10,7 +10,7 @@ Quirks:
 
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core.nodes import Lenient, Node
 
 
 def build(p: Builder) -> Node:
@@ -19,7 +19,7 @@ def build(p: Builder) -> Node:
 
     array = p.array(p.json_call(name="name", args="arguments"))
     opener = p.lenient(p.token("<|tool_call|>"), p.token("<tool_call>")) + p.space()
-    closer = p.lenient("", p.space() + p.choice("</tool_call>", "</|tool_call|>"))
+    closer = Lenient(p.literal(""), p.optional(p.space() + p.choice("</tool_call>", "</|tool_call|>")))
     section = opener + array + closer
     think = p.think(
         p.lenient(p.token("<think>"), phrase("thought process")),
