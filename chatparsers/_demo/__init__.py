@@ -1,8 +1,8 @@
 """Sample outputs for ``chatparsers demo``: one file a format, and the tools that they call.
 
 A file is named after its format. It begins with lines ``key: value``: ``question``, what the user asked, and where they
-are needed ``prefix``, what the prompt already wrote of the answer, as a JSON string, and ``order``, a number: those with
-a low one come first. A line ``---`` ends them; the model's raw output follows, up to the file's last line break.
+are needed ``prefix``, what the prompt already wrote of the answer, as a JSON string, and ``order``, a number: those
+with a low one come first. A line ``---`` ends them; the model's raw output follows, up to the file's last line break.
 """
 
 from __future__ import annotations
