@@ -35,6 +35,6 @@ FORMAT = Format(
     title="Command R, Command R+",
     url="https://huggingface.co/CohereLabs/c4ai-command-r-plus",
     build=build,
-    markers=("Action:", "```json", '"tool_name": "'),
+    markers=("<|CHATBOT_TOKEN|>", "Action:", '"tool_name": '),
     stops=("<|END_OF_TURN_TOKEN|>",),
 )

@@ -33,6 +33,6 @@ FORMAT = Format(
     title="LFM2, LFM2.5",
     url="https://huggingface.co/LiquidAI/LFM2-8B-A1B",
     build=build,
-    markers=("<|im_start|>", "<|tool_call_start|>"),
+    markers=("<|im_start|>", "List of tools: "),
     stops=("<|im_end|>",),
 )
