@@ -11,6 +11,7 @@ from . import chunkings
 from .cases import load_cases, run_case, update_golden
 from .check import (
     check_conservation,
+    check_cuts,
     check_expected,
     check_message,
     check_prefixes,
@@ -33,6 +34,7 @@ __all__ = [
     "Record",
     "Scenario",
     "check_conservation",
+    "check_cuts",
     "check_expected",
     "check_message",
     "check_prefixes",

@@ -19,6 +19,7 @@ from .rendering import Case, exact
 __all__ = [
     "Deltas",
     "check_conservation",
+    "check_cuts",
     "check_expected",
     "check_message",
     "check_prefixes",
@@ -120,8 +121,20 @@ def same(message: Message, expected: Message, what: str) -> None:
     lines = [what]
     for field in fields(Message):
         found, wanted = getattr(message, field.name), getattr(expected, field.name)
-        if found != wanted:
-            lines += [f"  {field.name}", f"    in pieces {found!r:.400}", f"    whole     {wanted!r:.400}"]
+        if found == wanted:
+            continue
+        name = field.name
+        if isinstance(found, list):
+            at = next(
+                (n for n, pair in enumerate(zip(found, wanted, strict=False)) if pair[0] != pair[1]), -1
+            )
+            at = min(len(found), len(wanted)) if at < 0 else at
+            name, found, wanted = (
+                f"{name}[{at}] of {len(found)}, {len(wanted)}",
+                found[at:][:1],
+                wanted[at:][:1],
+            )
+        lines += [f"  {name}", f"    in pieces {found!r:.400}", f"    whole     {wanted!r:.400}"]
     raise AssertionError("\n".join(lines))
 
 
@@ -157,7 +170,6 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
     tried = 0
     for at, character in enumerate(text):
         if at % every == 0:
-            inside = stream.region
             fork = stream.fork()
             events = fork.finish()
             message = fork.message
@@ -174,10 +186,10 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
             whole.arguments = [texts[:] for texts in deltas.arguments]
             whole.add(events)
             whole.check(message)
-            if len(deltas.calls) > len(deltas.ends):
-                assert not message.complete, (
-                    f"complete, though it was cut off in a {inside} at {at}: {text[:at][-80:]!r}"
-                )
+            if at % 16 == 0:
+                late = stream.fork()
+                late.finish("length")
+                assert not late.message.complete, f"complete, though the length ran out at {at}"
             tried += 1
         deltas.add(stream.feed(character))
     return tried
@@ -217,6 +229,53 @@ def longest_silence(turn: Turn, text: str, start: int, end: int) -> int:
         silence = 0 if stream.feed(character) else silence + 1
         longest = max(longest, silence)
     return longest
+
+
+def check_cuts(turn: Turn, text: str, cuts: Iterable[Sequence[str]], *, reasoning: str = "split") -> Message:
+    """`check_stream` for the whole text and for each way to cut it. What fails is made small before it is told."""
+    whole = turn.parse(text, reasoning=reasoning)
+    for pieces in ([text], *cuts):
+        try:
+            check_stream(turn, text, pieces, whole=whole, reasoning=reasoning)
+        except Exception as error:
+            raise AssertionError(
+                _made_small(turn, text, pieces, reasoning) or f"{error}\n{text!r}"
+            ) from error
+    return whole
+
+
+def _made_small(turn: Turn, text: str, pieces: Sequence[str], reasoning: str) -> str:
+    """What still fails of it, and how."""
+    told = [""]
+
+    def fails(pieces: Sequence[str]) -> bool:
+        try:
+            check_stream(turn, "".join(pieces), pieces, reasoning=reasoning)
+        except Exception as error:
+            told[0] = f"{type(error).__name__}: {error}".replace("AssertionError: ", "").partition(
+                "\nassert "
+            )[0]
+            return True
+        return False
+
+    if len(text) > 5000 or not fails(pieces):
+        return ""
+    found, size = list(pieces), max(len(pieces) // 2, 1)
+    while True:  # fewer pieces, then fewer cuts
+        at, before = 0, len(found)
+        while at < len(found):
+            fewer = found[:at] + found[at + size :]
+            if fewer and fails(fewer):
+                found = fewer
+            else:
+                at += size
+        if size == 1 and len(found) == before:
+            break
+        size = max(size // 2, 1)
+    found = smallest(fails, found)
+    fails(found)
+    options = f"prefix={turn.prefix!r}, tools={'…' if turn.tools else None}, reasoning={reasoning!r}"
+    return f"{told[0]}\n  {turn.format.name}, {options}\n  pieces = {found!r}"
 
 
 def smallest(fails: Callable[[Sequence[str]], bool], pieces: Sequence[str]) -> list[str]:

@@ -18,15 +18,57 @@ __all__ = ["broken", "call_openers", "fragments", "sample", "samples"]
 
 _TREE = Options(tools=True)
 _SCRAPS = (
-    *("{", "}", "[", "]", '"', "'", "\\", ",", ":", "(", ")", "<", ">", "|", "=", "\n", "\n\n", " ", "\t", "0", "-1.5e3"),
-    *("true", "None", "null", '{"name": "get_weather", "arguments": {"city": "Oslo"}}', "get_weather", "city", "Oslo"),
-    *('"name": ', '"arguments": ', '{"city": ', "```", "```json\n", "\ufeff", "é", "😀", "\u0301", "\x00", "\r\n"),
+    *(
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "'",
+        "\\",
+        ",",
+        ":",
+        "(",
+        ")",
+        "<",
+        ">",
+        "|",
+        "=",
+        "\n",
+        "\n\n",
+        " ",
+        "\t",
+        "0",
+        "-1.5e3",
+    ),
+    *(
+        "true",
+        "None",
+        "null",
+        '{"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        "get_weather",
+        "city",
+        "Oslo",
+    ),
+    *(
+        '"name": ',
+        '"arguments": ',
+        '{"city": ',
+        "```",
+        "```json\n",
+        "\ufeff",
+        "é",
+        "😀",
+        "\u0301",
+        "\x00",
+        "\r\n",
+    ),
     *("Some words of prose. ", "<b>bold</b>", "&lt;", "\\u0041", "\\", '\\"'),
 )
 
 
 def samples(format: Format) -> list[str]:
-    """The literal wire text in the docstring of the format's module: its indented blocks, which blank lines may part."""
+    """The literal wire texts in the docstring of the format's module: its indented blocks."""
     module = sys.modules.get(format.build.__module__)
     text = inspect.getdoc(module) or "" if module is not None else ""
     blocks: list[list[str]] = [[]]
@@ -48,7 +90,9 @@ def sample(format: Format) -> str:
 def fragments(format: Format) -> list[str]:
     """Markers and literals of the format, halves of them, its stops, pieces of its sample, JSON, prose."""
     tree = format.tree(_TREE)
-    markers = dict.fromkeys(node.text for node in walk(tree) if isinstance(node, (Token, Literal)) and node.text)
+    markers = dict.fromkeys(
+        node.text for node in walk(tree) if isinstance(node, (Token, Literal)) and node.text
+    )
     found = [*markers, *format.stops, *format.markers]
     found += [text[: len(text) // 2 + 1] for text in markers if len(text) > 2]
     found += [text[len(text) // 2 :] for text in markers if len(text) > 2]
