@@ -429,13 +429,13 @@ class _Compiler:
         for closer in self.closers:
             for spelling in self.markers.spellings(closer):
                 place = self.emit(m.CHOICE, 0)
-                self.emit(m.STRAY, re.compile(re.escape(spelling)).match, False)
                 self.emit(m.LIT, markup, spelling)
+                self.emit(m.STRAY, None, len(spelling))
                 self.emit(m.COMMIT, loop)
                 self.patch(place)
         openings = [spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)]
         if openings:
-            self.emit(m.STRAY, re.compile("|".join(map(re.escape, openings))).match, True)
+            self.emit(m.STRAY, re.compile("|".join(map(re.escape, openings))).match, 0)
         self.emit(m.ONE, m.CONTENT, None, "a character")
         self.text(m.CONTENT, stops)
         self.emit(m.JUMP, loop)

@@ -358,11 +358,13 @@ class Machine:
                     n = len(text)
                 ip = ins[1] if op == BACK else 0
             elif op == STRAY:
-                if ins[1](text, i):
+                if ins[1] is None:  # a closer, just read
+                    trail.append((NOTE, "", ("stray-marker", self.base + i - ins[2], "")))
+                elif ins[1](text, i):  # an opener of which nothing came
                     at = max(self.far, self.base + i)
                     cut = final and at >= self.base + n
-                    expected = self._expected(at) if ins[2] else ""
-                    trail.append((NOTE, "", ("truncated" if cut and ins[2] else "stray-marker", self.base + i, expected)))
+                    note = "truncated" if cut else "stray-marker"
+                    trail.append((NOTE, "", (note, self.base + i, self._expected(at))))
                 ip += 1
             elif op == UNCLOSED:
                 if i == n and final:

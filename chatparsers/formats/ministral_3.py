@@ -10,7 +10,7 @@ Quirks:
 
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node, Nodelike
+from chatparsers.core.nodes import Lenient, Node, Nodelike, as_node
 from chatparsers.core.schema import Tool
 
 
@@ -21,7 +21,7 @@ def call_id(p: Builder) -> Node:
 
 def bracket_calls(p: Builder, header: Nodelike = "") -> Node:
     """Calls in bracket tags; ``header``: what the family writes between a call's name and its arguments."""
-    any_header = p.lenient(header, p.optional(call_id(p)))
+    any_header = Lenient(as_node(header), p.optional(call_id(p)))
     args = p.lenient(p.token("[ARGS]"), p.space() + p.peek("{"))
 
     def call(tool: Tool | None) -> Node:
