@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sys
 import time
 from argparse import Namespace
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from ..core.errors import did_you_mean
@@ -28,6 +30,7 @@ __all__ = ["run"]
 _SPEED = 70.0
 _GRAMMAR_LINES = 12
 _WIDTH = 100
+_numbered = re.compile(r"-\d+$")
 _STYLES = {
     "title": "1",
     "label": "2",
@@ -132,11 +135,12 @@ def _stream(screen: _Screen, turn: Turn, sample: Sample) -> None:
         told.event(event)
     screen.fresh_line()
     message = stream.message
+    calls = "1 call" if len(message.tool_calls) == 1 else f"{len(message.tool_calls)} calls"
     for diagnostic in message.diagnostics:
         screen.write(f"! {diagnostic}\n", "bad")
     screen.write(
         f"= {len(message.reasoning)} characters of reasoning, {len(message.content)} of content, "
-        f"{len(message.tool_calls)} calls, out of {pieces} pieces\n",
+        f"{calls}, out of {pieces} pieces\n",
         "label",
     )
 
@@ -194,7 +198,19 @@ def _grammar(screen: _Screen, turn: Turn) -> None:
     lines = str(grammar).splitlines()
     when = "once a call begins" if grammar.lazy else "from the first token on"
     screen.write(f" (GBNF, {len(lines)} lines, {when})\n", "label")
-    for line in lines[:_GRAMMAR_LINES]:
+    shown = list(_shortened(lines))
+    for line in shown[:_GRAMMAR_LINES]:
         screen.write((line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…") + "\n")
-    if len(lines) > _GRAMMAR_LINES:
-        screen.write(f"… and {len(lines) - _GRAMMAR_LINES} more lines\n", "label")
+    if len(shown) > _GRAMMAR_LINES:
+        screen.write("…\n", "label")
+
+
+def _shortened(lines: list[str]) -> Iterator[str]:
+    """One line for neighbours whose rules differ by a number alone, such as the states of an automaton."""
+    for stem, group in groupby(lines, lambda line: _numbered.sub("", line.partition(" ::= ")[0])):
+        alike = list(group)
+        yield alike[0]
+        if len(alike) == 2:
+            yield alike[1]
+        elif len(alike) > 2:
+            yield f"… and {len(alike) - 1} more rules {stem}-…"
