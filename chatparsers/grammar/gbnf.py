@@ -15,16 +15,13 @@ from functools import lru_cache
 from .automaton import Dfa, TooLarge, build
 from .ir import (
     ANY,
-    EMPTY,
     LAST,
     Alt,
     Blank,
     Chars,
     Encoding,
-    Free,
     Ir,
     Lang,
-    Part,
     Ranges,
     Ref,
     Rep,
@@ -62,6 +59,7 @@ _COMMON = {
         "[0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "
         '"\\\\u" [dD] [c-fC-F] hex hex)'
     ),
+    "char-exact": '[^"\\\\\\u0000-\\u001F] | "\\\\" (["\\\\bfnrt] | "u00" [01] hex | char-high)',
     "char-high": (
         '"u" ("00" [89a-fA-F] hex | "0" [1-9a-fA-F] hex hex | [1-9a-cA-CefEF] hex hex hex '
         '| [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex))'
@@ -74,6 +72,7 @@ _NEEDS = {
     "string-hex": ("hex",),
     "char": ("char-hex",),
     "char-hex": ("hex",),
+    "char-exact": ("char-high",),
     "char-high": ("hex",),
 }
 
@@ -354,7 +353,7 @@ class GbnfWriter:
             if found is None:
                 raise TooLarge
             automaton = found
-        start = self.automaton(automaton, node.encoding)
+        start = self.automaton(automaton, node.encoding, bool(node.parts))
         return self.rule("string", f'"\\"" {start}') if quoted else start
 
     def direct(self, node: Lang) -> str | None:
@@ -371,8 +370,9 @@ class GbnfWriter:
             return None
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
 
-    def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
-        """The rules of an automaton; for a string its closing quote is part of them."""
+    def automaton(self, dfa: Dfa, encoding: Encoding, exact: bool) -> str:
+        """The rules of an automaton; for a string its closing quote is part of them. ``exact``: a character that can stand as
+        it is has no other spelling."""
         quoted = encoding != "raw"
         incoming = [0] * len(dfa.edges)
         incoming[0] = 2
@@ -394,7 +394,7 @@ class GbnfWriter:
             if not edges and state in dfa.accepting:
                 return '"\\""' if quoted else ""
             if incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting:
-                parts = self.edge(edges[0][0], encoding)
+                parts = self.edge(edges[0][0], encoding, exact)
                 if len(parts) == 1:
                     return f"{parts[0]} {follow(edges[0][1])}".rstrip()
             return name(state)
@@ -405,16 +405,16 @@ class GbnfWriter:
             options = ['"\\""' if quoted else '""'] if state in dfa.accepting else []
             for ranges, then in dfa.edges[state]:
                 after = follow(then)
-                options += (f"{part} {after}".rstrip() for part in self.edge(ranges, encoding))
-            self.out[names[state]] = _joined(" | ".join(options))
+                options += (f"{part} {after}".rstrip() for part in self.edge(ranges, encoding, exact))
+            self.out[names[state]] = " | ".join(options)
         return first
 
-    def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
+    def edge(self, ranges: Ranges, encoding: Encoding, exact: bool) -> list[str]:
         """The spellings of one character of a set."""
         if encoding == "raw":
             return [char_class(ranges)]
         if ranges == ANY:
-            return [self.common("char")]
+            return [self.common("char-exact" if exact else "char")]
         found: list[str] = []
         plain = without(ranges, ESCAPED)
         if plain:
@@ -442,11 +442,6 @@ def _hex(digits: str) -> str:
     return char_class(charset(digits + digits.upper()))
 
 
-def _joined(body: str) -> str:
-    """Adjacent literals as one."""
-    return re.sub(r'(?<![\\])" "(?!["|])', "", body) if '" "' in body and "\\" not in body else body
-
-
 def _suffix(least: int, most: int | None) -> str:
     if most is None:
         return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
@@ -461,5 +456,3 @@ def write_gbnf(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] |
     """The GBNF of a grammar, its rule ``root`` first; ``token_ids``: markers to be written as token references."""
     return GbnfWriter(rules, token_ids).write(root)
 
-
-_ = (EMPTY, Free, Part)

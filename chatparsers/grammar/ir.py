@@ -131,12 +131,14 @@ class Blank(Ir):
 class Part(Ir):
     """One constraint on the characters of a `Lang`: they match ``node`` (``positive``) or do not.
 
-    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. Or ``divisor``: a decimal integer that it divides.
+    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor`` they are a decimal integer that it divides,
+    within ``bounds`` (which another part says as well).
     """
 
     node: Ir
     positive: bool = True
     divisor: int = 0
+    bounds: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(eq=False, slots=True)

@@ -13,8 +13,8 @@ Numbers are written as JSON writes them, an integer without a fraction.
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -23,11 +23,9 @@ from ..core.errors import SchemaError
 from .arrange import Member, arrange
 from .automaton import TooLarge, build
 from .ir import (
-    ANY,
     EMPTY,
     NOTHING,
     Alt,
-    Chars,
     Ir,
     Lang,
     Part,
@@ -39,7 +37,7 @@ from .ir import (
     seq,
     texts,
 )
-from .numbers import DIGIT, FRACTION, INTEGER, NUMBER, SIGN, NATURAL, integer_range, number_parts
+from .numbers import DIGIT, INTEGER, NUMBER, SIGN, NATURAL, integer_range, number_parts
 from .regex import Unsupported, read_regex
 from .string_formats import EXPRESSIONS, UNSAID
 from .syntaxes import Syntax
@@ -493,7 +491,7 @@ class SchemaCompiler:
             if first is not None and last is not None and (last - first) // int(step) <= 256:
                 begin = first + -first % int(step)
                 return Shared("int", texts(map(str, range(begin, last + 1, int(step)))), True)
-            return Shared("int", Lang((Part(integer_range(first, last)), Part(EMPTY, divisor=int(step)))), True)
+            return Shared("int", Lang((Part(integer_range(first, last)), Part(EMPTY, divisor=int(step), bounds=(first, last)))), True)
         if low is not None and high is not None:
             if low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])):
                 return NOTHING
@@ -972,7 +970,6 @@ _ITEMS = frozenset({"items", "prefixItems"})
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 _INTEGER = Shared("integer", INTEGER, True)
 _NUMBER = Shared("number", NUMBER, True)
-_ = (ANY, Chars, FRACTION, Alt, re)
 
 
 def _boolean(syntax: Syntax) -> Ir:
@@ -1005,8 +1002,6 @@ def _ceiling(bound: tuple[Decimal, bool]) -> int:
 
 
 def _lcm(left: int, right: int) -> int:
-    import math
-
     return left * right // math.gcd(left, right)
 
 
@@ -1095,8 +1090,3 @@ def _unquote(text: str) -> str:
 
     return unquote(text)
 
-
-def required_arguments(schema: Any) -> Iterable[str]:
-    """The names that a schema requires at its top."""
-    listed = schema.get("required", ()) if isinstance(schema, Mapping) else ()
-    return [name for name in listed if isinstance(name, str)] if isinstance(listed, (list, tuple)) else ()

@@ -304,8 +304,10 @@ class _Reader:
         reasoning = EMPTY
         if node.reasoning is not None and self.request.options.thinking is not False:
             reasoning = Rep(self.span(node.reasoning), 0, None)
-        calls = [] if node.calls is None else [self.node(node.calls)]
         start = None if node.start is None else self.node(node.start)
+        if node.mode == "auto" and self.free and self.answer(node) is None and (node.calls is not None or start is not None):
+            return self.free_text(node, start)
+        calls = [] if node.calls is None else [self.node(node.calls)]
         if start is not None:
             calls.insert(0, start)
         answer = self.answer(node)
@@ -315,9 +317,7 @@ class _Reader:
             return seq(reasoning, alt(answer, *calls))
         if not calls:
             return Lang()
-        if node.mode == "auto" and self.free:
-            return self.free_text(node, start)
-        return seq(reasoning if node.mode == "required" else EMPTY, alt(*calls))
+        return seq(reasoning, alt(*calls))
 
     def span(self, span: Span) -> Ir:
         return seq(self.node(span.open), Lang(stops=first(span.close)), self.node(span.close))
@@ -346,8 +346,12 @@ class _Reader:
         return read_gbnf(source).embed(self.rules)
 
     def free_text(self, node: Body, start: Ir | None) -> Ir:
-        calls = None if node.calls is None else self.node(node.calls)
-        words = tuple(trigger.value for trigger in _triggers(calls, {}) if calls is not None) if calls is not None else ()
+        outer = node.calls
+        while isinstance(outer, (Lenient, Tagged)):
+            outer = outer.strict if isinstance(outer, Lenient) else outer.node
+        item = outer.item if isinstance(outer, Calls) else node.calls  # the text between two calls is free as well
+        calls = None if item is None else self.node(item)
+        words = tuple(trigger.value for trigger in _triggers(calls, {}))
         parallel = self.request.options.parallel
         if calls is None:
             rest: Ir = Lang()

@@ -1,0 +1,382 @@
+"""Writes Lark for llguidance.
+
+Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a marker) is one
+terminal, and each is prefix-free where it ends at a marker: its language holds no text and a longer one, so the greedy
+lexer cannot run past the end. Constraints are joined with its own ``&`` and ``~``. Single characters are never terminals:
+with a real vocabulary that runs into its limit of items. Free text with calls in it is ``(text-up-to-a-trigger call)* text``.
+
+A marker that the tokenizer has as one token is given both ways, ``(<[id]> | "text")``: llguidance keeps special tokens
+apart from text, and whether an added token counts as special depends on the tokenizer's file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+
+from .gbnf import ESCAPED, HIGH
+from .ir import (
+    ANY,
+    LAST,
+    Alt,
+    Blank,
+    Chars,
+    Encoding,
+    Free,
+    Ir,
+    Lang,
+    Ranges,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    charset,
+    complement,
+    overlap,
+    without,
+)
+from .residual import residual
+
+__all__ = ["write_lark"]
+
+_HEX = "[0-9a-fA-F]"
+_PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}})"
+_CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
+_HIGH = (
+    rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
+)
+_ANY = "(?s:.)"
+_SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _escape(text: str) -> str:
+    out = []
+    for char in text:
+        if char.isalnum() or char in " _-<>=:,;\"'!@%~`":
+            out.append(char if char.isascii() or char.isalpha() else f"\\x{{{ord(char):X}}}")
+        elif ord(char) < 32 or ord(char) > 126:
+            out.append(f"\\x{{{ord(char):X}}}")
+        else:
+            out.append("\\" + char)
+    return "".join(out)
+
+
+def _point(code: int) -> str:
+    char = chr(code)
+    return char if char.isascii() and (char.isalnum() or char in " _<>=:,;\"'!@%") else f"\\x{{{code:X}}}"
+
+
+def _class(ranges: Ranges) -> str:
+    if ranges == ANY:
+        return _ANY
+    negated = ranges[-1][1] == LAST
+    shown = complement(ranges) if negated else ranges
+    parts = [_point(low) if low == high else f"{_point(low)}-{_point(high)}" for low, high in shown]
+    return f"[{'^' if negated else ''}{''.join(parts)}]"
+
+
+def _encoded(ranges: Ranges) -> str:
+    """The spellings of one character inside a JSON string, as the GBNF writer has them."""
+    options: list[str] = []
+    plain = without(ranges, ESCAPED)
+    if plain:
+        options.append(_class(plain))
+    letters = "".join(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
+    if letters:
+        options.append(r"\\" + _class(charset(letters)))
+    controls = overlap(ranges, ((0, 31),))
+    rows: dict[int, str] = {}
+    for low, high in controls:
+        for code in range(low, high + 1):
+            rows[code >> 4] = rows.get(code >> 4, "") + f"{code & 15:x}"
+    options += [rf"\\u00{row}{_class(charset(digits + digits.upper()))}" for row, digits in rows.items()]
+    if HIGH[0] in overlap(ranges, HIGH):
+        options.append(_HIGH)
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
+
+
+_EXACT = _encoded(ANY)
+
+
+def _regex(node: Ir, encoding: Encoding) -> str:
+    """A regular node as a regular expression."""
+    if isinstance(node, Text):
+        if encoding == "raw":
+            return _escape(node.text)
+        return "".join(_encoded(charset(char)) for char in node.text)
+    if isinstance(node, Chars):
+        return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges)
+    if isinstance(node, Seq):
+        return "".join(_regex(item, encoding) for item in node.items)
+    if isinstance(node, Alt):
+        return "(?:" + "|".join(_regex(option, encoding) for option in node.options) + ")"
+    if isinstance(node, Rep):
+        inner = _regex(node.node, encoding)
+        most = "" if node.most is None else str(node.most)
+        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get((node.least, most), f"{{{node.least},{most}}}")
+        return f"(?:{inner}){count}"
+    if isinstance(node, Shared):
+        return _regex(node.node, encoding)
+    raise TypeError(f"not regular: {type(node).__name__}")
+
+
+def _regular(node: Ir) -> bool:
+    if isinstance(node, (Text, Chars)):
+        return True
+    if isinstance(node, (Rep, Shared)):
+        return _regular(node.node)
+    return all(map(_regular, node.items if isinstance(node, Seq) else node.options)) if isinstance(node, (Seq, Alt)) else False
+
+
+def _nullable(node: Ir) -> bool:
+    if isinstance(node, Seq):
+        return all(map(_nullable, node.items))
+    if isinstance(node, Alt):
+        return any(map(_nullable, node.options))
+    if isinstance(node, Rep):
+        return node.least == 0 or _nullable(node.node)
+    if isinstance(node, Text):
+        return not node.text
+    return isinstance(node, Shared) and _nullable(node.node)
+
+
+class _Writer:
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+        self.sources = rules
+        self.token_ids = token_ids
+        self.out: dict[str, str] = {}
+        self.bodies: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        self.refs: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.alive: list[Ir] = []
+
+    def write(self, root: Ir) -> str:
+        self.out["start"] = ""
+        self.out["start"] = self.body(root)
+        return "".join(f"{name}: {body}\n" for name, body in self.out.items())
+
+    def fresh(self, hint: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9]+", "_", hint).strip("_") or "r"
+        if not base[0].isalpha():
+            base = "r_" + base
+        while True:
+            count = self.counts.get(base, 0)
+            self.counts[base] = count + 1
+            name = f"{base}_{count}" if count else base
+            if name not in self.out:
+                self.out[name] = ""
+                return name
+
+    def define(self, hint: str, body: str) -> str:
+        name = self.bodies.get(body)
+        if name is None:
+            name = self.bodies[body] = self.fresh(hint)
+            self.out[name] = body
+        return name
+
+    def terminal(self, hint: str, body: str) -> str:
+        return self.define(hint.upper(), body)
+
+    # nodes
+
+    def body(self, node: Ir) -> str:
+        if isinstance(node, Alt):
+            if len(node.options) > 1 and all(isinstance(option, Text) and option.text for option in node.options):
+                return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
+            return " | ".join(map(self.choice, node.options))
+        return self.choice(node)
+
+    def choice(self, node: Ir) -> str:
+        if isinstance(node, Seq):
+            return " ".join(filter(None, map(self.atom, node.items))) or '""'
+        return self.atom(node)
+
+    def atom(self, node: Ir) -> str:
+        if isinstance(node, Text):
+            return _literal(node.text)
+        if isinstance(node, Shared):
+            return self.shared(node)
+        if isinstance(node, Lang):
+            return self.lang(node)
+        if isinstance(node, Chars):
+            return self.terminal("CHAR", f"/{_class(node.ranges)}/")
+        if isinstance(node, Blank):
+            return self.terminal("WS", r"/ |\n[ \t]{0,20}/") + "?"
+        if isinstance(node, Ref):
+            return self.ref(node.name)
+        if isinstance(node, TokenRef):
+            number = self.token_ids.get(node.text)
+            return _literal(node.text) if number is None else f"(<[{number}]> | {_literal(node.text)})"
+        if isinstance(node, Rep):
+            return self.repeat(node)
+        if isinstance(node, Free):
+            return self.free(node)
+        if isinstance(node, Alt) and len(node.options) != 1:
+            inner = self.body(node)
+            return inner if inner.isidentifier() else f"({inner})"
+        if isinstance(node, Seq) and len(node.items) > 1:
+            return f"({self.body(node)})"
+        if isinstance(node, (Alt, Seq)):
+            return self.body(node)
+        raise TypeError(f"Lark has no form for {type(node).__name__}")
+
+    def shared(self, node: Shared) -> str:
+        name = self.names.get(id(node))
+        if name is None:
+            self.alive.append(node)
+            if node.lexeme and isinstance(node.node, Lang):
+                name = self.lang(node.node)
+            elif node.lexeme:
+                name = self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
+            else:
+                body = self.body(node.node)
+                name = body if body in self.out else self.define(node.hint.lower(), body)
+            self.names[id(node)] = name
+        return name
+
+    def ref(self, source: str) -> str:
+        name = self.refs.get(source)
+        if name is None:
+            name = self.refs[source] = self.fresh(source.lower())
+            self.out[name] = self.body(self.sources[source])
+        return name
+
+    def repeat(self, node: Rep) -> str:
+        if node.most == 0:
+            return '""'
+        if _regular(node.node) and not isinstance(node.node, Text):
+            inner = _regex(node, "raw")
+            if not _nullable(node):
+                return self.terminal("RUN", f"/{inner}/")
+            return self.terminal("RUN", f"/{inner}/ & /{_ANY}+/") + "?"
+        atom = self.atom(node.node)
+        if atom.endswith(("?", "*", "+", "}")):
+            atom = f"({atom})"
+        if (node.least, node.most) == (1, 1):
+            return atom
+        most = "" if node.most is None else str(node.most)
+        return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get((node.least, most), f"{{{node.least},{most}}}")
+
+    # strings and texts
+
+    def lang(self, node: Lang) -> str:
+        if any(part.divisor for part in node.parts):
+            return self.divisible(node)
+        if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
+            before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
+            last = node.end[-1]
+            as_text = Lang(
+                node.parts, node.least, node.most, node.encoding, node.stops, (*node.end[:-1], Text(last.text))
+            )
+            lead = "".join(item.text for item in node.end[:-1])
+            if lead:
+                before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops, (Text(lead),)))
+                before = self.terminal("TEXT", self.until(node, lead))
+            return self.define("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
+        if node.encoding != "raw":
+            return self.terminal("STRING", self.string(node))
+        if node.end:
+            return self.terminal("TEXT", self.until(node, node.end_text))
+        body, nullable = self.open_text(node)
+        return self.terminal("TEXT", body) + ("?" if nullable else "")
+
+    def string(self, node: Lang) -> str:
+        if not node.parts:
+            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
+            return f'/"{_CHAR}{count}"/'
+        terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'json')}/" for part in node.parts]
+        if not any(part.positive for part in node.parts) or node.least or node.most is not None:
+            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
+            terms.append(f"/{_EXACT}{count}/")
+        inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
+        return f'"\\"" {inner} "\\""'
+
+    def terms(self, node: Lang) -> list[str]:
+        terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'raw')}/" for part in node.parts]
+        if node.least or node.most is not None:
+            terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
+        return terms
+
+    def until(self, node: Lang, end: str) -> str:
+        """Text that ends with the first stop in it."""
+        terms = self.terms(node)
+        tail = _escape(end)
+        if not terms:
+            whole = f"/{_ANY}*{tail}/"
+        else:
+            whole = "(" + (terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")") + f" /{tail}/)"
+        stops = _minimal((*node.stops, end))
+        return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
+
+    def open_text(self, node: Lang) -> tuple[str, bool]:
+        """Text without an end of its own, and whether it may be empty (a terminal may not)."""
+        terms = self.terms(node)
+        stops = _minimal(node.stops)
+        if stops:
+            terms.append(f"~/{_ANY}*{_any_of(stops)}{_ANY}*/")
+        if not terms:
+            return f"/{_ANY}+/", True
+        nullable = not node.least and all(part.positive is _nullable(part.node) for part in node.parts)
+        if nullable:
+            terms.append(f"/{_ANY}+/")
+        if not any(not term.startswith("~") for term in terms):
+            terms.append(f"/{_ANY}*/")
+        terms.sort(key=lambda term: term.startswith("~"))
+        return " & ".join(terms), nullable
+
+    def divisible(self, node: Lang) -> str:
+        part = next(part for part in node.parts if part.divisor)
+        schema: dict[str, object] = {"type": "integer", "multipleOf": part.divisor}
+        low, high = part.bounds
+        if low is not None:
+            schema["minimum"] = low
+        if high is not None:
+            schema["maximum"] = high
+        return self.define("int", "%json " + json.dumps(schema))
+
+    def free(self, node: Free) -> str:
+        """Text, and calls wherever a trigger begins."""
+        options: list[str] = []
+        stops = list(node.triggers)
+        for trigger in node.triggers:
+            rest = residual(node.calls, trigger)
+            if rest is None:
+                continue
+            head = self.terminal("HEAD", self.until(Lang(stops=tuple(stops)), trigger))
+            after = f"({self.body(rest)})" if isinstance(rest, Alt) else self.choice(rest)
+            options.append(f"{head} {after}")
+            number = self.token_ids.get(trigger)
+            if number is not None:
+                text = self.lang(Lang(stops=tuple(stops)))
+                options.append(f"{text} <[{number}]> {after}")
+        tail = self.lang(Lang(stops=tuple(stops)))
+        calls = self.define("calls", " | ".join(options))
+        return f"({calls}{'*' if node.parallel else '?'} {tail})"
+
+
+def _count(least: int, most: int | None) -> str:
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+def _minimal(stops: Iterable[str]) -> tuple[str, ...]:
+    """The stops that have no other one inside."""
+    every = tuple(dict.fromkeys(stops))
+    return tuple(stop for stop in every if not any(other != stop and other in stop for other in every))
+
+
+def _any_of(stops: tuple[str, ...]) -> str:
+    return _escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(_escape, stops)) + ")"
+
+
+def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
+    """The Lark grammar, its rule ``start`` first; ``token_ids``: the markers that the tokenizer has as one token."""
+    return _Writer(rules, token_ids or {}).write(root)
+
