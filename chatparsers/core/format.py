@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .idioms import Builder, Options
-from .nodes import Body, Calls, Capture, Node, Tag, Tagged, Think, tokens, walk
+from .nodes import Args, Body, Calls, Capture, EachArg, Many, Node, Tag, Tagged, Think, children, tokens, walk
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -53,9 +53,9 @@ class Format:
         return _features(self)
 
     @property
-    def reads_ids(self) -> bool:
-        """Whether a call may have an id that the model wrote, so that a call's id is not known before its end."""
-        return _reads_ids(self)
+    def late_ids(self) -> bool:
+        """Whether a call's id may come behind its arguments, so that it is not known before the call's end."""
+        return _late_ids(self)
 
     @property
     def preserved_tokens(self) -> tuple[str, ...]:
@@ -109,13 +109,28 @@ def _features(format: Format) -> Features:
         reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
         tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
         parallel=any(isinstance(n, Calls) for n in nodes),
-        ids=any(map(_is_id, walk(format.tree(Options(tools=True)), True))),
+        ids=any(map(_is_id, _written(format.tree(Options(tools=True))))),
     )
 
 
+def _written(node: Node) -> Iterator[Node]:
+    """``node`` and all below it that is generated always."""
+    yield node
+    for child in children(node, True):
+        if not (isinstance(child, Many) and child.least == 0):
+            yield from _written(child)
+
+
 @lru_cache(maxsize=1024)
-def _reads_ids(format: Format) -> bool:
-    return any(map(_is_id, walk(format.tree(Options(tools=True)))))
+def _late_ids(format: Format) -> bool:
+    calls = [n for n in walk(format.tree(Options(tools=True))) if isinstance(n, Tagged) and n.tag is Tag.CALL]
+    return any(map(_has_late_id, calls))
+
+
+def _has_late_id(call: Node) -> bool:
+    nodes = iter(walk(call))
+    arguments = any(isinstance(n, (Args, EachArg)) for n in nodes)
+    return arguments and any(map(_is_id, nodes))
 
 
 def _is_id(node: Node) -> bool:

@@ -444,7 +444,7 @@ class Stream:
         turn = self._turn
         if turn.tools and call.name not in turn.tools:
             self._notes.append(("unknown-tool", call.start, f"one of {', '.join(turn.tools.names()[:6])}", call.index))
-        written = call.id is None and turn.format.reads_ids
+        written = call.id is None and turn.format.late_ids
         events.append(CallStart(call.index, call.name, None if written else self._id(call)))
         if call.arguments:
             _say(events, CallArguments, "".join(call.arguments), call.index)
