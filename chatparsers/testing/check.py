@@ -213,8 +213,10 @@ def check_expected(case: Case, message: Message) -> None:
     for call, (_, arguments) in zip(message.tool_calls, expected.calls, strict=True):
         assert call.complete, f"call {call.index} is not complete"
         assert exact(call.arguments) == exact(arguments), f"arguments are {call.arguments!r:.600}"
-        if case.format.features.ids:
-            assert call.id in message.text, f"the id {call.id!r} is not what was written"
+        generated = call.id == case.turn().call_id(call.index)
+        assert generated or call.id in message.text, f"the id {call.id!r} is not what was written"
+    for id in case.expected.ids:
+        assert id in [call.id for call in message.tool_calls], f"the id {id!r} was written and is lost"
     ids = [call.id for call in message.tool_calls]
     assert len(set(ids)) == len(ids), f"ids come twice: {ids}"
     assert message.complete, "the message is not complete"

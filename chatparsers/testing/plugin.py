@@ -43,18 +43,22 @@ _PROPERTY = "chatparsers"
 
 @dataclass(frozen=True)
 class Entry:
-    """A format and a template of its family. ``eos``, ``bos``: what the template writes for them; ``real``:
-    a model's own template, not one made for tests."""
+    """A format and a template of its family.
+
+    ``eos``, ``bos``: what the template writes for them (None: the first stop). ``real``: a model's own template, not one
+    made for tests.
+    """
 
     format: Format
     path: Path
-    eos: str = ""
+    eos: str | None = None
     bos: str = ""
     real: bool = False
 
     def template(self) -> Template:
         """The template, read once."""
-        return _template(self.path, self.bos, self.eos or (self.format.stops[0] if self.format.stops else ""))
+        usual = self.format.stops[0].strip() if self.format.stops else ""
+        return _template(self.path, self.bos, usual if self.eos is None else self.eos)
 
 
 @lru_cache(maxsize=64)

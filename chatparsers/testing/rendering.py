@@ -59,11 +59,15 @@ class _Spelt:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must be read back: ``calls`` are names and arguments (JSON text). None: not looked at."""
+    """What must be read back.
+
+    ``calls`` are names and arguments (JSON text), ``ids`` those ids of calls that the template wrote. None: not looked at.
+    """
 
     content: str | None = ""
     reasoning: str | None = ""
     calls: tuple[tuple[str, str], ...] = ()
+    ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,10 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     ):
         if part not in wire:
             raise Inexpressible(f"the template drops {part.strip('$')[2:3]}-needles")
+    said = json.dumps(message)
+    last = wire.rfind(scenario.calls[-1].name) if scenario.calls else 0
+    if any(0 <= wire.find(stop) < last and stop not in said for stop in format.stops):
+        raise Inexpressible("the template ends the turn before its last call")
     prefix = written(format, prompt[len(whole) - len(header) :])
     if scenario.opened:
         prefix, wire = _reopen(scenario, prompt, wire, prefix, opened)
@@ -153,7 +161,7 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
         scenario.name,
         wire,
         prefix,
-        _expected(scenario),
+        _expected(scenario, wire),
         {
             "tools": tools,
             "tool_choice": scenario.tool_choice,
@@ -165,10 +173,11 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     )
 
 
-def _expected(scenario: Scenario) -> Expected:
+def _expected(scenario: Scenario, wire: str) -> Expected:
     calls = tuple((call.name, call.arguments) for call in scenario.calls)
     content = None if scenario.after else scenario.content
-    return Expected(content, "" if scenario.opened == "content" else scenario.reasoning, calls)
+    ids = tuple(call["id"] for call in scenario.message().get("tool_calls", ()) if call["id"] in wire)
+    return Expected(content, "" if scenario.opened == "content" else scenario.reasoning, calls, ids)
 
 
 def _check(template: Template, scenario: Scenario, format: Format) -> None:

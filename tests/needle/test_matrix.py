@@ -37,7 +37,7 @@ def entries(config: pytest.Config) -> Iterator[Entry]:
                 format = get_format(family["format"])
             except UnknownFormat:
                 continue
-            yield Entry(format, path, family.get("eos", ""), family.get("bos", ""), real=True)
+            yield Entry(format, path, family.get("eos"), family.get("bos", ""), real=True)
 
 
 test_matrix = matrix(entries)

@@ -1,0 +1,78 @@
+"""What every format module must have: facts as data, a sample that parses, cases, and no more than 80 lines."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+
+from chatparsers import Message, formats, get_format
+from chatparsers.core.format import Features, Format
+from chatparsers.testing import check_cuts
+from chatparsers.testing.wild import samples
+
+_CASES = Path(__file__).parents[1] / "needle" / "cases"
+_NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+
+
+@pytest.fixture(params=_NAMES)
+def format(request: pytest.FixtureRequest) -> Format:
+    return get_format(request.param)
+
+
+def module_of(format: Format) -> Path:
+    """The file in which the format's record stands; its build may be a sibling's."""
+    (info,) = [info for info in formats() if info.name == format.name and info.origin == "chatparsers"]
+    module = info.source.target.partition(":")[0]  # type: ignore[union-attr]
+    return Path(str(sys.modules[module].__file__))
+
+
+def read(format: Format, text: str) -> Message:
+    """The sample read with the tools that it calls."""
+    anything = {"type": "function", "function": {"name": "anything", "parameters": {"type": "object"}}}
+    names = dict.fromkeys(call.name for call in format.bind(tools=[anything]).parse(text).tool_calls)
+    tools = [
+        {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in names
+    ]
+    turn = format.bind(tools=tools or [anything])
+    return check_cuts(turn, text, [list(text)])
+
+
+def test_the_docstring_has_a_title_a_sample_and_quirks(format: Format) -> None:
+    text = inspect.cleandoc(sys.modules[f"chatparsers.formats.{module_of(format).stem}"].__doc__ or "")
+    assert ":" in text.splitlines()[0] and text.splitlines()[0].endswith(".")
+    assert "\nQuirks:\n- " in text
+    assert samples(format)
+
+
+def test_the_sample_parses(format: Format) -> None:
+    """Each block of it to a message without complaint, and one of them to a call where the format has calls."""
+    called = 0
+    for text in samples(format):
+        message = read(format, text)
+        assert message.complete and not message.diagnostics, (
+            f"{text!r}: {[str(d) for d in message.diagnostics]}"
+        )
+        assert message.content or message.reasoning or message.tool_calls
+        called += len(message.tool_calls)
+    assert called or not format.features.tools
+
+
+def test_what_is_data(format: Format) -> None:
+    assert format.title and format.url.startswith("https://")
+    assert isinstance(format.features, Features)
+    assert format.stops or format.name == "generic", "nothing ends the turn"
+    assert all(token.strip() for token in format.preserved_tokens)
+    assert format.name == "generic" or format.name == "content-only" or format.markers
+
+
+def test_there_are_cases(format: Format) -> None:
+    assert len(list((_CASES / format.name).glob("*.json"))) >= 2
+
+
+def test_the_module_is_short() -> None:
+    for path in {module_of(get_format(name)) for name in _NAMES}:
+        lines = len(path.read_text(encoding="utf-8").splitlines())
+        assert lines <= 80, f"{path.name} has {lines} lines: the builder is missing an idiom"

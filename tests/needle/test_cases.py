@@ -1,0 +1,49 @@
+"""What models wrote, as data: cases/<format>/*.json (wild and golden) and found/*.json (frozen finds), in all cuts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatparsers import formats, get_format
+from chatparsers.testing import load_cases, run_case, update_golden
+
+_HERE = Path(__file__).parent
+_FOLDERS = sorted(folder for folder in (_HERE / "cases").iterdir() if folder.is_dir())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case_file" not in metafunc.fixturenames:
+        return
+    only = metafunc.config.getoption("--chatparsers-format")
+    cases = [(folder.name, path, case) for folder in _FOLDERS for path, case in load_cases(folder)]
+    cases += [(case["format"], path, case) for path, case in load_cases(_HERE / "found")]
+    chosen = [one for one in cases if only is None or one[0] == get_format(only).name]
+    metafunc.parametrize("case_file", [pytest.param(one, id=f"{one[0]}-{one[1].stem}") for one in chosen])
+
+
+def test_case(case_file: tuple[str, Path, dict[str, Any]], pytestconfig: pytest.Config) -> None:
+    name, path, case = case_file
+    format = get_format(name)
+    assert format.name == name, f"the folder is not named as the format: {format.name}"
+    if path.name.startswith("golden-") and pytestconfig.getoption("--update-goldens"):
+        update_golden(format, path)
+        case = json.loads(path.read_text(encoding="utf-8"))
+    run_case(format, case, cuts=2000 if pytestconfig.getoption("--nightly") else 200)
+
+
+def test_every_format_has_cases_and_goldens() -> None:
+    for info in formats():
+        if info.origin == "chatparsers":
+            names = [path.name for path in (_HERE / "cases" / info.name).glob("*.json")]
+            goldens = sum(name.startswith("golden-") for name in names)
+            assert goldens >= 2, f"{info.name}: two golden cases are wanted, there are {goldens}"
+            assert len(names) > goldens, f"{info.name}: a case of what models write in the wild is wanted"
+
+
+def test_no_folder_without_a_format() -> None:
+    known = {info.name for info in formats()}
+    assert {folder.name for folder in _FOLDERS} <= known
