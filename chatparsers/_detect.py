@@ -16,10 +16,10 @@ from typing import Any
 
 from .core.errors import ChatParsersError, TemplateError
 from .core.format import Format
+from .core.idioms import Options
 from .core.message import Message
 from .core.nodes import Body, Think, first, tokens, walk
-from .core.idioms import Options
-from .registry import FormatInfo, formats, get_format
+from .registry import FormatInfo, formats
 from .templates import Template
 
 __all__ = ["CONTENT_ONLY", "Detection", "detect", "detect_in", "prompt_prefix"]
@@ -35,7 +35,10 @@ _TOOLS: list[dict[str, Any]] = [
             "description": "Looks a thing up.",
             "parameters": {
                 "type": "object",
-                "properties": {"thing": {"type": "string", "description": "What."}, "count": {"type": "integer"}},
+                "properties": {
+                    "thing": {"type": "string", "description": "What."},
+                    "count": {"type": "integer", "description": "How many."},
+                },
                 "required": ["thing"],
             },
         },
@@ -116,7 +119,8 @@ def detect_in(template: Template) -> Detection:
     if best is not None:
         dropped = () if calls else ("the template renders no calls: told by its markers",)
         return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped))
-    if not calls and not template.probe().tools and probes and all(_reads(get_format(CONTENT_ONLY), p) for p in probes):
+    can = template.probe()
+    if probes and not (calls or can.tools or can.reasoning):
         return Detection(CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning",))
     return Detection(None, 0.0, tuple(tried) or ("no format's markers are in the rendering",))
 

@@ -81,6 +81,11 @@ class Markers:
         self.also_text = also_text
 
     @property
+    def no_token(self) -> str:
+        """A pattern in front of a character that must not stand for a token."""
+        return "(?![\ud800-\udfff])" if self.chars else ""
+
+    @property
     def key(self) -> tuple[tuple[str, ...], bool]:
         return tuple(self.chars), self.also_text
 
@@ -214,11 +219,11 @@ class _Compiler:
         self.patch(*outs)
 
     def chars(self, node: Chars, region: int, markup: int) -> None:
-        one = re.compile(f"[{node.ranges}]").match
+        one = re.compile(f"{self.markers.no_token}[{node.ranges}]").match
         for _ in range(node.least):
             self.emit(m.ONE, region, one, f"[{node.ranges}]")
         if node.most is None:
-            self.emit(m.SPAN, region, re.compile(f"[{node.ranges}]*").match)
+            self.emit(m.SPAN, region, re.compile(f"(?:{self.markers.no_token}[{node.ranges}])*").match)
             return
         outs = []
         for _ in range(node.most - node.least):
@@ -295,7 +300,7 @@ class _Compiler:
         self.emit(m.DECLARED)
 
     def capture(self, node: Capture, region: int, markup: int) -> None:
-        run = re.compile(f"(?:{node.chars})*", re.DOTALL).match
+        run = re.compile(f"(?:{self.markers.no_token}{node.chars})*", re.DOTALL).match
         self.emit(m.CAPTURE, run, _parts(node), f"the {node.tag.value} of a call" if node.tag is not Tag.ARG_NAME else "an argument's name")
 
     # calls

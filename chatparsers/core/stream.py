@@ -131,7 +131,7 @@ class Stream:
         Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` where
         text and ids are mixed, where ids come without a tokenizer, and after `finish`.
         """
-        if type(piece) is str and piece:
+        if type(piece) is str and piece and self._ids is None:
             if self._plain(piece) is None:
                 self._texts.append(piece)
                 self._parts.append(piece)

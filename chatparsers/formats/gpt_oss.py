@@ -30,7 +30,8 @@ def build(p: Builder) -> Node:
 
     preamble = "commentary" + p.optional(p.space() + "to=assistant") + kind
     reasoning = p.span(start + channel + "analysis" + message, p.token("<|end|>"))
-    content = p.span(start + channel + p.lenient("final", "final" + kind, preamble) + message, p.token("<|end|>"))
+    final = start + channel + p.lenient("final", "final" + kind, preamble) + message
+    content = p.span(final, p.token("<|end|>"), optional=True)
     return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content)
 
 

@@ -31,7 +31,7 @@ NOT_AN_END, END, END_IN_VALUE = range(3)
 
 class Spelling:
     """What the characters that stand for tokens spell; ``skip``: special tokens that are no markers are left out of
-    what is read."""
+    content and reasoning."""
 
     __slots__ = ("skip", "texts")
 
@@ -48,8 +48,8 @@ class Spelling:
         return _characters.sub(self._shown, text)
 
     def json(self, text: str) -> str:
-        """What of it belongs to arguments, inside a JSON string."""
-        return _characters.sub(lambda found: json.dumps(self._shown(found), ensure_ascii=False)[1:-1], text)
+        """All of it, inside a JSON string: of an argument nothing is left out."""
+        return _characters.sub(lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text)
 
     def runs(self, text: str) -> Iterator[tuple[bool, str]]:
         """Its stretches: whether each is left out, and its characters."""

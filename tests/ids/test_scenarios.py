@@ -1,0 +1,109 @@
+"""Every scenario fed by ids reads the same as fed by text: with the tokenizer as it is (markers spelt out over several
+tokens where it lacks them), and with the format's markers added to it as special tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer
+
+from chatparsers import Message, Turn, formats
+from chatparsers.testing.plugin import Entry
+from chatparsers.testing.rendering import Case, Inexpressible, render
+from chatparsers.testing.scenarios import scenarios
+from chatparsers.tokens import Detokenizer, Vocabulary
+
+OWN = Path(__file__).parent.parent / "templates_own"
+NAMES = [info.name for info in formats() if (OWN / f"{info.name}.jinja").is_file()]
+REAL = ["qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken-v13", "mistral-spm-v7"]
+
+
+def cases(name: str) -> Iterator[Case]:
+    info = next(info for info in formats() if info.name == name)
+    entry = Entry(info.load(), OWN / f"{name}.jinja")
+    for scenario in scenarios(entry.format):
+        if scenario.heavy:
+            continue
+        try:
+            yield render(entry.format, entry.template(), scenario)
+        except Inexpressible:
+            continue
+
+
+def without_tokens(message: Message) -> Message:
+    regions = [replace(region, token_start=None, token_end=None) for region in message.regions]
+    return replace(message, regions=regions)
+
+
+def in_groups(ids: list[int], random: Random) -> Iterator[int | list[int]]:
+    place = 0
+    while place < len(ids):
+        number = random.choice((1, 1, 2, 5, 40))
+        yield ids[place] if number == 1 else ids[place : place + number]
+        place += number
+
+
+def check_ids(turn: Turn, text: str, ids: list[int]) -> None:
+    message = turn.parse(ids)
+    assert without_tokens(message) == turn.parse(text)
+    if message.regions:
+        assert message.regions[0].token_start == 0
+        assert message.regions[-1].token_end == len(ids)
+    for region in message.regions:
+        assert region.token_start is not None and region.token_end is not None
+        assert 0 <= region.token_start <= region.token_end <= len(ids)
+    for seed in range(3):
+        stream = turn.stream()
+        for piece in in_groups(ids, Random(seed)) if seed else ids:
+            stream.feed(piece)
+        stream.finish()
+        assert stream.message == message
+
+
+def run(name: str, tokenizer: Tokenizer) -> int:
+    """How many cases were read alike."""
+    count = 0
+    for case in cases(name):
+        turn = case.turn(tokenizer=tokenizer)
+        ids = tokenizer.encode(case.text, add_special_tokens=False).ids
+        ends = set(turn.stop_ids)
+        if any(id in ends for id in ids[:-1]):
+            continue  # such an id ends the turn wherever it stands, its text inside an argument does not
+        text = Detokenizer(Vocabulary.of(tokenizer)).decode_all(ids)  # SentencePiece adds a space in front
+        check_ids(turn, text, ids)
+        count += 1
+    return count
+
+
+def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
+    info = next(info for info in formats() if info.name == name)
+    fmt = info.load()
+    copy = Tokenizer.from_str(tokenizer.to_str())
+    copy.add_special_tokens([AddedToken(text, special=True) for text in (*fmt.preserved_tokens, *fmt.stops)])
+    return copy
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_and_special_markers(name: str, bytewise: Any) -> None:
+    assert run(name, with_markers(bytewise(), name)) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bytes_alone(name: str, bytewise: Any) -> None:
+    assert run(name, bytewise()) > 0
+
+
+@pytest.mark.parametrize("base", REAL)
+def test_real_tokenizers(base: str, tokenizer: Any) -> None:
+    real = tokenizer(base)
+    assert sum(run(name, real) for name in NAMES) > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_real_tokenizer_with_the_markers_added(name: str, tokenizer: Any) -> None:
+    assert run(name, with_markers(tokenizer("qwen3"), name)) > 0
