@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from chatparsers.testing.plugin import TEMPLATES
+
 _TESTS = Path(__file__).parents[1]
-
-
-def _real_templates(config: pytest.Config) -> list[Path]:
-    given = config.getoption("--shared", default=None) or os.environ.get("CHATPARSERS_SHARED")
-    folder = Path(given) if given else _TESTS.parents[1] / "shared"
-    return sorted((folder / "templates").glob("*.jinja"))
+_NO_CALLS = {"content-only"}  # it refuses tools, which the tests here render
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    own = sorted((_TESTS / "templates_own").glob("*.jinja"))
+    own = sorted(p for p in (_TESTS / "templates_own").glob("*.jinja") if p.stem not in _NO_CALLS)
     if "own_template" in metafunc.fixturenames:
         metafunc.parametrize("own_template", own, ids=lambda path: path.stem)
     for name, more in (("real_template", []), ("any_template", own)):
         if name in metafunc.fixturenames:
             cases: list[object] = [pytest.param(path, id=path.stem) for path in more]
-            real = _real_templates(metafunc.config)
+            real = metafunc.config.stash[TEMPLATES]
             cases += [pytest.param(path, id=f"real-{path.stem}") for path in real]
             if not real:
                 reason = "no real templates: pass --shared DIR or set CHATPARSERS_SHARED"
