@@ -235,7 +235,7 @@ def literal_text(items: Iterable[Ir]) -> str:
 def _flat(items: Iterable[Ir]) -> Iterator[Ir]:
     for item in items:
         if isinstance(item, Seq):
-            yield from item.items
+            yield from _flat(item.items)
         else:
             yield item
 

@@ -12,6 +12,7 @@ reasoning; text in a value none of the stops that the parser knows. So what is g
 
 from __future__ import annotations
 
+import os.path
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -292,6 +293,8 @@ class _Reader:
     def think(self, node: Think) -> Ir:
         if not (node.allowed if self.allow_thought is None else self.allow_thought):
             return EMPTY
+        if node.span.close is None:
+            raise DefinitionError("think: reasoning at the start of the turn needs a closer")
         stops = first(node.span.close)
         if node.until is not None:
             stops = (*stops, *first(node.until))
@@ -320,6 +323,8 @@ class _Reader:
         return seq(reasoning, alt(*calls))
 
     def span(self, span: Span) -> Ir:
+        if span.close is None:
+            return seq(self.node(span.open), Lang())
         return seq(self.node(span.open), Lang(stops=first(span.close)), self.node(span.close))
 
     def answer(self, node: Body) -> Ir | None:
@@ -335,7 +340,9 @@ class _Reader:
             return None
         if node.content is None:
             return inner
-        return seq(self.node(node.content.open), inner, opt(self.node(node.content.close)))
+        close = EMPTY if node.content.close is None else opt(self.node(node.content.close))
+        marked = seq(self.node(node.content.open), inner, close)
+        return alt(inner, marked) if node.content.optional else marked
 
     def user_grammar(self, given: Mapping[str, Any]) -> Ir:
         from .gbnf_reader import read_gbnf
@@ -346,22 +353,49 @@ class _Reader:
         return read_gbnf(source).embed(self.rules)
 
     def free_text(self, node: Body, start: Ir | None) -> Ir:
+        """Text and calls together, for dialects that say so themselves."""
         outer = node.calls
         while isinstance(outer, (Lenient, Tagged)):
             outer = outer.strict if isinstance(outer, Lenient) else outer.node
         item = outer.item if isinstance(outer, Calls) else node.calls  # the text between two calls is free as well
         calls = None if item is None else self.node(item)
-        words = tuple(trigger.value for trigger in _triggers(calls, {}))
-        parallel = self.request.options.parallel
-        if calls is None:
-            rest: Ir = Lang()
-        else:
-            rest = Free(calls, words, parallel)
+        if node.content is not None and not node.content.optional:
+            options = [part for part in (start, calls) if part is not None]
+            return self.spans(node, node.content, options[:1] if len(options) > 1 and node.content.close is None else options)
+        words = tuple(trigger.value for trigger in _words(node, calls, {}))
+        rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel)
         if start is None:
             return rest
-        pattern = _beginning(start)
-        plain = Lang((Part(read_regex(f"^(?:{pattern})"), False),), stops=words)
-        return alt(start, seq(plain, Rep(seq(calls, rest), 0, 1)) if calls is not None else plain)
+        plain = Lang((Part(read_regex(f"^{_beginning(start)}"), False),), stops=words)
+        return alt(start, plain if calls is None else seq(plain, opt(seq(calls, rest))))
+
+    def spans(self, node: Body, span: Span, calls: list[Ir]) -> Ir:
+        """A body of which every stretch has markers; the last one may lack its closer."""
+        if span.close is None:
+            return self.sections(span, calls)
+        spans = [self.span(span)]
+        if node.reasoning is not None and self.request.options.thinking is not False:
+            spans.insert(0, self.span(node.reasoning))
+        last = opt(seq(self.node(span.open), Lang(stops=first(span.close))))
+        if self.request.options.parallel:
+            return seq(Rep(alt(*spans, *calls), 0, None), last)
+        text = Rep(alt(*spans), 0, None)
+        return seq(text, opt(seq(alt(*calls), text)), last)
+
+    def sections(self, span: Span, calls: list[Ir]) -> Ir:
+        """Content and calls that end where the next one begins."""
+        content = self.node(span.open)
+        common = os.path.commonprefix([*_literal_heads(content), *(h for call in calls for h in _literal_heads(call))])
+        if not common:
+            raise DefinitionError("a span without a closer must begin like the calls, so that its end is seen")
+        rests = [residual(part, common) for part in (content, *calls)]
+        text, ref = Lang(stops=(common,)), Ref("section")
+        after = opt(seq(Text(common), ref)) if self.request.options.parallel else EMPTY
+        self.rules["section"] = alt(
+            seq(rests[0] or EMPTY, alt(seq(text, Text(common), ref), text)),
+            *(seq(rest, after) for rest in rests[1:] if rest is not None),
+        )
+        return opt(seq(Text(common), ref))
 
 
 _OBJECT: Mapping[str, Any] = {"type": "object"}
@@ -443,85 +477,107 @@ def _whole(argument: Argument) -> bool:
 # triggers
 
 
-def _literal_heads(node: Ir) -> list[list[Text | TokenRef]]:
-    """The literals that ``node`` can begin with; an empty list where it begins with none."""
+def _openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
+    """The literals that ``node``'s strict reading can begin with, before any name, and whether they are all of it."""
+    if isinstance(node, (Literal, Token)):
+        return [([node], True)]
+    if isinstance(node, Space):
+        return [([Literal(node.text)], True)] if not node.free else [([], False)]
+    if isinstance(node, Lenient):
+        return _openings(node.strict)
+    if isinstance(node, (Tagged, Rule)):
+        return _openings(node.node)
+    if isinstance(node, EachTool):
+        return _openings(node.any)
+    if isinstance(node, Calls):
+        return [(begin, False) for begin, _ in _openings(node.item)]
+    if isinstance(node, Choice):
+        return [found for option in node.options for found in _openings(option)]
+    if isinstance(node, Many):
+        found = [(begin, False) for begin, _ in _openings(node.node)]
+        return found if node.least else [*found, ([], True)]
+    if isinstance(node, Sequence):
+        whole: list[tuple[list[Literal | Token], bool]] = [([], True)]
+        for item in node.items:
+            if not any(more for _, more in whole):
+                break
+            after = _openings(item)
+            whole = [
+                (begin + then, then_more) if more else (begin, False)
+                for begin, more in whole
+                for then, then_more in (after if more else [([], False)])
+            ]
+        return whole
+    return [([], isinstance(node, _NO_CHILDREN))]
+
+
+def _literal_heads(node: Ir) -> list[str]:
+    """The texts that ``node`` begins with, as far as they are literal."""
     if isinstance(node, (Text, TokenRef)):
-        return [[node]]
+        return [node.text]
     if isinstance(node, Shared):
         return _literal_heads(node.node)
-    if isinstance(node, Rep):
-        heads = _literal_heads(node.node)
-        return heads if node.least else [*heads, []]
     if isinstance(node, Alt):
         return [head for option in node.options for head in _literal_heads(option)]
     if isinstance(node, Seq):
-        found: list[list[Text | TokenRef]] = [[]]
+        found = [""]
         for item in node.items:
-            heads = _literal_heads(item)
-            if not isinstance(item, (Text, TokenRef)):
-                if any(found):
-                    break
-                found = heads
-                if all(found):
-                    break
-                continue
-            found = [[*head, item] for head in found]
+            if isinstance(item, (Text, TokenRef)):
+                found = [head + item.text for head in found]
+            elif found == [""] and isinstance(item, (Seq, Alt, Shared)):
+                return _literal_heads(item)
+            else:
+                break
         return found
-    return [[]]
+    return [""]
 
 
-def _triggers(calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
-    """What begins the calls in running text."""
+def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
+    """What begins the calls in running text: their marker, or as much more as tells them from the body's other parts."""
+    if body.calls is None or calls is None:
+        return ()
+    others = ["".join(item.text for item in begin) for span in (body.reasoning, body.content) if span for begin, _ in _openings(span.open)]
     found: dict[Trigger, None] = {}
-    words: list[str] = []
-    for head in _literal_heads(calls) if calls is not None else ():
-        if not head:
-            continue
-        lead = head[0]
-        if isinstance(lead, TokenRef):
-            number = ids.get(lead.text)
-            found[Trigger("token" if number is not None else "word", lead.text, number)] = None
+    for begin, _ in _openings(body.calls):
+        while begin and not begin[0].text.strip():
+            begin = begin[1:]
+        text = "".join(item.text for item in begin)
+        if begin and isinstance(begin[0], Token) and not any(other.startswith(begin[0].text) for other in others):
+            number = ids.get(begin[0].text)
+            found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
+        elif text.strip() and not any(other.startswith(text) for other in others):
+            found[Trigger("word", text)] = None
         else:
-            words.append("".join(item.text for item in head))
-    if words:
-        common = words[0]
-        for word in words[1:]:
-            while not word.startswith(common):
-                common = common[:-1]
-        for word in [common] if common.strip() else dict.fromkeys(words):
-            found[Trigger("word", word)] = None
+            heads = [head for head in _literal_heads(calls) if head.startswith(text)]
+            found.update((Trigger("word", head), None) for head in heads if head.strip())
     return tuple(found)
 
 
 def _beginning(node: Ir) -> str:
     """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose."""
-    options: dict[str, None] = {}
-    for head in _bare_heads(node, 3):
-        options[head] = None
-    return r"\s*(?:" + "|".join(options) + ")"
+    return r"\s*(?:" + "|".join(dict.fromkeys(_bare_heads(node))) + ")"
 
 
-def _bare_heads(node: Ir, depth: int) -> list[str]:
+_ENOUGH = re.compile(r"\w{3}").search
+
+
+def _bare_heads(node: Ir) -> list[str]:
     if isinstance(node, (Text, TokenRef)):
-        return [re.escape(node.text).replace("\\ ", " ")]
+        return [re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")]
     if isinstance(node, Blank):
         return [r"\s*"]
     if isinstance(node, Shared):
-        return _bare_heads(node.node, depth)
+        return _bare_heads(node.node)
     if isinstance(node, Alt):
-        return list(dict.fromkeys(head for option in node.options for head in _bare_heads(option, depth)))[:32]
-    if isinstance(node, Rep):
-        return [""]
+        return [head for option in node.options for head in _bare_heads(option)]
     if isinstance(node, Seq):
         found = [""]
-        for item in node.items[:depth]:
-            heads = _bare_heads(item, depth)
-            if heads == [""]:
+        for item in node.items:
+            if not isinstance(item, (Text, TokenRef, Blank, Alt, Shared)) or all(map(_ENOUGH, found)):
                 break
-            found = [left + right for left in found for right in heads]
-            if not isinstance(item, (Text, TokenRef, Blank)):
-                break
-        return found[:32]
+            heads = _bare_heads(item)
+            found = [left + right for left in found for right in (heads if not _ENOUGH(left) else [""])]
+        return list(dict.fromkeys(found))
     return [""]
 
 
@@ -551,6 +607,8 @@ def read(request: Request, *, free: bool = False, open_objects: bool = False) ->
     body = _find_body(request.tree)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")
+    if body.calls is None and body.start is None and request.options.schema is None and not user:
+        return None
     if user is False and request.options.schema is None and request.options.mode == "auto" and not free:
         return _lazy(reader, body)
     reader.free = free
@@ -564,17 +622,23 @@ def read(request: Request, *, free: bool = False, open_objects: bool = False) ->
 
 
 def _lazy(reader: _Reader, body: Body) -> Reading | None:
+    """The calls alone, and what begins them: where the prompt wrote the beginning of one already, the rest of it as well."""
+    request = reader.request
     calls = None if body.calls is None else reader.node(body.calls)
     start = None if body.start is None else reader.node(body.start)
     options = [part for part in (start, calls) if part is not None]
-    if not options:
-        return None
-    triggers = list(_triggers(calls, reader.request.marker_ids))
+    triggers: dict[Trigger, None] = {}
+
+    def at_start(node: Ir) -> None:
+        pattern = _beginning(node).removeprefix(r"\s*")
+        triggers[Trigger("pattern", rf"^\s*({pattern}[\s\S]*)")] = None
+
+    if request.prefix:
+        begun = residual(alt(*options), request.prefix)
+        if begun is not None and begun is not EMPTY:
+            options.insert(0, begun)
+            at_start(begun)
     if start is not None:
-        heads = _literal_heads(start)
-        if all(head and isinstance(head[0], TokenRef) for head in heads):
-            triggers[:0] = _triggers(start, reader.request.marker_ids)
-        else:
-            pattern = _beginning(start).removeprefix(r"\s*")
-            triggers.insert(0, Trigger("pattern", rf"^\s*({pattern}[\s\S]*)"))
+        at_start(start)
+    triggers.update(dict.fromkeys(_words(body, calls, request.marker_ids)))
     return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.weakened))

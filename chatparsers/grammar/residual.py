@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .ir import EMPTY, Alt, Blank, Chars, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, alt, seq
+from .ir import EMPTY, NOTHING, Alt, Blank, Chars, Free, Ir, Lang, Part, Rep, Seq, Shared, Text, TokenRef, alt, seq
 
 __all__ = ["residual"]
 
@@ -106,9 +106,10 @@ def _language(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]
     if at == len(text):
         yield node, at
         return
-    if node.encoding != "raw" or node.parts or not (node.stops or node.end):
-        if node.encoding == "raw" and not node.parts:
-            yield node, len(text)
+    if node.encoding != "raw":
+        return
+    if node.parts or node.least or node.most is not None or not (node.stops or node.end):
+        yield from _constrained(node, text, at)
         return
     end = node.end_text
     for place in range(at, len(text)):
@@ -124,6 +125,22 @@ def _language(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]
         for begun in range(1, min(len(end), len(text) - at + 1)):
             if text.endswith(end[:begun], at):
                 yield _rest(node, begun), len(text)
+
+
+def _constrained(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+    """What is left of a language with constraints when all of the text is in it."""
+    written = len(text) - at
+    if node.most is not None and node.most < written:
+        return
+    parts: list[Part] = []
+    for part in node.parts:
+        left = NOTHING if part.divisor else residual(part.node, text[at:])
+        if left is not None:
+            parts.append(Part(left, part.positive))
+        elif part.positive:
+            return
+    most = None if node.most is None else node.most - written
+    yield Lang(tuple(parts), max(0, node.least - written), most, "raw", node.stops, node.end), len(text)
 
 
 def _rest(node: Lang, begun: int) -> Ir:

@@ -1,0 +1,340 @@
+"""Reads a user's own GBNF, as llama.cpp defines it, so that it can stand behind a format's reasoning in any dialect.
+
+Strategy: a parsimonious grammar of GBNF gives the syntax tree, and its failure the line, the column and what was expected;
+a visitor makes the nodes of ir.py. What the engines would refuse or loop on is refused here, with its place: rules that
+are not defined or defined twice, left recursion, counts whose maximum is below the minimum. Rules keep their names behind
+``user-``; those that do not recur become plain nodes, so that a regular grammar is one terminal where a dialect has such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from parsimonious.exceptions import ParseError, VisitationError
+from parsimonious.grammar import Grammar as Peg
+from parsimonious.nodes import Node, NodeVisitor
+
+from ..core.errors import ChatParsersError, RequestError
+from .ir import ANY, Alt, Chars, Ir, Ref, Rep, Seq, Shared, Text, TokenRef, alt, charset, complement, seq
+
+__all__ = ["UserGrammar", "read_gbnf"]
+
+_PEG = Peg(
+    r"""
+    grammar     = gap rule+ eof
+    eof         = !~"."s
+    rule        = name blank "::=" gap alternates end
+    alternates  = sequence (bar sequence)*
+    sequence    = element*
+    bar         = gap "|" gap
+    element     = atom count* blank
+    nested      = gap inner (inner_bar inner)* gap
+    inner       = inner_item*
+    inner_item  = atom count* gap
+    inner_bar   = "|" gap
+    atom        = literal / class / any / group / token / reference
+    group       = "(" nested close
+    close       = ")"
+    reference   = name !(blank "::=")
+    token       = ~"!?<[^>\n]+>"
+    any         = "."
+    literal     = '"' literal_char* quote
+    quote       = '"'
+    class       = "[" "^"? class_item* bracket
+    bracket     = "]"
+    literal_char = ~r'[^"\\]' / escape
+    class_item  = class_char (~"-(?!\\])" class_char)?
+    class_char  = ~r"[^\]\\]" / escape
+    escape      = ~r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[^xuU0-9])"s
+    count       = "*" / "+" / "?" / braces
+    braces      = "{" spaces number spaces more? "}"
+    more        = "," spaces number? spaces
+    number      = ~"[0-9]+"
+    name        = ~"[A-Za-z0-9_.-]+"
+    spaces      = ~"[ \t]*"
+    blank       = ~"(?:[ \t]|#[^\r\n]*)*"
+    gap         = ~"(?:[ \t\r\n]|#[^\r\n]*)*"
+    end         = ~"(?:\r?\n|\\Z)(?:[ \t\r\n]|#[^\r\n]*)*"
+    """
+)
+_CONTROLS = {"n": 10, "r": 13, "t": 9, "b": 8, "f": 12}
+_EXPECTED = {
+    "rule": "a rule: `name ::= …`",
+    "name": "a rule's name",
+    "end": "the end of the line",
+    "eof": "a rule: `name ::= …`",
+    "bar": "'|'",
+    "atom": "a literal, a class, a group or a rule's name",
+    "quote": "the end of the literal: '\"'",
+    "bracket": "the end of the class: ']'",
+    "close": "')' or an element",
+    "number": "a number",
+    "more": "'}'",
+    "braces": "a count: {m}, {m,} or {m,n}",
+    "escape": "an escape",
+}
+
+
+@dataclass(frozen=True)
+class UserGrammar:
+    """A user's grammar: its rules by name, the first to be used is ``root``."""
+
+    rules: dict[str, Ir]
+
+    def embed(self, rules: dict[str, Ir]) -> Ir:
+        """The node of its root; the rules that recur are put into ``rules``, behind ``user-``."""
+        made: dict[str, Ir] = {}
+        recurring = {name for name in self.rules if _reaches(self.rules, name, name)}
+
+        def place(node: Ir) -> Ir:
+            if isinstance(node, Ref):
+                name = node.name
+                if name in recurring:
+                    if f"user-{name}" not in rules:
+                        rules[f"user-{name}"] = node
+                        rules[f"user-{name}"] = place(self.rules[name])
+                    return Ref(f"user-{name}")
+                if name not in made:
+                    inner = place(self.rules[name])
+                    made[name] = Shared(f"user-{name}", inner, _regular(inner))
+                return made[name]
+            if isinstance(node, Seq):
+                return seq(*map(place, node.items))
+            if isinstance(node, Alt):
+                return alt(*map(place, node.options))
+            if isinstance(node, Rep):
+                return Rep(place(node.node), node.least, node.most)
+            return node
+
+        return place(Ref("root"))
+
+
+class _Failure(ChatParsersError):
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class _Visitor(NodeVisitor):
+    unwrapped_exceptions = (_Failure,)
+
+    def __init__(self) -> None:
+        self.used: list[tuple[str, int]] = []
+
+    def generic_visit(self, node: Node, visited_children: list[Any]) -> Any:
+        return visited_children or node
+
+    def visit_grammar(self, node: Node, visited: list[Any]) -> dict[str, Ir]:
+        found: dict[str, Ir] = {}
+        for name, at, body in visited[1] if isinstance(visited[1], list) else ():
+            if name in found:
+                raise _Failure(at, f"the rule {name!r} is defined twice: rename or drop one")
+            found[name] = body
+        for name, at in self.used:
+            if name not in found:
+                raise _Failure(at, f"no rule is named {name!r}")
+        return found
+
+    def visit_rule(self, node: Node, visited: list[Any]) -> tuple[str, int, Ir]:
+        return visited[0], node.start, visited[4]
+
+    def visit_alternates(self, node: Node, visited: list[Any]) -> Ir:
+        rest = visited[1] if isinstance(visited[1], list) else []
+        return alt(visited[0], *(option for _, option in rest))
+
+    def visit_nested(self, node: Node, visited: list[Any]) -> Ir:
+        rest = visited[2] if isinstance(visited[2], list) else []
+        return alt(visited[1], *(option for _, option in rest))
+
+    def visit_sequence(self, node: Node, visited: list[Any]) -> Ir:
+        return seq(*(visited if isinstance(visited, list) else ()))
+
+    visit_inner = visit_sequence
+
+    def visit_element(self, node: Node, visited: list[Any]) -> Ir:
+        made: Ir = visited[0]
+        for least, most in visited[1] if isinstance(visited[1], list) else ():
+            made = Rep(made, least, most)
+        return made
+
+    visit_inner_item = visit_element
+
+    def visit_atom(self, node: Node, visited: list[Any]) -> Ir:
+        found: Ir = visited[0]
+        return found
+
+    def visit_group(self, node: Node, visited: list[Any]) -> Ir:
+        found: Ir = visited[1]
+        return found
+
+    def visit_reference(self, node: Node, visited: list[Any]) -> Ir:
+        self.used.append((visited[0], node.start))
+        return Ref(visited[0])
+
+    def visit_token(self, node: Node, visited: list[Any]) -> Ir:
+        if node.text.startswith(("!", "<[")):
+            raise _Failure(node.start, f"token references by number cannot be embedded: found {node.text}")
+        return TokenRef(node.text)
+
+    def visit_any(self, node: Node, visited: list[Any]) -> Ir:
+        return Chars(ANY)
+
+    def visit_literal(self, node: Node, visited: list[Any]) -> Ir:
+        return Text("".join(map(chr, visited[1] if isinstance(visited[1], list) else ())))
+
+    def visit_literal_char(self, node: Node, visited: list[Any]) -> int:
+        return _code(node.text)
+
+    visit_class_char = visit_literal_char
+
+    def visit_class(self, node: Node, visited: list[Any]) -> Ir:
+        ranges = charset(visited[2] if isinstance(visited[2], list) else ())
+        negated = node.children[1].text == "^"
+        if not ranges:
+            raise _Failure(node.start, "an empty class: engines disagree on what it is")
+        return Chars(complement(ranges) if negated else ranges)
+
+    def visit_class_item(self, node: Node, visited: list[Any]) -> tuple[int, int]:
+        low = visited[0]
+        high = visited[1][0][1] if isinstance(visited[1], list) else low
+        if high < low:
+            raise _Failure(node.start, f"the range {node.text} ends before it begins")
+        return low, high
+
+    def visit_count(self, node: Node, visited: list[Any]) -> tuple[int, int | None]:
+        simple: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+        if node.text in simple:
+            return simple[node.text]
+        low, comma, high = node.text[1:-1].partition(",")
+        least = int(low)
+        most = (int(high) if high.strip() else None) if comma else least
+        if most is not None and most < least:
+            raise _Failure(node.start, f"the count {node.text} ends before it begins")
+        return least, most
+
+    def visit_name(self, node: Node, visited: list[Any]) -> str:
+        return str(node.text)
+
+
+def _code(text: str) -> int:
+    if not text.startswith("\\"):
+        return ord(text)
+    if text[1] in "xuU":
+        return int(text[2:], 16)
+    return _CONTROLS.get(text[1], ord(text[1]))
+
+
+def _regular(node: Ir) -> bool:
+    if isinstance(node, (Text, Chars)):
+        return True
+    if isinstance(node, (Rep, Shared)):
+        return _regular(node.node)
+    return isinstance(node, (Seq, Alt)) and all(map(_regular, node.items if isinstance(node, Seq) else node.options))
+
+
+def _references(node: Ir) -> Iterator[str]:
+    if isinstance(node, Ref):
+        yield node.name
+    elif isinstance(node, Rep):
+        yield from _references(node.node)
+    elif isinstance(node, (Seq, Alt)):
+        for item in node.items if isinstance(node, Seq) else node.options:
+            yield from _references(item)
+
+
+def _reaches(rules: dict[str, Ir], start: str, goal: str) -> bool:
+    seen: set[str] = set()
+    todo = list(_references(rules[start]))
+    while todo:
+        name = todo.pop()
+        if name == goal:
+            return True
+        if name not in seen:
+            seen.add(name)
+            todo.extend(_references(rules[name]))
+    return False
+
+
+def _nullable(rules: dict[str, Ir], node: Ir, found: set[str]) -> bool:
+    if isinstance(node, Ref):
+        return node.name in found
+    if isinstance(node, Seq):
+        return all(_nullable(rules, item, found) for item in node.items)
+    if isinstance(node, Alt):
+        return any(_nullable(rules, option, found) for option in node.options)
+    if isinstance(node, Rep):
+        return node.least == 0 or _nullable(rules, node.node, found)
+    return isinstance(node, Text) and not node.text
+
+
+def _left(rules: dict[str, Ir], node: Ir, empty: set[str]) -> Iterator[str]:
+    """The rules that ``node`` can begin with."""
+    if isinstance(node, Ref):
+        yield node.name
+    elif isinstance(node, Rep):
+        yield from _left(rules, node.node, empty)
+    elif isinstance(node, Alt):
+        for option in node.options:
+            yield from _left(rules, option, empty)
+    elif isinstance(node, Seq):
+        for item in node.items:
+            yield from _left(rules, item, empty)
+            if not _nullable(rules, item, empty):
+                break
+
+
+def _left_recursive(rules: dict[str, Ir]) -> str | None:
+    empty: set[str] = set()
+    while True:
+        more = {name for name, node in rules.items() if name not in empty and _nullable(rules, node, empty)}
+        if not more:
+            break
+        empty |= more
+    begins = {name: set(_left(rules, node, empty)) for name, node in rules.items()}
+    for name in rules:
+        seen: set[str] = set()
+        todo = list(begins[name])
+        while todo:
+            other = todo.pop()
+            if other == name:
+                return name
+            if other not in seen:
+                seen.add(other)
+                todo.extend(begins[other])
+    return None
+
+
+def _place(text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    return f"line {line}, column {at - text.rfind(chr(10), 0, at)}"
+
+
+def read_gbnf(text: str) -> UserGrammar:
+    """Reads a GBNF grammar.
+
+    Raises `RequestError` with the line, the column and what was expected.
+    """
+    try:
+        tree = _PEG.parse(text)
+        rules: dict[str, Ir] = _Visitor().visit(tree)
+    except ParseError as error:
+        expected = _EXPECTED.get(getattr(error.expr, "name", "") or "", "")
+        at = error.pos
+        if not expected:
+            literal = getattr(error.expr, "literal", "")
+            expected = repr(literal) if literal else "a rule: `name ::= …`" if at == 0 else "an element or the end of the line"
+        found = repr(text[at : at + 12].split("\n")[0] or text[at : at + 1]) if at < len(text) else "the end"
+        raise RequestError(f"grammar: {_place(text, at)}: expected {expected}, found {found}") from None
+    except _Failure as failure:
+        raise RequestError(f"grammar: {_place(text, failure.at)}: {failure}") from None
+    except VisitationError as error:
+        raise RequestError(f"grammar: {error}") from None
+    if "root" not in rules:
+        raise RequestError("grammar: line 1, column 1: expected a rule named 'root', found none")
+    recursive = _left_recursive(rules)
+    if recursive is not None:
+        at = max(text.find(f"\n{recursive} ") + 1, 0)
+        raise RequestError(f"grammar: {_place(text, at)}: the rule {recursive!r} begins with itself (left recursion): llama.cpp refuses it")
+    return UserGrammar(rules)
