@@ -34,10 +34,10 @@ def check(arguments: Namespace) -> int:
 
     text = read_text(arguments.file)
     try:
-        read_gbnf(text)
+        rules = len(read_gbnf(text).rules)
     except ChatParsersError as error:
         raise Refused(f"{name_of(arguments.file)}: {error}") from error
-    print(f"{name_of(arguments.file)}: a GBNF grammar, {len(text.splitlines())} lines, no errors")
+    print(f"{name_of(arguments.file)}: a GBNF grammar of {rules} rules, no errors")
     return 0
 
 

@@ -72,7 +72,7 @@ def test_bad_requests(run: Run, tmp_path: Path, tools: Path) -> None:
     broken = [{"type": "function", "function": {"name": "f", "parameters": {"type": "objekt"}}}]
     refused(run(*HERMES, "--tools", put(tmp_path / "broken.json", broken)), "$")
     refused(run(*HERMES, "--response-format", put(tmp_path / "r.json", [1])), "expected a response_format")
-    own = put(tmp_path / "own.gbnf", 'root ::= "yes\n')
+    own = put(tmp_path / "own.gbnf", 'root ::= "yes" ]\n')
     refused(run(*HERMES, "--response-format", own), "line 1")
 
 
@@ -80,13 +80,14 @@ def test_check_accepts_a_grammar(run: Run, tmp_path: Path, tools: Path) -> None:
     file = put(tmp_path / "own.gbnf", run(*HERMES, "--tools", tools).out)
     ran = run("grammar", "check", file)
     assert (ran.status, ran.err) == (0, "")
-    assert ran.out.endswith("lines, no errors\n")
+    rules = sum("::=" in line for line in file.read_text(encoding="utf-8").splitlines())
+    assert ran.out == f"{file}: a GBNF grammar of {rules} rules, no errors\n"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('root ::= "a" item\nitem ::= [a-z\n', ["line 2, column"]),
+        ('root ::= "a" item\nitem ::= [a-z] )\n', ["line 2, column 16", "expected", "found ')'"]),
         ("root = x", ["line 1, column"]),
         ("", ["own.gbnf"]),
         ('root ::= "a" missing\n', ["missing"]),
