@@ -45,8 +45,8 @@ _PROPERTY = "chatparsers"
 class Entry:
     """A format and a template of its family.
 
-    ``eos``, ``bos``: what the template writes for them (None: the first stop). ``real``: a model's own template, not one
-    made for tests.
+    ``eos``, ``bos``: what the template writes for them (None: the first stop). ``real``: a model's own
+    template, not one made for tests.
     """
 
     format: Format

@@ -61,7 +61,8 @@ class _Spelt:
 class Expected:
     """What must be read back.
 
-    ``calls`` are names and arguments (JSON text), ``ids`` those ids of calls that the template wrote. None: not looked at.
+    ``calls`` are names and arguments (JSON text), ``ids`` those ids of calls that the template wrote. None:
+    not looked at.
     """
 
     content: str | None = ""
