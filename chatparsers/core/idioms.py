@@ -42,8 +42,8 @@ __all__ = ["JSON_INSIDE", "NAME_CHARS", "Builder", "Options"]
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """What a name in a header is made of: anything but white space, quotes, brackets and the bars of special tokens."""
 
-JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.)'
-"""One character of the inside of a JSON string."""
+JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
+"""One character of the inside of a JSON string, or an escape of which only the backslash is there yet."""
 
 
 @dataclass(frozen=True, slots=True)

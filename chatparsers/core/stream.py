@@ -171,9 +171,7 @@ class Stream:
         ins = machine.program.code[machine.ip]
         if machine.calling or machine.value is not None:
             return "call"
-        if ins[0] == m.TEXT:
-            return _KINDS[ins[1]]
-        return _KINDS[self._kind] if self._kind >= 0 else "content"
+        return _KINDS[ins[1] if ins[0] == m.TEXT else machine.place]
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected."""
@@ -199,7 +197,8 @@ class Stream:
         diagnostics = [
             Diagnostic(code, at, expected, text[at : at + _SNIPPET], call)
             for code, at, expected, call in (
-                (code, places.position(at), expected, call) for code, at, expected, call in self._notes
+                (code, places.position(at), expected, call)
+                for code, at, expected, call in sorted(self._notes, key=_place)
             )
         ]
         calls = [
@@ -485,6 +484,10 @@ class Stream:
             tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
             found.append(Region(_KINDS[kind], places.position(start), places.position(end), *tokens))
         return found
+
+
+def _place(note: tuple[str, int, str, int | None]) -> int:
+    return note[1]
 
 
 def _say(events: list[Event], kind: Any, text: str, index: int | None = None) -> None:
