@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ._detect import Detection
+from ._detect import Detection, prompt_prefix
 from .core.errors import TemplateError
 from .core.format import Format
 from .core.idioms import Options
@@ -70,7 +70,7 @@ def record(
         title=fmt.title,
         score=detection.score,
         evidence=detection.evidence,
-        roles=_roles(template),
+        roles=_roles(template, fmt),
         generation_prompt=can.generation_prompt,
         reasoning_markers=reasoning,
         call_markers=calls,
@@ -85,7 +85,7 @@ def record(
     )
 
 
-def _roles(template: Template) -> dict[str, RoleMarkers]:
+def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
     user = {"role": "user", "content": "Hello"}
     answer = {"role": "assistant", "content": "Hello."}
     histories: dict[str, list[dict[str, Any]]] = {"system": [], "user": [user, answer], "assistant": [user]}
@@ -104,6 +104,10 @@ def _roles(template: Template) -> dict[str, RoleMarkers]:
     if "system" in found and "user" in found:
         system = found["system"]
         found["system"] = RoleMarkers(system.before, system.after.partition(found["user"].before)[0])
+    prompt = template.probe().generation_prompt
+    header = prompt[: len(prompt) - len(prompt_prefix(fmt, prompt))]
+    if "assistant" in found and found["assistant"].before.startswith(header):
+        found["assistant"] = RoleMarkers(header, found["assistant"].after)
     return found
 
 

@@ -382,8 +382,10 @@ class _Compiler:
         skip = None if node.always else self.emit(m.JUMP, 0)
         self.patch(opened)
         self.emit(m.CUT)
+        region = m.CONTENT if self.inline else m.REASONING
+        self.emit(m.PLACE, region)
         self.many(Many(node.span.open), markup, markup)
-        self.span(m.CONTENT if self.inline else m.REASONING, markup, node.span, exits)
+        self.span(region, markup, node.span, exits)
         if skip is not None:
             self.patch(skip)
 
@@ -459,6 +461,7 @@ class _Compiler:
             region = markup = m.CONTENT
         self.node(span.open, markup, markup)
         self.emit(m.CUT)
+        self.emit(m.PLACE, region)
         self.span(region, markup, span, exits)
 
 

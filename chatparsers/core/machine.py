@@ -57,8 +57,9 @@ BROKEN_VALUE = 15
     STRAY,
     UNCLOSED,
     DECLARED,
+    PLACE,
     AFTER,
-) = range(24)
+) = range(25)
 
 # Stack frames: (kind, ip, length of the trail, in a call, height for nothing else)
 _CHOICE, _RECOVER, _RETURN = range(3)
@@ -87,7 +88,8 @@ class Program:
 class Machine:
     """One run of a program over a text that comes in pieces.
 
-    ``live``: at the last `take` there was a choice point to which the machine may go back.
+    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of running
+    text where the machine is.
     """
 
     __slots__ = (
@@ -100,6 +102,7 @@ class Machine:
         "i",
         "ip",
         "live",
+        "place",
         "program",
         "stack",
         "text",
@@ -123,6 +126,7 @@ class Machine:
         self.trail: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
+        self.place = CONTENT
         self.calling = False
         self.tool = ""
         self.arg = ""
@@ -281,6 +285,7 @@ class Machine:
                 ip = ins[1]
             elif op == TOP:
                 self.calling = False
+                self.place = CONTENT
                 if i == n and not final:
                     break
                 ip = ins[1] if i == n else ip + 1
@@ -379,6 +384,9 @@ class Machine:
                 else:
                     self._wanted(i, "the arguments of the call")
                     ip = 0
+            elif op == PLACE:
+                self.place = ins[1]
+                ip += 1
             elif op == END:
                 if i == n and not final:
                     break

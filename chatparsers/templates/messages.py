@@ -51,6 +51,25 @@ def own(value: Any) -> Any:
     return value
 
 
+def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """The tools, each and each of its arguments with a description: some templates raise where there is none."""
+
+    def function(tool: dict[str, Any]) -> dict[str, Any]:
+        parameters = tool.get("parameters")
+        properties = parameters.get("properties") if isinstance(parameters, dict) else None
+        if isinstance(parameters, dict) and isinstance(properties, dict):
+            whole = {k: {"description": "", **v} if isinstance(v, dict) else v for k, v in properties.items()}
+            tool = {**tool, "parameters": {**parameters, "properties": whole}}
+        return {"description": "", **tool}
+
+    if tools is None:
+        return None
+    return [
+        {**tool, "function": function(tool["function"])} if isinstance(tool.get("function"), dict) else function(tool)
+        for tool in tools
+    ]
+
+
 def reasoning_of(message: Mapping[str, Any]) -> str:
     """The reasoning of a message, whichever of the usual keys it stands under; ``""`` where there is none."""
     texts = (message.get(key) for key in _REASONING)

@@ -12,7 +12,7 @@ from .continuation import cut_at_tag, tagged
 from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
-from .messages import Wants, own, reasoning_of, shape
+from .messages import Wants, described, own, reasoning_of, shape
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 
 if TYPE_CHECKING:
@@ -213,7 +213,10 @@ class Template:
         except TemplateError:
             raise
         except Exception as error:  # a template may raise anything: what it does not expect it trips over
-            raise explain(error, self.name, messages) from error
+            full = described(tools)
+            if full == tools:
+                raise explain(error, self.name, messages) from error
+        return self._write(messages, wants, full, add_generation_prompt, variables)
 
     def _followed(
         self,
