@@ -37,7 +37,9 @@ class Chat:
         Raises `TemplateError` where it is no Jinja template.
         """
         names = _TOOL_TEMPLATES if tools else ("default",)
-        name = next((name for name in names if name in self.files.templates), next(iter(self.files.templates)))
+        name = next(
+            (name for name in names if name in self.files.templates), next(iter(self.files.templates))
+        )
         found = self._templates.get(name)
         if found is None:
             label = f"{self.files.source}" + ("" if name == "default" else f" ({name})")
@@ -63,7 +65,8 @@ class Chat:
 
     @cached_property
     def format(self) -> Format:
-        """The model's format; where none explains the template, `content-only`: all that the model writes is content."""
+        """The model's format; where none explains the template, `content-only`: all that the model writes is
+        content."""
         return self._format or get_format(self.detection.name or CONTENT_ONLY)
 
     def prepare(
@@ -81,10 +84,11 @@ class Chat:
     ) -> Turn:
         """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
 
-        ``thinking``: True or False where the template has a switch, None for its default. ``continue_final_message``: the
-        last message is an assistant's that the model goes on with; its beginning is the turn's ``prefix``, and the
-        stream reads what is new. ``template_kwargs`` are the template's own variables. Raises `RequestError` for tools or
-        a choice that are none, `TemplateError` where the messages cannot be rendered.
+        ``thinking``: True or False where the template has a switch, None for its default.
+        ``continue_final_message``: the last message is an assistant's that the model goes on with; its
+        beginning is the turn's ``prefix``, and the stream reads what is new. ``template_kwargs`` are the
+        template's own variables. Raises `RequestError` for tools or a choice that are none, `TemplateError`
+        where the messages cannot be rendered.
         """
         tools = None if tools is None else list(tools)
         template = self.template(bool(tools))
@@ -101,7 +105,9 @@ class Chat:
         if continue_final_message:
             opening = self._continued(template, messages, shown, prompt, variables)
         elif add_generation_prompt:
-            opening = prompt_prefix(self.format, template.generation_prompt(messages, tools=shown, **variables))
+            opening = prompt_prefix(
+                self.format, template.generation_prompt(messages, tools=shown, **variables)
+            )
         turn = Turn(
             self.format,
             tools=tools,
@@ -130,14 +136,18 @@ class Chat:
         plain = template.render(history, tools=tools, **variables) if history else ""
         if not prompt.startswith(plain):
             raise TemplateError(
-                f"{template.name}: cannot tell where message {len(messages) - 1} begins, as it changes how the messages "
-                "before it are rendered; pass the prompt's end as bind(prefix=…) instead"
+                f"{template.name}: cannot tell where message {len(messages) - 1} begins, as it changes how the "
+                "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
             )
         header = template.generation_prompt(history, tools=tools, **variables) if history else ""
         opened = prompt_prefix(self.format, header)
         header = header[: len(header) - len(opened)]
         behind = prompt[len(plain) :]
-        return behind[len(header) :] if behind.startswith(header) else prompt_prefix(self.format, behind) or behind
+        return (
+            behind[len(header) :]
+            if behind.startswith(header)
+            else prompt_prefix(self.format, behind) or behind
+        )
 
     def bind(self, **request: Any) -> Turn:
         """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""
@@ -196,8 +206,8 @@ def load(
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
     """The content of a finished raw output, as the format's parser reads it: no reasoning, no calls, no markup.
 
-    ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are taken for calls although no
-    tools are named, as a finished output is not to show them.
+    ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are taken for calls
+    although no tools are named, as a finished output is not to show them.
     """
     fmt = get_format(format) if isinstance(format, str) else format
     return fmt.bind(tools=[{"name": "any"}], prefix=prefix).parse(text).content

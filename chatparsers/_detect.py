@@ -1,10 +1,11 @@
 """Which format a chat template belongs to, found by rendering and parsing back.
 
-Strategy: the template renders a conversation whose messages are known: an answer, an answer behind reasoning, a call.
-A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format that
-returns exactly the messages wins. Only renderings are compared, never the template's source, so a cosmetic edit changes
-nothing. Among formats that read the same wire the one with the more specific markers is named. Where a template drops
-calls without a word, markers and the content are all there is to go by, and the score says so.
+Strategy: the template renders a conversation whose messages are known: an answer, an answer behind reasoning, a
+call. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and
+the format that returns exactly the messages wins. Only renderings are compared, never the template's source, so
+a cosmetic edit changes nothing. Among formats that read the same wire the one with the more specific markers is
+named. Where a template drops calls without a word, markers and the content are all there is to go by, and the
+score says so.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ _REASONING = "The probe thinks."
 class Detection:
     """What was found.
 
-    ``name`` is the format's, None where no format explains the template; ``score`` from 0 to 1 is the share of the probe
-    turns that its parser returned exactly (at most 0.5 where the template renders no calls); ``evidence`` says what was
-    seen, a line each.
+    ``name`` is the format's, None where no format explains the template; ``score`` from 0 to 1 is the share of
+    the probe turns that its parser returned exactly (at most 0.5 where the template renders no calls);
+    ``evidence`` says what was seen, a line each.
     """
 
     name: str | None
@@ -69,8 +70,8 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """A message that the template rendered: what was asked for, the prompt, what of it opens the assistant's turn, and the
-    turn as the model would have written it."""
+    """A message that the template rendered: what was asked for, the prompt, what of it opens the assistant's
+    turn, and the turn as the model would have written it."""
 
     what: str
     message: Mapping[str, Any]
@@ -168,7 +169,12 @@ def _probes(template: Template) -> Iterator[_Probe]:
     if can.tool_calls:
         wanted.append(("a call", {"role": "assistant", "content": "", "tool_calls": [call]}))
         if can.reasoning_with_calls:
-            thought = {"role": "assistant", "content": "", "reasoning_content": _REASONING, "tool_calls": [call]}
+            thought = {
+                "role": "assistant",
+                "content": "",
+                "reasoning_content": _REASONING,
+                "tool_calls": [call],
+            }
             wanted.append(("a call behind reasoning", thought))
     for what, message in wanted:
         thinking = True if "reasoning" in what else None
@@ -186,7 +192,11 @@ def _probes(template: Template) -> Iterator[_Probe]:
 
 def _context(template: Template) -> Iterator[str]:
     """Renderings that show markers no answer has: the tools, and a tool's result."""
-    call = {"id": "probe0001", "type": "function", "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)}}
+    call = {
+        "id": "probe0001",
+        "type": "function",
+        "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
+    }
     turns: list[list[dict[str, Any]]] = [
         _HISTORY,
         [

@@ -60,7 +60,9 @@ def record(
     turn = fmt.bind(tools=[{"name": "any"}], tokenizer=tokenizer)
     turn.token_config = files.special_config
     extraction = {
-        "reasoning": f"text from {reasoning[0]!r} to {reasoning[1] or 'the next section'!r}" if reasoning else "none",
+        "reasoning": f"text from {reasoning[0]!r} to {reasoning[1] or 'the next section'!r}"
+        if reasoning
+        else "none",
         "calls": f"from {' or '.join(map(repr, calls))} on, as {fmt.title} writes them" if calls else "none",
         "content": "all else, up to " + (" or ".join(map(repr, fmt.stops)) or "the end"),
     }
@@ -123,7 +125,9 @@ def _spans(fmt: Format) -> list[Span]:
 
 def _reasoning(fmt: Format) -> tuple[str, str] | None:
     for span in _spans(fmt):
-        return min(first(span.open), key=len), min(first(span.close), key=len) if span.close is not None else ""
+        return min(first(span.open), key=len), min(
+            first(span.close), key=len
+        ) if span.close is not None else ""
     return None
 
 

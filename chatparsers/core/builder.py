@@ -63,7 +63,9 @@ class Primitives:
 
     def trim(self, text: str) -> Node:
         """White space beside a marker: ``text``, or as much of its beginning as is there. ``text / … / ""``"""
-        return self.lenient(text, *(text[:end] for end in range(len(text) - 1, -1, -1))) if text else Literal("")
+        return (
+            self.lenient(text, *(text[:end] for end in range(len(text) - 1, -1, -1))) if text else Literal("")
+        )
 
     def any(self) -> Node:
         """One character. ``.``"""

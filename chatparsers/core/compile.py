@@ -1,9 +1,9 @@
 """From a format's tree to the machine's program: the parser's reading of the nodes.
 
-Strategy: every node becomes a run of instructions; the region of a character is decided here, as it follows from where in
-the tree it is read. Marker texts that a tokenizer has as single tokens are replaced by the one character that stands for
-the token in the machine's text (`Markers`), so a program belongs to a format, its options and a set of such tokens, and
-is compiled once for them. Tools play no part.
+Strategy: every node becomes a run of instructions; the region of a character is decided here, as it follows
+from where in the tree it is read. Marker texts that a tokenizer has as single tokens are replaced by the one
+character that stands for the token in the machine's text (`Markers`), so a program belongs to a format, its
+options and a set of such tokens, and is compiled once for them. Tools play no part.
 """
 
 from __future__ import annotations
@@ -101,7 +101,12 @@ class Markers:
         return (encoded, text) if self.also_text and encoded != text else (encoded,)
 
 
-def program(format: Format, options: Options, inline: bool = False, markers: tuple[tuple[str, ...], bool] = ((), False)) -> Program:
+def program(
+    format: Format,
+    options: Options,
+    inline: bool = False,
+    markers: tuple[tuple[str, ...], bool] = ((), False),
+) -> Program:
     """The program of a format for these options; compiled once.
 
     ``inline``: reasoning is content, its markers included. ``markers``: a `Markers.key`. Raises `DefinitionError` for a
@@ -113,7 +118,9 @@ def program(format: Format, options: Options, inline: bool = False, markers: tup
 
 
 @lru_cache(maxsize=1024)
-def _program(format: Format, options: Options, inline: bool, markers: tuple[tuple[str, ...], bool]) -> Program:
+def _program(
+    format: Format, options: Options, inline: bool, markers: tuple[tuple[str, ...], bool]
+) -> Program:
     compiler = _Compiler(format, inline, Markers(*markers))
     return compiler.program(format.tree(options), (format, options, inline, markers))
 
@@ -151,9 +158,8 @@ class _Compiler:
 
     def program(self, tree: Node, key: tuple[Any, ...]) -> Program:
         for node in walk(tree):
-            if isinstance(node, Rule):
-                if self.rules.setdefault(node.name, node.node) != node.node:
-                    raise DefinitionError(f"{self.format.name}: the rule {node.name!r} is defined twice")
+            if isinstance(node, Rule) and self.rules.setdefault(node.name, node.node) != node.node:
+                raise DefinitionError(f"{self.format.name}: the rule {node.name!r} is defined twice")
         self.closers = _closers(tree)
         fallback = self.emit(m.TEXT, m.CONTENT, *self._no_stops())
         self.emit(m.AFTER)
@@ -177,7 +183,7 @@ class _Compiler:
     def literal(self, node: Literal | Token, region: int, markup: int) -> None:
         spellings = self.markers.spellings(node.text)
         if node.text:
-            self.choice_of([lambda s=s: self.emit(m.LIT, region, s) for s in spellings])
+            self.choice_of([partial(self.emit, m.LIT, region, spelling) for spelling in spellings])
 
     def choice_of(self, options: list[Callable[[], Any]]) -> None:
         ends = []
@@ -194,14 +200,16 @@ class _Compiler:
             self.node(item, region, markup)
 
     def choice(self, node: Choice, region: int, markup: int) -> None:
-        self.choice_of([lambda o=o: self.node(o, region, markup) for o in node.options])
+        self.choice_of([partial(self.node, option, region, markup) for option in node.options])
 
     def lenient(self, node: Lenient, region: int, markup: int) -> None:
         self.node(node.lenient, region, markup)
 
     def many(self, node: Many, region: int, markup: int) -> None:
         if node.most is None and nullable(node.node):
-            raise DefinitionError(f"{self.format.name}: a repeated node must not match the empty text: {node.node}")
+            raise DefinitionError(
+                f"{self.format.name}: a repeated node must not match the empty text: {node.node}"
+            )
         for _ in range(node.least):
             self.node(node.node, region, markup)
         if node.most is None:
@@ -288,7 +296,9 @@ class _Compiler:
         elif node.tag in _REGIONS:
             self.node(node.node, _REGIONS[node.tag], markup)
         else:
-            raise DefinitionError(f"{self.format.name}: use the builder's name(), arg_name() and id() for {node.tag}")
+            raise DefinitionError(
+                f"{self.format.name}: use the builder's name(), arg_name() and id() for {node.tag}"
+            )
 
     def cut(self, node: Cut, region: int, markup: int) -> None:
         self.emit(m.CUT)
@@ -301,7 +311,12 @@ class _Compiler:
 
     def capture(self, node: Capture, region: int, markup: int) -> None:
         run = re.compile(f"(?:{self.markers.no_token}{node.chars})*", re.DOTALL).match
-        self.emit(m.CAPTURE, run, _parts(node), f"the {node.tag.value} of a call" if node.tag is not Tag.ARG_NAME else "an argument's name")
+        self.emit(
+            m.CAPTURE,
+            run,
+            _parts(node),
+            f"the {node.tag.value} of a call" if node.tag is not Tag.ARG_NAME else "an argument's name",
+        )
 
     # calls
 
@@ -322,7 +337,9 @@ class _Compiler:
         if node.commit:
             self.emit(m.CUT)
         quote = self.markers.encode(node.quote)
-        self.emit(m.VALUE, m.ARGUMENT, lambda machine, ins: transcoder(node.syntax, quote=quote, object=True), True)
+        self.emit(
+            m.VALUE, m.ARGUMENT, lambda machine, ins: transcoder(node.syntax, quote=quote, object=True), True
+        )
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
@@ -397,7 +414,9 @@ class _Compiler:
         exits = [head(opener) for opener in openers if opener is not None]
         ends: list[Node] = [Literal(stop) for stop in node.stops]
         starts = dict.fromkeys(text for opener in exits for text in first(opener))
-        marks = [mark for mark in (node.marks, _FENCE_END if node.schema is not None else None) if mark is not None]
+        marks = [
+            mark for mark in (node.marks, _FENCE_END if node.schema is not None else None) if mark is not None
+        ]
         stops = [*starts, *node.stops, *self.closers, *(text for mark in marks for text in first(mark))]
 
         if node.schema is not None:
@@ -440,7 +459,9 @@ class _Compiler:
                 self.emit(m.STRAY, None, len(spelling))
                 self.emit(m.COMMIT, loop)
                 self.patch(place)
-        openings = [spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)]
+        openings = [
+            spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)
+        ]
         if openings:
             self.emit(m.STRAY, re.compile("|".join(map(re.escape, openings))).match, 0)
         self.emit(m.ONE, m.CONTENT, None, "a character")
@@ -472,13 +493,11 @@ def _closers(tree: Node) -> tuple[str, ...]:
         if isinstance(node, Think):
             openers.update(first(node.span.open))
         elif isinstance(node, Body):
-            for part in (node.calls, node.reasoning and node.reasoning.open, node.content and node.content.open):
-                if part is not None:
-                    openers.update(first(part))
-            if node.marks is not None:
-                openers.update(n.text for n in walk(node.marks) if isinstance(n, Token))
-            if node.start is not None:
-                openers.update(n.text for n in walk(node.start) if isinstance(n, Token))
+            spans = [span.open for span in (node.reasoning, node.content) if span is not None]
+            for part in (node.calls, *spans):
+                openers.update(first(part) if part is not None else ())
+            for part in (node.marks, node.start):
+                openers.update(tokens(part) if part is not None else ())
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from typing import TypeAlias
 
 __all__ = ["CallArguments", "CallEnd", "CallStart", "Content", "Event", "Reasoning"]
 
@@ -48,4 +48,4 @@ class CallEnd:
     complete: bool
 
 
-Event = Union[Content, Reasoning, CallStart, CallArguments, CallEnd]
+Event: TypeAlias = Content | Reasoning | CallStart | CallArguments | CallEnd

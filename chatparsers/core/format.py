@@ -76,10 +76,10 @@ class Format:
     ) -> Turn:
         """A turn without a prompt.
 
-        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped; ``prefix`` is what the prompt already wrote of
-        the assistant's turn, such as ``"<think>\\n"``; ``tokenizer`` a ``tokenizers.Tokenizer``, needed to feed ids.
-        Generated call ids depend on ``id_seed`` and the call's index alone: give one that is new in each turn of a
-        conversation. Raises `RequestError` for a request that contradicts itself.
+        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped; ``prefix`` is what the prompt already
+        wrote of the assistant's turn, such as ``"<think>\\n"``; ``tokenizer`` a ``tokenizers.Tokenizer``,
+        needed to feed ids. Generated call ids depend on ``id_seed`` and the call's index alone: give one that
+        is new in each turn of a conversation. Raises `RequestError` for a request that contradicts itself.
         """
         from .turn import Turn
 

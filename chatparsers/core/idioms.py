@@ -77,14 +77,16 @@ class Builder(Primitives):
             return text
         core = text.strip()
         before, _, after = text.partition(core)
-        lead = self.lenient(before, *(before[start:] for start in range(1, len(before) + 1))) if before else ""
+        lead = (
+            self.lenient(before, *(before[start:] for start in range(1, len(before) + 1))) if before else ""
+        )
         return Sequence.of(lead, Token(core), self.trim(after))
 
     def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
         """Text between two markers. ``open text close``
 
-        ``close`` None: up to the next section or the end of the turn. ``optional``: nothing is wrong where the turn ends
-        without ``close``.
+        ``close`` None: up to the next section or the end of the turn. ``optional``: nothing is wrong where the
+        turn ends without ``close``.
         """
         return Span(self.marker(open), None if close is None else self.marker(close), optional)
 
@@ -118,9 +120,10 @@ class Builder(Primitives):
     ) -> Node:
         """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
 
-        ``start``: calls that begin the turn or not at all (bare JSON). ``reasoning``, ``content``: the spans of formats
-        that mark them in the body. ``lead``: the white space that the template writes between content and calls. ``marks``:
-        what else in running text is markup, such as the end of a final answer; parsed alone.
+        ``start``: calls that begin the turn or not at all (bare JSON). ``reasoning``, ``content``: the spans of
+        formats that mark them in the body. ``lead``: the white space that the template writes between content
+        and calls. ``marks``: what else in running text is markup, such as the end of a final answer; parsed
+        alone.
         """
         tools = self.options.tools and self.options.mode != "none"
         return Body(
@@ -156,7 +159,10 @@ class Builder(Primitives):
         return EachTool(call, call(None))
 
     def each_arg(
-        self, tool: Tool | None, make: Callable[[Argument | None], Nodelike], separator: Nodelike | None = None
+        self,
+        tool: Tool | None,
+        make: Callable[[Argument | None], Nodelike],
+        separator: Nodelike | None = None,
     ) -> Node:
         """A call's arguments, each written by ``make``. ``(make(arg₁) / make(arg₂) / …)*``"""
 
@@ -187,8 +193,8 @@ class Builder(Primitives):
         return Capture(Tag.NAME, chars, as_node(generate), pattern)
 
     def args(self, tool: Tool | None, syntax: str = "json", *, quote: str = "") -> Node:
-        """All arguments as one object, streamed; ends the call's header. ``quote``: the marker around strings in syntaxes
-        that have one. ``object``"""
+        """All arguments as one object, streamed; ends the call's header. ``quote``: the marker around strings
+        in syntaxes that have one. ``object``"""
         return Args(tool, syntax, quote=quote)
 
     def declared(self) -> Node:
@@ -214,8 +220,8 @@ class Builder(Primitives):
         return Value(arg, syntax, stops, also, string, python=python)
 
     def code_call(self, name: str, arg: str) -> Node:
-        """A call whose text is code up to the end of the turn, for interpreters that are called without a header; in the
-        lenient half. ``code``"""
+        """A call whose text is code up to the end of the turn, for interpreters that are called without a
+        header; in the lenient half. ``code``"""
 
         def code(argument: Argument | None) -> Node:
             value = Value(argument, "raw", self.stops, string=True, ends=True)
@@ -239,9 +245,9 @@ class Builder(Primitives):
         """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
         args="arguments", id="id"``. ``{"name": …, "arguments": …}``
 
-        The parser takes the members in any order, with others beside them, ``parameters`` for ``arguments`` and the
-        reverse, and OpenAI's ``{"type": "function", "function": {…}}`` around it (``wrapped``). Arguments stream once the
-        name is known. ``id_pattern``: what an id is made of.
+        The parser takes the members in any order, with others beside them, ``parameters`` for ``arguments`` and
+        the reverse, and OpenAI's ``{"type": "function", "function": {…}}`` around it (``wrapped``). Arguments
+        stream once the name is known. ``id_pattern``: what an id is made of.
         """
         id_chars = id_pattern if id_pattern is not None else self.chars("a-zA-Z0-9", 9, 9)
 
@@ -259,7 +265,9 @@ class Builder(Primitives):
 
         return self.each_tool(call)
 
-    def _any_order(self, keys: dict[str, str], name: Node, ids: Node, tool: Tool | None, wrapped: bool) -> Node:
+    def _any_order(
+        self, keys: dict[str, str], name: Node, ids: Node, tool: Tool | None, wrapped: bool
+    ) -> Node:
         """The lenient reading of a JSON call: its members in any order, with others beside them."""
         named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
@@ -272,7 +280,10 @@ class Builder(Primitives):
         before, after = self.many(other + comma), self.many(comma + other)
         named_first = named + comma + before + args_key + Args(tool)
         args_first = args_key + Args(tool, commit=False) + comma + before + named + Cut()
-        bare = opening + before + (named_first | args_first) + after + closing | opening + named + Declared() + closing
+        bare = (
+            opening + before + (named_first | args_first) + after + closing
+            | opening + named + Declared() + closing
+        )
         if not wrapped:
             return bare
         return bare | opening + before + self.member("function") + bare + after + closing

@@ -1,15 +1,16 @@
 """The parsing machine: an LPeg-style program (Medeiros & Ierusalimschy, 2008) that can suspend.
 
-Strategy: a program is a flat list of small instructions (core/compile.py); the state is an instruction pointer, the unread
-window of the text, a stack of choice points, return addresses and recovery points, and a trail of what has been read.
-When an instruction needs more text than there is, `run` returns, and the next call goes on at that very instruction:
-nothing is parsed twice, and the state is plain data that can be copied and pickled.
+Strategy: a program is a flat list of small instructions (core/compile.py); the state is an instruction pointer,
+the unread window of the text, a stack of choice points, return addresses and recovery points, and a trail of
+what has been read. When an instruction needs more text than there is, `run` returns, and the next call goes on
+at that very instruction: nothing is parsed twice, and the state is plain data that can be copied and pickled.
 
 Invariants:
 - Every character consumed is in exactly one trail item ``(op, raw, value)``; the trail in order spells the text.
 - A choice point remembers the length of the trail; going back takes the raw text behind it off the trail and puts it in
   front of the window again. So a choice that holds much text costs no copying while it is open.
-- ``floor`` is the height of the stack below which every choice point is dead (`CUT`) and every recovery point armed. What
+- ``floor`` is the height of the stack below which every choice point is dead (`CUT`) and every recovery point
+  armed. What
   lies on the trail below the oldest live choice point is final: `take` hands it out.
 - ``base`` is the position of the window in the text; ``base + i`` is chunk-independent, and so is all that is reported.
 - Instructions that hold text unconsumed hold less than a bound set by the program (a literal, `MAX_HEADER`).
@@ -29,7 +30,9 @@ MAX_HEADER = 1024
 
 # Trail items. The first four are stretches of text and name their region.
 MARKUP, CONTENT, REASONING, CALL = range(4)
-ARGUMENT, CALL_BEGIN, NAME, ID, ARGS_BEGIN, ARG_NAME, ARGS_END, CALL_END, NOTE, BROKEN_BEGIN, BROKEN_END = range(4, 15)
+ARGUMENT, CALL_BEGIN, NAME, ID, ARGS_BEGIN, ARG_NAME, ARGS_END, CALL_END, NOTE, BROKEN_BEGIN, BROKEN_END = (
+    range(4, 15)
+)
 BROKEN_VALUE = 15
 
 # Instructions.
@@ -88,8 +91,8 @@ class Program:
 class Machine:
     """One run of a program over a text that comes in pieces.
 
-    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of running
-    text where the machine is.
+    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the
+    region of running text where the machine is.
     """
 
     __slots__ = (
@@ -272,7 +275,9 @@ class Machine:
                         self.floor = len(stack)
                         at = max(self.far, self.base + i)
                         cut = final and at >= self.base + n
-                        trail.append((NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at))))
+                        trail.append(
+                            (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
+                        )
                         ip = target if self.calling else target + 3
                         break
                 if self.floor > len(stack):

@@ -12,8 +12,8 @@ __all__ = ["Diagnostic", "Message", "Region", "ToolCall"]
 class Region:
     """A stretch of the model's text of one ``kind``: ``reasoning``, ``content``, ``call`` or ``markup``.
 
-    ``start`` and ``end`` are in characters; ``token_start`` and ``token_end`` in tokens, None where text was fed. A token
-    that holds the end of one region and the start of the next belongs to both.
+    ``start`` and ``end`` are in characters; ``token_start`` and ``token_end`` in tokens, None where text was
+    fed. A token that holds the end of one region and the start of the next belongs to both.
     """
 
     kind: str
@@ -27,9 +27,9 @@ class Region:
 class Diagnostic:
     """Something the model wrote against its format, or that was mended.
 
-    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``stray-marker``, ``after-end``; ``position`` in
-    characters of the model's text; ``expected`` what the format allows there; ``found`` what stands there; ``call`` the
-    index of the call it is in.
+    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``stray-marker``, ``after-end``;
+    ``position`` in characters of the model's text; ``expected`` what the format allows there; ``found`` what
+    stands there; ``call`` the index of the call it is in.
     """
 
     code: str
@@ -78,7 +78,11 @@ class Message:
             message["reasoning_content"] = self.reasoning
         if self.tool_calls:
             message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
                 for call in self.tool_calls
             ]
         return message

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any as AnyType
-from typing import Union
+from typing import TypeAlias
 
 from .errors import DefinitionError
 from .schema import Argument, Tool
@@ -75,7 +75,8 @@ class Tag(Enum):
 
 
 class Node:
-    """One node of a format's tree; ``+`` is sequence, ``<<`` sequence with white space between, ``|`` ordered choice."""
+    """One node of a format's tree; ``+`` is sequence, ``<<`` sequence with white space between, ``|`` ordered
+    choice."""
 
     __slots__ = ()
 
@@ -101,7 +102,7 @@ class Node:
         raise DefinitionError("a node has no truth value: write `a | b` for ordered choice, not `a or b`")
 
 
-Nodelike = Union[Node, str]
+Nodelike: TypeAlias = Node | str
 
 
 def as_node(value: Nodelike) -> Node:
@@ -140,8 +141,8 @@ class Chars(Node):
 
 @dataclass(frozen=True, slots=True)
 class Space(Node):
-    """Parses any white space, none included; generates exactly ``text``, or where it is ``free`` (inside JSON) also what
-    JSON allows there."""
+    """Parses any white space, none included; generates exactly ``text``, or where it is ``free`` (inside JSON)
+    also what JSON allows there."""
 
     text: str
     free: bool = False
@@ -283,7 +284,8 @@ class Declared(Node):
 
 @dataclass(frozen=True, slots=True)
 class EachTool(Node):
-    """A call: parses ``any`` (= ``make(None)``) for whatever tool is named; generates one alternative ``make(tool)`` a tool."""
+    """A call: parses ``any`` (= ``make(None)``) for whatever tool is named; generates one alternative
+    ``make(tool)`` a tool."""
 
     make: Callable[[Tool | None], Node]
     any: Node
@@ -291,9 +293,9 @@ class EachTool(Node):
 
 @dataclass(frozen=True, slots=True)
 class EachArg(Node):
-    """A call's arguments one by one: parses any number of ``any`` (= ``make(None)``) with ``separator`` between; generates the
-    tool's required arguments (in any order where the engine can bear it) and its optional ones at most once each.
-    ``most``: the parser takes no more of them."""
+    """A call's arguments one by one: parses any number of ``any`` (= ``make(None)``) with ``separator``
+    between; generates the tool's required arguments (in any order where the engine can bear it) and its
+    optional ones at most once each. ``most``: the parser takes no more of them."""
 
     tool: Tool | None
     make: Callable[[Argument | None], Node]
@@ -320,8 +322,9 @@ class Value(Node):
 
     Parsed to JSON, typed by the schema that the environment has for it; ``also`` are stops that only the parser
     knows. Generates the argument's schema in that syntax. ``string``: None, or True/False where the text itself
-    (an attribute) says whether the value is a string. ``ends``: the end of the turn ends it as well. ``python``: what is
-    no string is spelt as Python's ``str`` does (``True``, ``None``), besides JSON, where it is raw.
+    (an attribute) says whether the value is a string. ``ends``: the end of the turn ends it as well.
+    ``python``: what is no string is spelt as Python's ``str`` does (``True``, ``None``), besides JSON, where it
+    is raw.
     """
 
     argument: Argument | None
@@ -362,8 +365,9 @@ class Calls(Node):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Text between two markers; ``close`` None: up to the next section or the end of the turn. Where ``close`` is missing at
-    the end of the turn, the text has been cut off, unless it is ``optional``. Generates the text with both markers."""
+    """Text between two markers; ``close`` None: up to the next section or the end of the turn. Where ``close``
+    is missing at the end of the turn, the text has been cut off, unless it is ``optional``. Generates the text
+    with both markers."""
 
     open: Node
     close: Node | None
@@ -388,12 +392,12 @@ class Think(Node):
 class Body(Node):
     """What follows the reasoning: content, calls and further thoughts in any order, until the end of the turn.
 
-    Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning``, ``content`` (text inside the span),
-    and otherwise text as content up to the next of them; ``lead`` is the white space that the template writes before a
-    call; ``marks`` is markup in running text that is neither. A special token of the format that is none of these is markup
-    too, but diagnosed. Generates by ``mode``: ``auto`` content and calls
-    (lazily: calls alone), ``required`` calls alone (behind reasoning), ``none`` content alone; ``schema`` (not None)
-    content of that JSON Schema.
+    Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning``, ``content`` (text inside
+    the span), and otherwise text as content up to the next of them; ``lead`` is the white space that the
+    template writes before a call; ``marks`` is markup in running text that is neither. A special token of the
+    format that is none of these is markup too, but diagnosed. Generates by ``mode``: ``auto`` content and calls
+    (lazily: calls alone), ``required`` calls alone (behind reasoning), ``none`` content alone; ``schema`` (not
+    None) content of that JSON Schema.
     """
 
     calls: Node | None
@@ -408,7 +412,8 @@ class Body(Node):
 
 
 def children(node: Node, generated: bool = False) -> Iterator[Node]:
-    """The nodes directly below ``node``, in the parser's reading; ``generated``: in the grammar's, of `Lenient` nodes."""
+    """The nodes directly below ``node``, in the parser's reading; ``generated``: in the grammar's, of `Lenient`
+    nodes."""
     if isinstance(node, Sequence):
         yield from node.items
     elif isinstance(node, Choice):
@@ -536,7 +541,9 @@ def first(node: Node) -> tuple[str, ...]:
 
     found, rest = extend({""}, node)
     if rest:
-        raise DefinitionError("a section in running text must begin with a literal or a token, not with white space alone")
+        raise DefinitionError(
+            "a section in running text must begin with a literal or a token, not with white space alone"
+        )
     return tuple(sorted(found, key=lambda text: (-len(text), text)))
 
 

@@ -19,7 +19,8 @@ ANYTHING = frozenset({"string", "number", "integer", "boolean", "null", "object"
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool: its name, its schema, whether it is required; ``root`` holds what ``$ref`` points into."""
+    """One argument of a tool: its name, its schema, whether it is required; ``root`` holds what ``$ref`` points
+    into."""
 
     name: str
     schema: Schema
@@ -54,8 +55,8 @@ class Tool:
 class Toolset:
     """The tools of a request, by name: the environment that a running parser asks.
 
-    Making one costs the same for 2 tools as for 500: nothing is read until a name is asked for. What is no tool is passed
-    over then; `check` says what is wrong with it.
+    Making one costs the same for 2 tools as for 500: nothing is read until a name is asked for. What is no tool
+    is passed over then; `check` says what is wrong with it.
     """
 
     __slots__ = ("_functions", "_raw", "_tools")
@@ -115,7 +116,9 @@ class Toolset:
             if not isinstance(name, str) or not name:
                 raise RequestError(f"tools[{index}].function.name: expected a name, found {name!r}")
             if name in seen:
-                raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
+                raise RequestError(
+                    f"tools[{index}].function.name: {name!r} is there twice: rename or drop one"
+                )
             seen.add(name)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,8 +1,9 @@
 """A stream: pieces in, events out, the message at any time.
 
-Strategy: the machine hands out trail items that are final; `_apply` turns them into events and the message's parts. Where
-the machine waits in the middle of text of which the next piece may be more, `_settle` leaves a shortcut: a search for the
-first character that may need the machine. A piece without one is passed on as it is; that is most of them.
+Strategy: the machine hands out trail items that are final; `_apply` turns them into events and the message's
+parts. Where the machine waits in the middle of text of which the next piece may be more, `_settle` leaves a
+shortcut: a search for the first character that may need the machine. A piece without one is passed on as it is;
+that is most of them.
 
 Invariants: ``_fed`` is the position of the end of what was fed, in the machine's characters (where a special token is
 one); positions become characters of the model's text when the message is asked for. The order of the items is the order
@@ -102,7 +103,9 @@ class Stream:
         "_value",
     )
 
-    def __init__(self, turn: Turn, options: StreamOptions, machine: m.Machine, origin: int, read: int) -> None:
+    def __init__(
+        self, turn: Turn, options: StreamOptions, machine: m.Machine, origin: int, read: int
+    ) -> None:
         self._turn = turn
         self._options = options
         self._machine = machine
@@ -119,6 +122,10 @@ class Stream:
         self._runs: list[tuple[int, int]] = []
         self._kind = -1
         self._notes: list[tuple[str, int, str, int | None]] = []
+        self._plain: Callable[[str], object] = _no_shortcut
+        self._value: Transcoder | None = None
+        self._make: Callable[[str], Event] = Content
+        self._parts: list[str] = self._content
         self._finished = ""
         self._ended = False
         self._settle()
@@ -144,8 +151,8 @@ class Stream:
     def finish(self, reason: str | None = None) -> list[Event]:
         """The events of what was still held; no more text will come. Finishing again does nothing.
 
-        ``reason``: ``"stop"`` where the model ended its turn, ``"length"`` where it was cut off: the message is then not
-        complete. None: it ended, as far as one can see.
+        ``reason``: ``"stop"`` where the model ended its turn, ``"length"`` where it was cut off: the message is
+        then not complete. None: it ended, as far as one can see.
         """
         if reason not in (None, "stop", "length"):
             raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
@@ -177,7 +184,7 @@ class Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected."""
         other = Stream.__new__(Stream)
         for name in Stream.__slots__:
-            if name not in ("_make", "_parts", "_plain", "_value") and hasattr(self, name):
+            if name not in ("_make", "_parts", "_plain", "_value"):
                 setattr(other, name, getattr(self, name))
         other._machine = self._machine.copy()
         other._ids = self._ids.copy() if self._ids is not None else None
@@ -224,15 +231,21 @@ class Stream:
         events: list[Event] = []
         if isinstance(piece, str):
             if self._ids is not None and self._ids.offsets:
-                raise RequestError("feed: ids were fed before, and text cannot be mixed with them: feed ids alone")
+                raise RequestError(
+                    "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
+                )
             self._run(piece, events)
         elif self._ids is None:
             if self._turn.tokenizer is not None and not self._texts:
                 self._start_ids()
                 return self._feed(piece)
             if self._texts:
-                raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
-            raise RequestError("feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)")
+                raise RequestError(
+                    "feed: text was fed before, and ids cannot be mixed with it: feed text alone"
+                )
+            raise RequestError(
+                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+            )
         elif isinstance(piece, int):
             self._feed_id(piece, events)
         else:
@@ -241,8 +254,8 @@ class Stream:
         return events
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the machine only
-        where something happens that is more than text."""
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the
+        machine only where something happens that is more than text."""
         end = value.scan(piece, 0, False)
         if end == len(piece) and not (value.done or value.error or value.notes):
             self._texts.append(piece)
@@ -331,8 +344,8 @@ class Stream:
 
     def _settle(self) -> None:
         """Finds the shortcut for the next piece, if there is one."""
-        self._plain: Callable[[str], object] = _no_shortcut
-        self._value: Transcoder | None = None
+        self._plain = _no_shortcut
+        self._value = None
         machine = self._machine
         if machine.live or machine.i < len(machine.text) or self._ended:
             return
@@ -347,8 +360,8 @@ class Stream:
             if call is not None and call.started and self._kind == m.CALL:
                 self._value = machine.value
                 self._plain = machine.value.plain or _no_shortcut
-                self._make: Callable[[str], Event] = partial(CallArguments, call.index)
-                self._parts: list[str] = call.arguments
+                self._make = partial(CallArguments, call.index)
+                self._parts = call.arguments
 
     # from trail items to events
 
@@ -442,7 +455,9 @@ class Stream:
         call.started = True
         turn = self._turn
         if turn.tools and call.name not in turn.tools:
-            self._notes.append(("unknown-tool", call.start, f"one of {', '.join(turn.tools.names()[:6])}", call.index))
+            self._notes.append(
+                ("unknown-tool", call.start, f"one of {', '.join(turn.tools.names()[:6])}", call.index)
+            )
         written = call.id is None and turn.format.late_ids
         events.append(CallStart(call.index, call.name, None if written else self._id(call)))
         if call.arguments:
@@ -480,7 +495,7 @@ class Stream:
         offsets = self._ids.offsets if self._ids is not None else None
         ends = [start for start, _ in self._runs[1:]] + [self._length]
         found = []
-        for (start, kind), end in zip(self._runs, ends):
+        for (start, kind), end in zip(self._runs, ends, strict=True):
             tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
             found.append(Region(_KINDS[kind], places.position(start), places.position(end), *tokens))
         return found

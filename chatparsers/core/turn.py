@@ -83,8 +83,9 @@ class Turn:
     def grammar(self, dialect: str = "gbnf", **options: Any) -> Any:
         """The grammar that keeps the model to the format and the tools' schemas; None where nothing is constrained.
 
-        ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar, vLLM, SGLang).
-        Raises `RequestError` for tools that are none and for an unknown dialect, `SchemaError` for an invalid schema.
+        ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
+        vLLM, SGLang). Raises `RequestError` for tools that are none and for an unknown dialect, `SchemaError`
+        for an invalid schema.
         """
         self.tools.check()
         return load_reference(_GRAMMAR)(self, dialect, **options)
@@ -99,10 +100,10 @@ class Turn:
     ) -> Stream:
         """A new stream for this turn.
 
-        ``strict``: `OutputError` where the model leaves its format. ``reasoning``: ``"split"``, or ``"inline"`` to leave it
-        in the content with its markers. Where ids are fed: ``skip_special_tokens`` False shows special tokens that are no
-        markers of the format, and ``token_text_fallback`` takes a marker that the model spells out as ordinary text for
-        one as well.
+        ``strict``: `OutputError` where the model leaves its format. ``reasoning``: ``"split"``, or ``"inline"``
+        to leave it in the content with its markers. Where ids are fed: ``skip_special_tokens`` False shows
+        special tokens that are no markers of the format, and ``token_text_fallback`` takes a marker that the
+        model spells out as ordinary text for one as well.
         """
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
@@ -118,8 +119,8 @@ class Turn:
         return machine, read
 
     def start_ids(self, options: StreamOptions) -> tuple[Machine, int, int, Any]:
-        """What a stream needs where ids are fed: a machine, the length of the prefix, how much of it is decided, and the
-        feed that turns ids into its text."""
+        """What a stream needs where ids are fed: a machine, the length of the prefix, how much of it is
+        decided, and the feed that turns ids into its text."""
         feed = load_reference(_ID_FEED)(
             self.tokenizer,
             self.preserved_tokens,
@@ -147,7 +148,9 @@ class Turn:
         """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
-        found: dict[str, int] = load_reference(_MARKER_IDS)(self.tokenizer, (*self.preserved_tokens, *self.stops))
+        found: dict[str, int] = load_reference(_MARKER_IDS)(
+            self.tokenizer, (*self.preserved_tokens, *self.stops)
+        )
         return found
 
     @property
@@ -190,7 +193,9 @@ def _choice(choice: str | Mapping[str, Any], tools: Toolset) -> tuple[str, str |
         function = choice.get("function", choice)
         name = function.get("name") if isinstance(function, Mapping) else None
         if not isinstance(name, str) or name not in tools:
-            raise RequestError(f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}")
+            raise RequestError(
+                f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}"
+            )
         return "required", name
     if choice not in ("auto", "none", "required"):
         if choice in tools:
@@ -219,6 +224,5 @@ def _schema(response_format: Mapping[str, Any] | None) -> Any:
     if kind == "grammar":
         return None
     raise RequestError(
-        "response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', "
-        f"found {kind!r}"
+        f"response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', found {kind!r}"
     )

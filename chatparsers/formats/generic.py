@@ -18,7 +18,13 @@ def build(p: Builder) -> Node:
     comma = p.space() + "," + p.space(" ")
     open, close = "{" + p.space(), p.space() + "}"
     call = p.json_call(name="name", args="arguments")
-    array = "[" + p.space() + p.calls(p.json_call(name="name", args="arguments", id="id"), comma) + p.space() + "]"
+    array = (
+        "["
+        + p.space()
+        + p.calls(p.json_call(name="name", args="arguments", id="id"), comma)
+        + p.space()
+        + "]"
+    )
     single = open + p.member("tool_call") + call + close
     several = open + p.member("tool_calls") + array + close
     answer = open + p.member("response") + p.cut() + p.json_text() + close

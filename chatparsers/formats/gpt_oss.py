@@ -26,7 +26,14 @@ def build(p: Builder) -> Node:
         constrained = " " + p.token("<|constrain|>") + "json"
         in_channel = p.lenient(channel + "commentary" + to + constrained, channel + any_channel + to + kind)
         in_role = p.lenient(to + channel + "commentary json", to + channel + any_channel + kind)
-        return start + (in_channel | in_role) + message + p.space() + p.args(tool) + p.optional(p.token("<|call|>"))
+        return (
+            start
+            + (in_channel | in_role)
+            + message
+            + p.space()
+            + p.args(tool)
+            + p.optional(p.token("<|call|>"))
+        )
 
     preamble = "commentary" + p.optional(p.space() + "to=assistant") + kind
     reasoning = p.span(start + channel + "analysis" + message, p.token("<|end|>"))

@@ -19,7 +19,9 @@ HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)_?\d+|(?!)))?)
 def build(p: Builder) -> Node:
     def call(tool: Tool | None) -> Node:
         header = p.header(HEADER, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4))
-        begin, sep, end = map(p.token, ("<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"))
+        begin, sep, end = map(
+            p.token, ("<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>")
+        )
         return begin + p.space() + header + p.space() + sep + p.space() + p.args(tool) + p.space() + end
 
     calls = p.calls(p.each_tool(call), p.space())

@@ -21,7 +21,12 @@ def build(p: Builder) -> Node:
         def argument(arg: Argument | None) -> Node:
             return p.arg_name(arg) + "=" + p.value(arg, "python")
 
-        return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, p.space() + "," + p.space(" ")) + ")"
+        return (
+            p.name(tool, chars=r"\w")
+            + ".call("
+            + p.each_arg(tool, argument, p.space() + "," + p.space(" "))
+            + ")"
+        )
 
     bare = p.calls(p.json_call(name="name", args="parameters"), p.space() + ";" + p.space(" "))
     behind_tag = p.lenient(p.each_tool(builtin), bare, p.code_call("code_interpreter", "code"))

@@ -49,7 +49,9 @@ class Spelling:
 
     def json(self, text: str) -> str:
         """All of it, inside a JSON string: of an argument nothing is left out."""
-        return _characters.sub(lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text)
+        return _characters.sub(
+            lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text
+        )
 
     def runs(self, text: str) -> Iterator[tuple[bool, str]]:
         """Its stretches: whether each is left out, and its characters."""
@@ -68,9 +70,9 @@ class Spelling:
 class IdFeed:
     """Turns ids into the machine's text.
 
-    ``markers``: the markers that are single tokens. ``special``: the ids that are a character of their own, each with
-    that character and whether it ends the turn (`END`), or does so only inside a value (`END_IN_VALUE`: the format's own
-    marker, which elsewhere the parser reads).
+    ``markers``: the markers that are single tokens. ``special``: the ids that are a character of their own,
+    each with that character and whether it ends the turn (`END`), or does so only inside a value
+    (`END_IN_VALUE`: the format's own marker, which elsewhere the parser reads).
     """
 
     __slots__ = ("_detokenizer", "_special", "markers", "offsets", "spelling")
@@ -140,9 +142,16 @@ class _SpecialIds(dict[int, "tuple[int, str]"]):
 
 @lru_cache(maxsize=64)
 def _special_ids(
-    vocabulary: Vocabulary, texts: tuple[str, ...], stops: tuple[str, ...], ends: frozenset[int], skip: bool, also_text: bool
+    vocabulary: Vocabulary,
+    texts: tuple[str, ...],
+    stops: tuple[str, ...],
+    ends: frozenset[int],
+    skip: bool,
+    also_text: bool,
 ) -> tuple[_SpecialIds, Markers, Spelling]:
-    single = {text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None}
+    single = {
+        text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
+    }
     markers = Markers(single, also_text)
     special = _SpecialIds()
     spelt: dict[str, str] = {}
@@ -170,8 +179,9 @@ def id_feed(
 ) -> IdFeed:
     """A feed for one stream.
 
-    ``texts``: the format's markers; ``stops``: what ends the turn; ``config``: as in generation_config.json, for the ids
-    that end it. ``token_text_fallback``: a marker that the model spells out as ordinary text counts as well.
+    ``texts``: the format's markers; ``stops``: what ends the turn; ``config``: as in generation_config.json,
+    for the ids that end it. ``token_text_fallback``: a marker that the model spells out as ordinary text counts
+    as well.
     """
     vocabulary = Vocabulary.of(tokenizer)
     ends = stop_ids(vocabulary, stops, config)
@@ -179,7 +189,9 @@ def id_feed(
     return IdFeed(Detokenizer(vocabulary), *found)
 
 
-def stop_ids(tokenizer: Any, stops: tuple[str, ...], config: Mapping[str, Any] | None = None) -> frozenset[int]:
+def stop_ids(
+    tokenizer: Any, stops: tuple[str, ...], config: Mapping[str, Any] | None = None
+) -> frozenset[int]:
     """The ids that end the turn: the stops, and what ``config`` or the tokenizer name as the end of a turn."""
     return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
 

@@ -20,7 +20,10 @@ TOOL = {
         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
     },
 }
-OTHER = {"type": "function", "function": {"name": "get_time", "description": "", "parameters": {"type": "object"}}}
+OTHER = {
+    "type": "function",
+    "function": {"name": "get_time", "description": "", "parameters": {"type": "object"}},
+}
 USER = {"role": "user", "content": "Weather in Oslo?"}
 
 
@@ -37,7 +40,10 @@ class TestSources:
         assert chatparsers.load(own("kimi-k2").read_text(encoding="utf-8")).format.name == "kimi-k2"
 
     def test_a_config_and_its_folder(self, tmp_path: Path) -> None:
-        config = {"chat_template": own("mistral-nemo").read_text(encoding="utf-8"), "eos_token": {"content": "</s>"}}
+        config = {
+            "chat_template": own("mistral-nemo").read_text(encoding="utf-8"),
+            "eos_token": {"content": "</s>"},
+        }
         (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
         for source in (tmp_path, tmp_path / "tokenizer_config.json", str(tmp_path)):
             chat = chatparsers.load(source)
@@ -45,17 +51,24 @@ class TestSources:
 
     def test_the_tool_template_serves_requests_with_tools(self, tmp_path: Path) -> None:
         templates = [
-            {"name": "default", "template": "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}"},
+            {
+                "name": "default",
+                "template": "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}",
+            },
             {"name": "tool_use", "template": own("hermes-2-pro").read_text(encoding="utf-8")},
         ]
-        (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}), encoding="utf-8")
+        (tmp_path / "tokenizer_config.json").write_text(
+            json.dumps({"chat_template": templates}), encoding="utf-8"
+        )
         chat = chatparsers.load(tmp_path)
         assert chat.format.name == "hermes-2-pro"
         assert chat.prepare([USER]).prompt.startswith("[user]")
         assert "get_weather" in chat.prepare([USER], tools=[TOOL]).prompt
 
     def test_tokens_given_by_hand(self) -> None:
-        chat = chatparsers.load("{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", bos_token="<s>", eos_token="</s>")
+        chat = chatparsers.load(
+            "{{ bos_token }}{{ messages[0].content }}{{ eos_token }}", bos_token="<s>", eos_token="</s>"
+        )
         assert chat.prepare([USER]).prompt == "<s>Weather in Oslo?</s>"
 
     def test_a_format_by_name(self) -> None:
@@ -109,7 +122,8 @@ class TestPrepare:
     def test_from_template_to_message(self) -> None:
         turn = chatparsers.load(own("qwen3-coder")).prepare([USER], tools=[TOOL, OTHER])
         assert "get_weather" in turn.prompt and "<function=get_weather>" in str(turn.grammar())
-        wire = "Let me look.\n\n<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+        call = "<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>"
+        wire = f"Let me look.\n\n<tool_call>\n{call}\n</tool_call>"
         message = turn.parse(wire + "<|im_end|>", strict=True)
         assert (message.content, message.complete) == ("Let me look.", True)
         assert message.to_openai()["tool_calls"][0]["function"] == {
@@ -184,7 +198,9 @@ class TestRecord:
         raw = '<think>\nHm.\n</think>\n\nRain.\n<tool_call>\n{"name": "x", "arguments": {}}\n</tool_call><|im_end|>'
         assert chatparsers.clean_output(raw, format="qwen3") == "Rain."
         assert chatparsers.load(own("qwen3")).clean_output(raw) == "Rain."
-        assert chatparsers.clean_output("Hm.\n</think>\n\nRain.", format="qwen3", prefix="<think>\n") == "Rain."
+        assert (
+            chatparsers.clean_output("Hm.\n</think>\n\nRain.", format="qwen3", prefix="<think>\n") == "Rain."
+        )
 
 
 def test_a_real_model_end_to_end(real_templates: list[Path]) -> None:

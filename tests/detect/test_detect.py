@@ -1,9 +1,11 @@
-"""Each real template and each of ours is detected as its own format, and stays so under cosmetic edits of its source."""
+"""Each real template and each of ours is detected as its own format, and stays so under cosmetic edits of its
+source."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -83,16 +85,28 @@ def hexed(tokens: Tokens) -> str:
 def split(tokens: Tokens) -> str:
     solid = [token for token in tokens if token[0] != "whitespace"]
     for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
-        if is_plain(token) and len(token[1]) > 4 and before[1] in ("+", "{{", "{{-") and after[1] in ("+", "}}", "-}}"):
+        if (
+            is_plain(token)
+            and len(token[1]) > 4
+            and before[1] in ("+", "{{", "{{-")
+            and after[1] in ("+", "}}", "-}}")
+        ):
             quote, text = token[1][0], token[1][1:-1]
             token[1] = f"({quote}{text[:2]}{quote} ~ {quote}{text[2:]}{quote})"
     return write(tokens)
 
 
 def constants(tokens: Tokens) -> str:
-    spelt = {"true": "True", "false": "False", "none": "None", "True": "true", "False": "false", "None": "none"}
+    spelt = {
+        "true": "True",
+        "false": "False",
+        "none": "None",
+        "True": "true",
+        "False": "false",
+        "None": "none",
+    }
     solid = [token for token in tokens if token[0] != "whitespace"]
-    for before, token in zip(solid, solid[1:], strict=False):
+    for before, token in pairwise(solid):
         if token[0] == "name" and before[1] not in (".", "is", "not"):
             token[1] = spelt.get(token[1], token[1])
     return write(tokens)
@@ -153,7 +167,9 @@ def test_every_real_template_has_its_family(real_templates: list[Path]) -> None:
 
 
 def test_content_only_says_so() -> None:
-    found = detect("{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}<assistant>")
+    found = detect(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}<assistant>"
+    )
     assert (found.name, found.score) == (CONTENT_ONLY, 1.0)
     assert "neither tools nor calls" in found.evidence[0]
 

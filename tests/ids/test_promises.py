@@ -110,8 +110,13 @@ def test_token_spans(bytewise: Any) -> None:
     turn = bind(bytewise)
     fed = ids(turn, "Hi\n", CALL, "<|im_end|>")
     regions = turn.parse(fed).regions
-    assert [(r.kind, r.token_start, r.token_end) for r in regions[:2]] == [("content", 0, 2), ("markup", 2, 15)]
-    spelt = [turn.tokenizer.decode(fed[r.token_start : r.token_end], skip_special_tokens=False) for r in regions]
+    assert [(r.kind, r.token_start, r.token_end) for r in regions[:2]] == [
+        ("content", 0, 2),
+        ("markup", 2, 15),
+    ]
+    spelt = [
+        turn.tokenizer.decode(fed[r.token_start : r.token_end], skip_special_tokens=False) for r in regions
+    ]
     text = turn.parse(fed).text
     assert spelt == [text[r.start : r.end] for r in regions]
 

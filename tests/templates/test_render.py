@@ -50,7 +50,9 @@ def load(path: Path) -> Template:
 def test_a_small_template(own_folder: Path) -> None:
     text = load(own_folder / "qwen3.jinja").render(CONVERSATION, tools=[TOOL], add_generation_prompt=True)
     assert text == (
-        "<|im_start|>system\n# Tools\n\nThese are yours to use:\n<tools>\n" + json.dumps(TOOL) + "\n</tools>\n"
+        "<|im_start|>system\n# Tools\n\nThese are yours to use:\n<tools>\n"
+        + json.dumps(TOOL)
+        + "\n</tools>\n"
         "A call is a JSON object with name and arguments, inside <tool_call></tool_call>.<|im_end|>\n"
         "<|im_start|>user\nHi<|im_end|>\n"
         "<|im_start|>assistant\n<tool_call>\n"

@@ -50,9 +50,9 @@ def transcoder(
 ) -> Transcoder:
     """A new transcoder for one value of ``syntax``.
 
-    ``stops`` end it where it is raw text; ``types`` are those that its schema admits; ``quote`` is the marker around
-    strings in syntaxes that have one; ``object``: it must be an object. ``python``: raw values that are no strings may be
-    spelt as Python's ``str`` does.
+    ``stops`` end it where it is raw text; ``types`` are those that its schema admits; ``quote`` is the marker
+    around strings in syntaxes that have one; ``object``: it must be an object. ``python``: raw values that are
+    no strings may be spelt as Python's ``str`` does.
     """
     make = SYNTAXES.get(syntax)
     if make is None:

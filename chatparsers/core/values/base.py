@@ -3,9 +3,9 @@
 A transcoder is made when its value begins and asked to `scan` whenever there is more text. It holds its state in plain
 ints, strings and lists, so that it can be copied (`copy.copy` of a live one must do, hence `copy` below) and pickled.
 
-Invariants: `scan` never goes back behind what it has consumed; what it leaves unconsumed at the end of a piece is shorter
-than a bound that does not depend on the text; the concatenation of `out` over all scans, the end, `error` and its
-position are the same for every way the text is cut.
+Invariants: `scan` never goes back behind what it has consumed; what it leaves unconsumed at the end of a piece
+is shorter than a bound that does not depend on the text; the concatenation of `out` over all scans, the end,
+`error` and its position are the same for every way the text is cut.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ class Transcoder(Protocol):
         ...
 
 
-_basestring: Callable[[str], str] = getattr(json.encoder, "c_encode_basestring", None) or json.encoder.py_encode_basestring  # type: ignore[attr-defined]
+_basestring: Callable[[str], str] = (
+    getattr(json.encoder, "c_encode_basestring", None) or json.encoder.py_encode_basestring
+)
 
 
 def escape(text: str) -> str:

@@ -1,10 +1,10 @@
 """JSON values, passed on byte for byte.
 
-Strategy: a state and a stack of open brackets; inside strings one regular expression takes all up to the next quote or
-odd character, and between members another takes whole flat members at once, so that long texts cost no loop per
-token. Only what is not JSON is mended, each time with a note: raw control characters in strings are escaped, backslashes
-that begin no escape are doubled, and Python's ``None``, ``True``, ``False`` are respelt. Anything else is an error where
-it stands; what came before it has been passed on.
+Strategy: a state and a stack of open brackets; inside strings one regular expression takes all up to the next
+quote or odd character, and between members another takes whole flat members at once, so that long texts cost no
+loop per token. Only what is not JSON is mended, each time with a note: raw control characters in strings are
+escaped, backslashes that begin no escape are doubled, and Python's ``None``, ``True``, ``False`` are respelt.
+Anything else is an error where it stands; what came before it has been passed on.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ _decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refu
 
 
 def _whole(text: str, start: int) -> int:
-    """The end of the JSON value at ``start`` where it is whole and sound, else 0: the interpreter's own scanner tells it
-    faster than a loop here. Tried once a value, so that the work stays linear."""
+    """The end of the JSON value at ``start`` where it is whole and sound, else 0: the interpreter's own scanner
+    tells it faster than a loop here. Tried once a value, so that the work stays linear."""
     if text[start] not in "{[":
         return 0
     try:
@@ -235,13 +235,15 @@ class JsonScanner:
             self.out = "".join(mended)
         else:
             self.out = text if kept == 0 and i == n else text[kept:i]
-        self.plain = _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
+        self.plain = (
+            _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
+        )
         return i
 
 
 class ObjectScanner(JsonScanner):
-    """A call's arguments: a JSON object. Some models write it as a string that holds the object's JSON text, or as null for
-    no arguments; both are mended, the string when it is whole."""
+    """A call's arguments: a JSON object. Some models write it as a string that holds the object's JSON text, or
+    as null for no arguments; both are mended, the string when it is whole."""
 
     __slots__ = ("decoded", "string")
 
@@ -344,7 +346,12 @@ class StringScanner:
                 parts.append(char)
                 i += 1
                 continue
-            if not final and n - escaped.end() < 6 and _high(escaped.group()) and _low_begun(text[escaped.end() :]):
+            if (
+                not final
+                and n - escaped.end() < 6
+                and _high(escaped.group())
+                and _low_begun(text[escaped.end() :])
+            ):
                 break
             parts.append(_unescape(escaped.group()))
             i = escaped.end()

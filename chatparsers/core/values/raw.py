@@ -1,9 +1,9 @@
 """Raw tagged text: a value between tags, typed by its schema.
 
-Strategy: a string streams with its JSON escapes; an object or array streams through the scanner of its literal; any other
-type is short and held until the tag that ends it, and is JSON if it reads as such, else a string (with a note).
-Where the schema admits strings and more, the text is held while it may still become JSON of the other type, and a string
-from the character on that rules that out.
+Strategy: a string streams with its JSON escapes; an object or array streams through the scanner of its literal;
+any other type is short and held until the tag that ends it, and is JSON if it reads as such, else a string
+(with a note). Where the schema admits strings and more, the text is held while it may still become JSON of the
+other type, and a string from the character on that rules that out.
 
 Some templates write what is no string as Python prints it (``True``, ``None``, ``{'a': 1}``); their formats say so
 (``python``), and it is read as JSON would be.
@@ -40,10 +40,10 @@ Find = Callable[[str, int], Union["re.Match[str]", None]]
 class StopFinder:
     """Finds the first of some stops in a text, or what may yet become one at its end.
 
-    ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that runs to the
-    end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone. ``plain`` finds the characters
-    with which a stop may begin, ``plain_json`` also those that a JSON string escapes. ``end``: the end of the text is a stop
-    as well.
+    ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that
+    runs to the end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone.
+    ``plain`` finds the characters with which a stop may begin, ``plain_json`` also those that a JSON string
+    escapes. ``end``: the end of the text is a stop as well.
     """
 
     __slots__ = ("end", "find", "plain", "plain_json", "stops", "whole")
@@ -311,8 +311,8 @@ _TYPES = {
 
 
 def raw_transcoder(stops: StopFinder, types: frozenset[str], python: bool = False) -> Transcoder:
-    """The transcoder of a raw value whose schema admits these types; ``python``: what is no string may be spelt as Python's
-    ``str`` does."""
+    """The transcoder of a raw value whose schema admits these types; ``python``: what is no string may be spelt
+    as Python's ``str`` does."""
     if types == {"string"}:
         return RawString(stops)
     if "string" not in types:
