@@ -79,7 +79,10 @@ _NEEDS = {
 
 @lru_cache(maxsize=4096)
 def literal(text: str) -> str:
-    """``text`` as a literal."""
+    """``text`` as a literal; NUL as a class, as xgrammar matches it there alone."""
+    if "\0" in text:
+        pieces = [literal(piece) for piece in text.split("\0")]
+        return "(" + " [\\u0000] ".join(pieces).replace('"" ', "").replace(' ""', "") + ")"
     out = ['"']
     for char in text:
         if char in '"\\':
@@ -91,11 +94,7 @@ def literal(text: str) -> str:
         else:
             out.append(char)
     out.append('"')
-    found = "".join(out)
-    if "\\u0000" in found:  # xgrammar matches NUL in classes alone
-        found = found.replace("\\u0000", '" [\\u0000] "').replace('"" ', "").replace(' ""', "")
-        return f"({found})"
-    return found
+    return "".join(out)
 
 
 def _point(code: int) -> str:
@@ -228,8 +227,10 @@ class GbnfWriter:
             return f"({self.body(node)})"
         if isinstance(node, Seq) and len(node.items) > 1:
             return f"({self.body(node)})"
-        if isinstance(node, (Alt, Seq)):
-            return self.body(node)
+        if isinstance(node, Alt):
+            return self.atom(node.options[0])
+        if isinstance(node, Seq):
+            return self.atom(node.items[0]) if node.items else '""'
         raise TypeError(f"GBNF has no form for {type(node).__name__}")
 
     def shared(self, node: Shared) -> str:
@@ -263,7 +264,7 @@ class GbnfWriter:
         small = (most if most is not None else least) <= (64 if plain else 1)
         if small or (most is None and least <= 1):
             atom = self.atom(inner)
-            if not plain and most is not None and most > 1 and re.search(r"[{*+?]", atom):
+            if not plain and (atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))):
                 atom = self.rule("rep", self.body(inner))
             return atom + _suffix(least, most)
         return self.count(self.atom(inner), least, most)
@@ -335,6 +336,9 @@ class GbnfWriter:
             before = Lang(node.parts, node.least, node.most, node.encoding, node.stops)
             return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
         quoted = node.encoding != "raw"
+        if quoted and node.end:
+            inner = Lang(node.parts, node.least, node.most, node.encoding)
+            return self.rule("key", " ".join([self.lang(inner), *map(self.atom, node.end)]))
         if not node.parts and not node.stops and not node.end:
             if quoted and not node.least and node.most is None:
                 return self.common("string")

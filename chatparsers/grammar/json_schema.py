@@ -183,6 +183,7 @@ class SchemaCompiler:
         self.alive: list[Any] = []
         self.names: dict[tuple[int, ...], str] = {}
         self.ids: dict[str, Any] | None = None
+        self.alone = True
         self.simple: dict[str, Ir] = {
             "string": syntax.string((), 0, None),
             "integer": _INTEGER,
@@ -247,6 +248,7 @@ class SchemaCompiler:
     def choose(self, wheres: list[Where], strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None) -> Ir:
         """The alternatives of a value; ``strings`` writes its strings where they are not the syntax's own."""
         bags = [_Bag()]
+        self.alone = len(wheres) == 1
         for schema, path in wheres:
             bags = self.expand(bags, schema, path, ())
         options: list[Ir] = []
@@ -291,6 +293,8 @@ class SchemaCompiler:
         active = (*active, id(schema))
         for bag in bags:
             self.gather(bag, schema, path)
+        if "unevaluatedProperties" in schema:
+            self.seal(bags, schema, path, len(active) == 1)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in schema and bags:
                 target = self.resolve(schema[keyword], f"{path}.{keyword}", keyword)
@@ -318,6 +322,31 @@ class SchemaCompiler:
         if "not" in schema:
             bags = self.negated(bags, schema["not"], f"{path}.not")
         return bags
+
+    def seal(self, bags: list[_Bag], schema: Mapping[str, Any], path: str, top: bool) -> None:
+        """``unevaluatedProperties``: exact where every member that may be there is named by what applies without a choice."""
+        value = schema["unevaluatedProperties"]
+        if value is True:
+            return
+        for bag in bags:
+            if value is False and top and self.alone and self.plain(schema, 0):
+                bag.sealed = True
+            else:
+                why = "a grammar cannot know which members another keyword has judged"
+                bag.told.append(Weakened(path, "unevaluatedProperties", why))
+
+    def plain(self, schema: Any, depth: int) -> bool:
+        """Whether a schema judges members by their names alone."""
+        if not isinstance(schema, Mapping):
+            return schema is not False
+        if depth > 20 or _CHOOSING & schema.keys() or (depth and "unevaluatedProperties" in schema):
+            return False
+        parts = [*schema.get("allOf", ())]
+        if "$ref" in schema:
+            if not str(schema["$ref"]).startswith("#") and schema["$ref"] not in self.anchors():
+                return False
+            parts.append(self.resolve(schema["$ref"], "$", "$ref"))
+        return all(self.plain(part, depth + 1) for part in parts)
 
     def negated(self, bags: list[_Bag], schema: Any, path: str) -> list[_Bag]:
         """Without what ``schema`` describes, where that can be said."""
@@ -386,19 +415,35 @@ class SchemaCompiler:
                     target = target[name]
                 elif isinstance(target, (list, tuple)) and name.isdigit() and int(name) < len(target):
                     target = target[int(name)]
+                elif any(not key.startswith("#") for key in self.anchors() if self.ids and self.ids[key] is not self.root):
+                    self.tell(path.rpartition(".")[0], keyword, "the reference is relative to an inner $id")
+                    return True
                 else:
                     raise SchemaError(f"the reference {ref!r} leads nowhere: there is no {name!r}", path)
             return target
-        if self.ids is None:
-            self.ids = {}
-            _find_ids(self.root, self.ids, 0)
-        found = self.ids.get(ref)
+        found = self.anchors().get(ref)
+        if keyword != "$ref" and not (ref == "#" or self.only_anchor(ref)):
+            self.tell(path.rpartition(".")[0], keyword, "what it names depends on where it is used")
+            return True
         if found is None:
             if ref.startswith("#"):
                 raise SchemaError(f"the reference {ref!r} leads nowhere", path)
             self.tell(path.rpartition(".")[0], keyword, "the reference leads out of the document")
             return True
         return found
+
+    def anchors(self) -> dict[str, Any]:
+        """The document's schemas by their ids and anchors."""
+        if self.ids is None:
+            self.ids = {}
+            _find_ids(self.root, self.ids, 0)
+        return self.ids
+
+    def only_anchor(self, ref: str) -> bool:
+        """Whether a dynamic reference can mean one schema alone."""
+        return json.dumps(self.root).count(json.dumps(ref.removeprefix("#"))) == 1 and len(
+            [key for key in self.anchors() if not key.startswith("#")]
+        ) <= 1
 
     def regex(self, expression: Any, path: str, keyword: str, check_only: bool = False) -> Ir | None:
         """The strings that the regular expression finds a match in; None, and reported, where a grammar cannot say it."""
@@ -903,13 +948,6 @@ def _on_dependent(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema
             bag.told.append(Weakened(path, "dependencies", "a grammar cannot look back at the members before"))
 
 
-def _on_sealed(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
-    if value is False:
-        bag.sealed = True
-    elif value is not True:
-        bag.told.append(Weakened(path, "unevaluatedProperties", "a grammar cannot know which members another keyword has judged"))
-
-
 def _on_unique(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
     _expect(value, bool, "true or false", path, "uniqueItems")
     if value and schema.get("maxItems", 2) > 1:
@@ -937,7 +975,6 @@ _KEYWORDS: dict[str, _Keyword] = {
     "maxProperties": _count("maxProperties", "most_members", False),
     "dependentRequired": _on_dependent,
     "dependencies": _on_dependent,
-    "unevaluatedProperties": _on_sealed,
     "minItems": _count("minItems", "least_items", True),
     "maxItems": _count("maxItems", "most_items", False),
     "uniqueItems": _on_unique,
@@ -967,6 +1004,9 @@ _ANNOTATIONS = frozenset(
 _ONLY_TYPE = _ANNOTATIONS | {"type"}
 _SHAPES = frozenset({"properties", "patternProperties", "additionalProperties"})
 _ITEMS = frozenset({"items", "prefixItems"})
+_CHOOSING = frozenset(
+    {"anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies", "not", "$dynamicRef", "$recursiveRef"}
+)
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 _INTEGER = Shared("integer", INTEGER, True)
 _NUMBER = Shared("number", NUMBER, True)

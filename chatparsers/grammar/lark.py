@@ -270,6 +270,8 @@ class _Writer:
     def lang(self, node: Lang) -> str:
         if any(part.divisor for part in node.parts):
             return self.divisible(node)
+        if node.encoding != "raw":
+            return self.terminal("STRING", self.string(node))
         if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
             before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
             last = node.end[-1]
@@ -281,8 +283,6 @@ class _Writer:
                 before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops, (Text(lead),)))
                 before = self.terminal("TEXT", self.until(node, lead))
             return self.define("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
-        if node.encoding != "raw":
-            return self.terminal("STRING", self.string(node))
         if node.end:
             return self.terminal("TEXT", self.until(node, node.end_text))
         body, nullable = self.open_text(node)
@@ -291,13 +291,13 @@ class _Writer:
     def string(self, node: Lang) -> str:
         if not node.parts:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
-            return f'/"{_CHAR}{count}"/'
+            return f'/"{_CHAR}{count}"{_escape(node.end_text)}/'
         terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'json')}/" for part in node.parts]
         if not any(part.positive for part in node.parts) or node.least or node.most is not None:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             terms.append(f"/{_EXACT}{count}/")
         inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
-        return f'"\\"" {inner} "\\""'
+        return f'"\\"" {inner} {_literal(chr(34) + node.end_text)}'
 
     def terms(self, node: Lang) -> list[str]:
         terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'raw')}/" for part in node.parts]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
+from .arrange import Member, arrange
 from .ir import Blank, Chars, Ir, Lang, Part, Rep, Text, charset, seq
 
 __all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "Syntax", "syntax_of"]
@@ -37,7 +39,7 @@ class JsonSyntax:
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
         """The name and colon of a member whose name has these constraints."""
-        return seq(self.string(parts, least, most), self.colon)
+        return seq(Lang(parts, least, most, "json", (), (Text(":"),)), Blank())
 
     def literal(self, value: Any) -> Ir:
         """Exactly this value."""
@@ -47,11 +49,10 @@ class JsonSyntax:
             return self.text(value)
         if isinstance(value, (int, float)):
             return Text(json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value))
+        if isinstance(value, Mapping):
+            members = [Member(name, seq(self.key(name), self.literal(part)), True) for name, part in value.items()]
+            return seq(self.open_object, *((arrange(members, self.comma)[0], self.close_object) if members else (Text("}"),)))
         items: list[Ir] = []
-        if isinstance(value, dict):
-            for name, member in value.items():
-                items += [*([self.comma] if items else []), self.key(name), self.literal(member)]
-            return seq(self.open_object, *items, self.close_object) if items else seq(self.open_object, Text("}"))
         for item in value:
             items += [*([self.comma] if items else []), self.literal(item)]
         return seq(self.open_array, *items, self.close_array) if items else seq(self.open_array, Text("]"))

@@ -1,0 +1,97 @@
+"""Runs schemas and instances through the grammar writers and engines; counts what is right by keyword."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+from engines import FULL, compile_for
+
+from chatparsers.grammar.gbnf import write_gbnf
+from chatparsers.grammar.ir import Alt, Ir
+from chatparsers.grammar.json_schema import SchemaCompiler, Weakened
+from chatparsers.grammar.lark import write_lark
+from chatparsers.grammar.syntaxes import syntax_of
+
+ENGINES = ("xgrammar", "llguidance")
+
+
+def canonical(value: Any) -> Any:
+    """``value`` with its numbers as the grammar writes them: an integer without a fraction."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [canonical(item) for item in value]
+    return {name: canonical(item) for name, item in value.items()} if isinstance(value, dict) else value
+
+
+def spell(value: Any) -> str:
+    """The JSON text of an instance."""
+    return dumps(canonical(value), ensure_ascii=False)
+
+
+def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
+    """A schema's grammar, its objects open as JSON Schema has them."""
+    rules: dict[str, Ir] = {}
+    weakened: dict[Weakened, None] = {}
+    root = SchemaCompiler(schema, syntax_of("json"), rules, weakened, open_objects=True).value([(schema, "$")])
+    return root, rules, tuple(weakened)
+
+
+def judges(root: Ir, rules: dict[str, Ir]) -> dict[str, Any]:
+    """Each engine with the grammar in its dialect; none for a grammar that has no string."""
+    if isinstance(root, Alt) and not root.options:
+        return {}
+    return {
+        "xgrammar": compile_for("xgrammar", write_gbnf(root, rules), "gbnf"),
+        "llguidance": compile_for("llguidance", write_lark(root, rules), "lark"),
+    }
+
+
+@dataclass
+class Score:
+    """What came out, by keyword."""
+
+    right: Counter[str] = field(default_factory=Counter)
+    weak: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def case(self, keyword: str, name: str, schema: Any, tests: list[tuple[Any, bool]]) -> None:
+        """One schema with its instances and whether each is valid."""
+        root, rules, weakened = compiled(schema)
+        engines = judges(root, rules)
+        for value, valid in tests:
+            text = spell(value)
+            statuses = {engine: judge.status(text) for engine, judge in engines.items()}
+            if len({str(status) for status in statuses.values()}) > 1:
+                self.wrong.append(f"{name}: the engines disagree on {text[:60]}: {statuses} under {dumps(schema)[:200]}")
+                continue
+            accepted = FULL in statuses.values()
+            if accepted == valid:
+                self.right[keyword] += 1
+            elif accepted and weakened:
+                self.weak[keyword] += 1
+            else:
+                what = "accepted" if accepted else f"refused ({[str(status) for status in statuses.values()]})"
+                self.wrong.append(f"{name}: {text[:80]} is {'valid' if valid else 'invalid'} but {what} under {dumps(schema)[:300]}")
+
+    def table(self) -> str:
+        """The score as text."""
+        rows = [
+            f"{keyword:28} {self.right[keyword]:4} right {self.weak[keyword]:4} weakened"
+            for keyword in sorted({*self.right, *self.weak})
+        ]
+        total = f"{'all':28} {sum(self.right.values()):4} right {sum(self.weak.values()):4} weakened {len(self.wrong)} wrong"
+        return "\n".join([*rows, total])
+
+
+def official(folder: Path) -> Iterator[tuple[str, str, Any, list[tuple[Any, bool]]]]:
+    """The cases of a folder of the official suite: keyword, name, schema, instances."""
+    for path in sorted(folder.glob("*.json")):
+        for group in loads(path.read_text(encoding="utf-8")):
+            tests = [(test["data"], test["valid"]) for test in group["tests"]]
+            yield path.stem, f"{path.stem}: {group['description']}", group["schema"], tests
