@@ -1,0 +1,112 @@
+"""Runs the examples of the pages: ``python docs/_examples.py [--write] [PAGE …]``, all of docs/ and the README by default.
+
+A comment in front of a code block says what to do with it:
+
+- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder. A ``text`` block that
+  follows it is what it prints; ``--write`` puts it there, else a difference is an error;
+- ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules are imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterable
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+__all__ = ["PAGES", "Stale", "run"]
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+_BLOCK = re.compile(
+    r"^<!-- (?P<mark>run|ci: example|file: (?P<file>\S+)) -->\n+```(?P<language>\w*)\n(?P<code>.*?)^```\n"
+    r"(?P<gap>\n*)(?:```text\n(?P<output>.*?)^```\n)?",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+class Stale(Exception):
+    """An example does not print what the page says."""
+
+
+def run(page: Path, write: bool = False) -> int:
+    """Runs the examples of a page; returns how many there are. Raises `Stale`, or what an example raises."""
+    text = page.read_text(encoding="utf-8")
+    parts: list[str] = []
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    done = at = 0
+    with TemporaryDirectory() as folder:
+        for block in _BLOCK.finditer(text):
+            if block["file"]:
+                file = Path(folder, block["file"])
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block["code"], encoding="utf-8")
+                continue
+            line = text.count("\n", 0, block.start("code"))
+            printed = _execute(page, line, block["language"], block["code"], folder, namespace)
+            done += 1
+            if block["output"] is not None and printed != block["output"]:
+                if not write:
+                    raise Stale(
+                        f"{page.name}, line {line + 1}: expected the page to show\n{printed}\nfound\n{block['output']}\n"
+                        "mend what is wrong, or run python docs/_examples.py --write"
+                    )
+                parts += [text[at : block.start("output")], printed]
+                at = block.end("output")
+    if parts:
+        page.write_text("".join([*parts, text[at:]]), encoding="utf-8", newline="\n")
+    return done
+
+
+def _execute(page: Path, line: int, language: str, code: str, folder: str, namespace: dict[str, Any]) -> str:
+    if language == "sh":
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        given = {
+            **os.environ,
+            "PATH": path,
+            "PYTHONPATH": os.pathsep.join([folder, str(ROOT)]),
+            "COLUMNS": "110",
+        }
+        shell = ["bash", "-euo", "pipefail", "-c", code]
+        return subprocess.run(
+            shell, cwd=folder, env=given, check=True, stdout=subprocess.PIPE, text=True
+        ).stdout
+    printed, before = StringIO(), os.getcwd()
+    sys.path.insert(0, folder)
+    os.chdir(folder)
+    try:
+        with redirect_stdout(printed), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            exec(compile("\n" * line + code, str(page), "exec"), namespace)
+    finally:
+        os.chdir(before)
+        sys.path.remove(folder)
+    return printed.getvalue()
+
+
+def main(arguments: Iterable[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Runs the examples of the pages.")
+    parser.add_argument("--write", action="store_true", help="put what the examples print into the pages")
+    parser.add_argument("pages", nargs="*", type=Path, default=PAGES, metavar="PAGE")
+    given = parser.parse_args(None if arguments is None else list(arguments))
+    for page in given.pages:
+        try:
+            print(f"{page.name}: {run(page.resolve(), given.write)} examples run")
+        except Stale as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    sys.exit(main())
