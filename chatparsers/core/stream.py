@@ -493,9 +493,9 @@ class Stream:
     def _regions(self, places: _Places) -> list[Region]:
         self._catch_up()
         offsets = self._ids.offsets if self._ids is not None else None
-        ends = [start for start, _ in self._runs[1:]] + [self._length]
+        ends = [start for start, _ in self._runs] + [self._length]
         found = []
-        for (start, kind), end in zip(self._runs, ends, strict=True):
+        for (start, kind), end in zip(self._runs, ends[1:], strict=True):
             tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
             found.append(Region(_KINDS[kind], places.position(start), places.position(end), *tokens))
         return found
