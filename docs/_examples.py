@@ -1,10 +1,11 @@
-"""Runs the examples of the pages: ``python docs/_examples.py [--write] [PAGE …]``, all of docs/ and the README by default.
+"""Runs the examples of the pages: ``python docs/_examples.py [--write] [PAGE …]``, by default of all pages.
 
 A comment in front of a code block says what to do with it:
 
 - ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder. A ``text`` block that
   follows it is what it prints; ``--write`` puts it there, else a difference is an error;
-- ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules are imported.
+- ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules
+  are imported.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def run(page: Path, write: bool = False) -> int:
             if block["output"] is not None and printed != block["output"]:
                 if not write:
                     raise Stale(
-                        f"{page.name}, line {line + 1}: expected the page to show\n{printed}\nfound\n{block['output']}\n"
+                        f"{page.name}, line {line + 1}: expected the page to show\n{printed}\n"
+                        f"found\n{block['output']}\n"
                         "mend what is wrong, or run python docs/_examples.py --write"
                     )
                 parts += [text[at : block.start("output")], printed]
