@@ -1,0 +1,48 @@
+"""The pages say what is so: their examples are run, their tables are those of the code, their links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+
+ROOT = Path(chatparsers.__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no docs: not a checkout")
+
+
+def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The script of docs/ in a process of its own, as formats that examples register stay there."""
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+    for name in ("CHATPARSERS_PLUGINS", "PYTEST_ADDOPTS"):
+        given.pop(name, None)
+    command = [sys.executable, str(DOCS / script), *arguments]
+    return subprocess.run(command, env=given, capture_output=True, text=True, encoding="utf-8", timeout=600)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
+    done = run("_examples.py", str(page))
+    assert done.returncode == 0, done.stderr + done.stdout
+    wanted = len(re.findall(r"^<!-- (?:run|ci: example) -->$", page.read_text(encoding="utf-8"), re.M))
+    assert f"{page.name}: {wanted} examples run" in done.stdout, "a mark without a code block behind it"
+
+
+def test_the_tables_of_the_builder_are_its_docstrings() -> None:
+    done = run("_builder_table.py", "--check")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_within_the_project_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not broken
