@@ -1,0 +1,154 @@
+"""Tables of figures, each row with its budget: for the terminal, as Markdown, as JSON, and for the README."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Budget", "Row", "Table", "as_json", "as_text", "write_readme"]
+
+_BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a figure may be at most (``least``: must be at least), in ``unit``; ``worst`` is what it is."""
+
+    limit: float
+    unit: str
+    worst: float
+    least: bool = False
+
+    @property
+    def ok(self) -> bool:
+        return self.worst >= self.limit if self.least else self.worst <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.least else '≤'} {number(self.limit)} {self.unit}: {'ok' if self.ok else 'over'}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of figures in the order of the table's columns; None where there is none."""
+
+    name: str
+    figures: Sequence[float | str | None]
+    budgets: Sequence[Budget] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one kind. ``columns`` are those behind the name."""
+
+    key: str
+    title: str
+    columns: Sequence[str]
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def budgets(self) -> list[Budget]:
+        return [budget for row in self.rows for budget in row.budgets]
+
+
+def number(value: float | str | None) -> str:
+    """A figure with three digits that mean something."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.2f}"
+
+
+def _cells(table: Table) -> list[list[str]]:
+    budgeted = any(row.budgets for row in table.rows)
+    lines = [[table.key, *table.columns, *(["budget"] if budgeted else [])]]
+    for row in table.rows:
+        budget = [", ".join(map(str, row.budgets))] if budgeted else []
+        lines.append([row.name, *map(number, row.figures), *budget])
+    return lines
+
+
+def _markdown(lines: list[list[str]]) -> list[str]:
+    head, *rest = (f"| {' | '.join(line)} |" for line in lines)
+    rule = "|---|" + "---:|" * (len(lines[0]) - 2) + ("---|" if lines[0][-1] == "budget" else "---:|")
+    return [head, rule, *rest]
+
+
+def _plain(lines: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    left = {0, len(widths) - 1} if lines[0][-1] == "budget" else {0}
+    lines = [lines[0], ["─" * width for width in widths], *lines[1:]]
+    return [
+        "  ".join(
+            cell.ljust(width) if place in left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+
+
+def as_text(tables: Iterable[Table], markdown: bool) -> str:
+    """The tables, one below the other."""
+    texts = []
+    for table in tables:
+        title = f"### {table.title}\n" if markdown else table.title
+        lines = (_markdown if markdown else _plain)(_cells(table)) if table.rows else []
+        texts.append("\n".join([title, *lines, *(["", *table.notes] if table.notes else [])]))
+    return "\n\n".join(texts)
+
+
+def as_json(tables: Iterable[Table], machine: dict[str, str]) -> dict[str, Any]:
+    """All figures as plain data."""
+    return {
+        "machine": machine,
+        "tables": [
+            {
+                "key": table.key,
+                "title": table.title,
+                "columns": list(table.columns),
+                "rows": [
+                    {
+                        "name": row.name,
+                        "figures": dict(zip(table.columns, row.figures, strict=True)),
+                        "budgets": [{**asdict(budget), "ok": budget.ok} for budget in row.budgets],
+                    }
+                    for row in table.rows
+                ],
+                "notes": table.notes,
+            }
+            for table in tables
+        ],
+    }
+
+
+def write_readme(
+    path: Path, pieces: Table, others: Sequence[tuple[str, str, str]], machine: dict[str, str]
+) -> None:
+    """Puts the table of pieces and a table of the other figures between the two comments of the README.
+
+    Raises ValueError where they are not there.
+    """
+    text = path.read_text(encoding="utf-8")
+    before, begun, rest = text.partition(_BEGIN)
+    _, ended, after = rest.partition(_END)
+    if not begun or not ended:
+        raise ValueError(
+            f"{path}: expected the lines {_BEGIN} and {_END}: add them where the tables are to stand"
+        )
+    said = (
+        f"CPU time, medians, on {machine['cpu']}, {machine['python']}, one process; `python benchmarks/parse.py` "
+        "measures and prints all of it."
+    )
+    tables = [
+        *_markdown(_cells(pieces)),
+        "",
+        *_markdown([["also", "measured", "budget"], *map(list, others)]),
+    ]
+    lines = [before + _BEGIN, *tables, "", said, _END + after]
+    path.write_text("\n".join(lines), encoding="utf-8")
