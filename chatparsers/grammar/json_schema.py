@@ -69,6 +69,8 @@ class _Shape:
     """What one schema object says of members."""
 
     properties: Mapping[str, Any]
+    named: bool
+    """Whether it lists properties, perhaps none."""
     patterns: tuple[tuple[str, Any], ...]
     extra: Any
     """The schema of other members; None where the schema is silent."""
@@ -384,7 +386,7 @@ class SchemaCompiler:
             for expression in patterns:
                 self.regex(expression, path, "patternProperties", check_only=True)
             bag.shapes.append(
-                _Shape(properties, tuple(patterns.items()), schema.get("additionalProperties"), path)
+                _Shape(properties, "properties" in schema, tuple(patterns.items()), schema.get("additionalProperties"), path)
             )
         if _ITEMS & schema.keys():
             prefix, rest = schema.get("prefixItems", []), schema.get("items")
@@ -674,7 +676,7 @@ class SchemaCompiler:
 
     def extra(self, bag: _Bag, named: tuple[str, ...]) -> Ir | None:
         """A member of any other name; None where there is none."""
-        open_ = self.open_objects or not any(shape.properties for shape in bag.shapes)
+        open_ = self.open_objects or not any(shape.named for shape in bag.shapes)
         others = [(shape.extra, f"{shape.path}.additionalProperties") for shape in bag.shapes if shape.extra is not None]
         patterns = [
             (expression, schema, f"{shape.path}.patternProperties.{expression}", shape)

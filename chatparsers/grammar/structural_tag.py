@@ -42,7 +42,8 @@ class _Writer(GbnfWriter):
     def new_lang(self, node: Lang) -> str:
         if not node.parts and not node.least and node.most is None:
             if node.encoding != "raw":
-                return self.rule("string", _macro(_STRING))
+                string = self.rule("string", _macro(_STRING))
+                return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
             if node.stops and not _overlapping(node):
                 excludes = ", ".join(literal(stop) for stop in node.stops)
                 text = self.rule("text", f"TagDispatch(excludes=({excludes},))")

@@ -1,0 +1,20 @@
+"""Fixtures of the grammar tests; what they share is imported as plain modules of this folder."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def shared_folder_or_none(request: pytest.FixtureRequest) -> Path | None:
+    """The folder of real data, None where there is none."""
+    try:
+        folder: Path = request.getfixturevalue("shared_dir")
+    except pytest.skip.Exception:
+        return None
+    return folder
