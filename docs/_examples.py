@@ -2,8 +2,8 @@
 
 A comment in front of a code block says what to do with it:
 
-- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder. A ``text`` block that
-  follows it is what it prints; ``--write`` puts it there, else a difference is an error;
+- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder, into which pip installs.
+  A ``text`` block that follows it is what it prints; ``--write`` puts it there, else a difference is an error;
 - ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules
   are imported.
 """
@@ -70,20 +70,22 @@ def run(page: Path, write: bool = False) -> int:
 
 
 def _execute(page: Path, line: int, language: str, code: str, folder: str, namespace: dict[str, Any]) -> str:
+    places = [folder, str(Path(folder, "site")), str(ROOT)]
     if language == "sh":
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        given = {
-            **os.environ,
-            "PATH": path,
-            "PYTHONPATH": os.pathsep.join([folder, str(ROOT)]),
-            "COLUMNS": "110",
+        pip = {
+            "PIP_TARGET": places[1],
+            "PIP_NO_INDEX": "1",
+            "PIP_NO_DEPS": "1",
+            "PIP_NO_BUILD_ISOLATION": "0",
         }
+        given = {**os.environ, **pip, "PATH": path, "PYTHONPATH": os.pathsep.join(places), "COLUMNS": "110"}
         shell = ["bash", "-euo", "pipefail", "-c", code]
         return subprocess.run(
             shell, cwd=folder, env=given, check=True, stdout=subprocess.PIPE, text=True
         ).stdout
     printed, before = StringIO(), os.getcwd()
-    sys.path.insert(0, folder)
+    sys.path[:0] = places
     os.chdir(folder)
     try:
         with redirect_stdout(printed), warnings.catch_warnings():
@@ -91,7 +93,7 @@ def _execute(page: Path, line: int, language: str, code: str, folder: str, names
             exec(compile("\n" * line + code, str(page), "exec"), namespace)
     finally:
         os.chdir(before)
-        sys.path.remove(folder)
+        del sys.path[: len(places)]
     return printed.getvalue()
 
 
