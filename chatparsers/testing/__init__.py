@@ -21,7 +21,7 @@ from .check import (
 from .matrix import Record, feed_in_every_way, table
 from .needles import needle
 from .plugin import Entry, matrix, pytest_addoption, pytest_generate_tests, pytest_terminal_summary
-from .rendering import Case, Expected, Inexpressible, exact, render, written
+from .rendering import Case, Expected, Inexpressible, exact, render
 from .scenarios import TOOLS, Call, Scenario, scenarios
 
 __all__ = [
@@ -54,5 +54,4 @@ __all__ = [
     "scenarios",
     "table",
     "update_golden",
-    "written",
 ]

@@ -195,8 +195,12 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
     return tried
 
 
-def check_expected(case: Case, message: Message) -> None:
-    """The message says what the case expects, and nothing was wrong with it. Raises AssertionError."""
+def check_expected(case: Case, message: Message, turn: Turn | None = None) -> None:
+    """The message says what the case expects, and nothing was wrong with it. Raises AssertionError.
+
+    ``turn``: that which read it, where it is not the case's own.
+    """
+    turn = turn or case.turn()
     expected = case.expected
     wrong = [d for d in message.diagnostics if d.code != "mended"]
     assert not wrong, "; ".join(map(str, wrong))
@@ -213,7 +217,7 @@ def check_expected(case: Case, message: Message) -> None:
     for call, (_, arguments) in zip(message.tool_calls, expected.calls, strict=True):
         assert call.complete, f"call {call.index} is not complete"
         assert exact(call.arguments) == exact(arguments), f"arguments are {call.arguments!r:.600}"
-        generated = call.id == case.turn().call_id(call.index)
+        generated = call.id == turn.call_id(call.index)
         assert generated or call.id in message.text, f"the id {call.id!r} is not what was written"
     for id in case.expected.ids:
         assert id in [call.id for call in message.tool_calls], f"the id {id!r} was written and is lost"

@@ -12,16 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import DefinitionError, TemplateError
+from .._detect import prompt_prefix
+from ..core.errors import TemplateError
 from ..core.format import Format
-from ..core.idioms import Options
-from ..core.nodes import Body, Literal, Node, Span, Think, Token, first, walk
 from ..core.turn import Turn
 from ..templates import Template
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops
 
-__all__ = ["Case", "Expected", "Inexpressible", "exact", "render", "written"]
+__all__ = ["Case", "Expected", "Inexpressible", "exact", "render"]
 
 _HISTORY = [{"role": "user", "content": "Please go on."}]
 # Fixed, so that what a template writes of today is the same in every run.
@@ -100,34 +99,6 @@ class Case:
         )
 
 
-def _openers(format: Format) -> set[str]:
-    """The texts with which a turn's own part of a prompt may begin."""
-    tree = format.tree(Options(tools=True))
-    found = {node.text for node in walk(tree) if isinstance(node, Token)}
-    spans: list[Span | None] = []
-    nodes: list[Node | None] = []
-    for node in walk(tree):
-        if isinstance(node, Think):
-            spans.append(node.span)
-        elif isinstance(node, Body):
-            spans += [node.reasoning, node.content]
-            nodes += [node.calls, node.start]
-    nodes += [part for span in spans if span for part in (span.open, span.close)]
-    for part in nodes:
-        if part is not None:
-            try:
-                found.update(text.strip() for text in first(part))
-            except DefinitionError:
-                found.update(n.text.strip() for n in walk(part) if isinstance(n, Literal))
-    return {text for text in found if len(text) > 2}
-
-
-def written(format: Format, prompt: str) -> str:
-    """What a generation prompt wrote of the assistant's turn: from the first marker of the format on."""
-    places = [prompt.find(opener) for opener in _openers(format)]
-    return prompt[min((place for place in places if place >= 0), default=len(prompt)) :]
-
-
 def render(format: Format, template: Template, scenario: Scenario) -> Case:
     """The case that ``template`` makes of ``scenario``. Raises `Inexpressible` where it cannot show it."""
     _check(template, scenario, format)
@@ -151,7 +122,7 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     last = wire.rfind(scenario.calls[-1].name) if scenario.calls else 0
     if any(0 <= wire.find(stop) < last and stop not in said for stop in format.stops):
         raise Inexpressible("the template ends the turn before its last call")
-    prefix = written(format, prompt[len(whole) - len(header) :])
+    prefix = prompt_prefix(format, prompt[len(whole) - len(header) :])
     if scenario.opened:
         prefix, wire = _reopen(scenario, prompt, wire, prefix, opened)
     if scenario.after:

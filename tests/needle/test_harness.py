@@ -1,0 +1,217 @@
+"""The harness itself: it sees what is wrong, and outsiders can use it in one line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+from chatparsers import get_format
+from chatparsers.core.events import CallArguments, CallEnd, CallStart, Content, Event
+from chatparsers.core.message import Message, Region, ToolCall
+from chatparsers.templates import Template
+from chatparsers.testing import (
+    TOOLS,
+    Case,
+    Expected,
+    Record,
+    check_conservation,
+    check_expected,
+    check_message,
+    chunkings,
+    feed_in_every_way,
+    needle,
+    render,
+    scenarios,
+    table,
+)
+from chatparsers.testing.check import Deltas, same, smallest
+from chatparsers.testing.needles import find_needles, prose
+
+_OWN = Path(__file__).parents[1] / "templates_own"
+_TEXT = 'Hm.\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call><|im_end|>'
+
+
+def case(**more: object) -> Case:
+    format = get_format("hermes-2-pro")
+    expected = Expected("Hm.", "", (("get_weather", '{"city": "Oslo"}'),))
+    made = Case(format, "own", "a call", _TEXT, "", expected, {"tools": list(TOOLS)})
+    return replace(made, **more)  # type: ignore[arg-type]
+
+
+def fed(case: Case) -> tuple[Record, list[str]]:
+    record = Record(case.format.name, case.template, case.scenario)
+    return record, feed_in_every_way(case, record, {}, cuts=20)
+
+
+def test_a_right_case_passes_in_every_way() -> None:
+    record, problems = fed(case())
+    assert not problems and not record.failures
+    assert record.counts["random"] == 20 and record.counts["prefixes"] == len(_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [
+        (Expected("Hm", "", (("get_weather", '{"city": "Oslo"}'),)), "content is 'Hm.'"),
+        (Expected("Hm.", "so", (("get_weather", '{"city": "Oslo"}'),)), "reasoning is ''"),
+        (Expected("Hm.", "", (("get_time", '{"city": "Oslo"}'),)), "calls are ['get_weather']"),
+        (Expected("Hm.", "", (("get_weather", '{"city": "Bergen"}'),)), "arguments are"),
+        (Expected("Hm.", "", (("get_weather", '{"city": "Oslo"}'),), ("abc",)), "the id 'abc' was written"),
+    ],
+)
+def test_what_is_not_as_expected_is_told_with_what_to_run(expected: Expected, told: str) -> None:
+    record, problems = fed(case(expected=expected))
+    assert record.failures == {"whole": 1}
+    assert problems[0].startswith("whole: " + told)
+    assert "get_format('hermes-2-pro').bind(prefix=''" in problems[0] and f"text = {_TEXT!r}" in problems[0]
+
+
+def test_numbers_are_compared_as_they_are_spelt() -> None:
+    text = '<tool_call>\n{"name": "add_numbers", "arguments": {"a": 1.0}}\n</tool_call>'
+    for number, right in (("1.0", True), ("1", False), ("1.00", False)):
+        made = case(text=text, expected=Expected("", "", (("add_numbers", f'{{"a": {number}}}'),)))
+        message = made.turn().parse(text)
+        if right:
+            check_expected(made, message)
+        else:
+            with pytest.raises(AssertionError, match="arguments are"):
+                check_expected(made, message)
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [
+        ([CallStart(1, "f", None)], "call 1 starts behind 0 calls"),
+        ([CallStart(0, "f", None), CallStart(1, "g", None)], "call 1 starts inside another"),
+        (
+            [CallStart(0, "f", None), CallEnd(0, "i", True), CallArguments(0, "{}")],
+            "arguments of call 0 out of turn",
+        ),
+        ([CallEnd(0, "i", True)], "call 0 ends out of turn"),
+        ([Content("")], "an event without text"),
+    ],
+)
+def test_events_out_of_order_are_told(events: list[Event], told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        Deltas().add(events)
+
+
+def test_deltas_that_are_not_the_message_are_told() -> None:
+    deltas = Deltas()
+    deltas.add([Content("a"), Content("b")])
+    deltas.check(Message(content="ab"))
+    with pytest.raises(AssertionError, match="the content is not the deltas"):
+        deltas.check(Message(content="a"))
+
+
+@pytest.mark.parametrize(
+    "regions", [[], [(0, 2)], [(0, 2), (3, 4)], [(0, 3), (2, 4)], [(0, 4), (4, 4)], [(1, 4)]]
+)
+def test_a_text_that_is_not_all_in_regions_is_told(regions: list[tuple[int, int]]) -> None:
+    with pytest.raises(AssertionError, match="character"):
+        check_conservation(Message(text="abcd", regions=[Region("content", *span) for span in regions]))
+
+
+def test_arguments_that_are_no_json_are_told() -> None:
+    with pytest.raises(ValueError):
+        check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", True)]))
+    check_message(Message(tool_calls=[ToolCall(0, "i", "f", "{", False)]))
+
+
+def test_two_messages_are_compared_field_by_field() -> None:
+    with pytest.raises(AssertionError) as error:
+        same(Message(content="a", text="t"), Message(content="b", text="t"), "they differ")
+    lines = str(error.value).splitlines()
+    assert [line.strip() for line in lines] == ["they differ", "content", "in pieces 'a'", "whole     'b'"]
+
+
+def test_pieces_are_joined_as_long_as_it_fails() -> None:
+    def fails(pieces: object) -> bool:
+        return "ab" not in list(pieces)  # type: ignore[call-overload]
+
+    assert smallest(fails, list("xxabxx")) == ["xxabxx"]
+    assert smallest(lambda pieces: len(pieces) > 1 and pieces[0] == "x", list("xyz")) == ["x", "yz"]
+
+
+def test_every_way_to_cut_makes_up_the_text() -> None:
+    text = prose(50) + "😀é"
+    assert len(prose(50)) == 50
+    for pieces in [*chunkings.random_cuts(text, 50), chunkings.token_pieces(text, [3, 9, 20, 52], 2)]:
+        assert "".join(pieces) == text and all(pieces)
+    assert list(chunkings.random_cuts(text, 5)) == list(chunkings.random_cuts(text, 5))
+    assert list(chunkings.random_cuts(text, 5)) != list(chunkings.random_cuts(text, 5, seed=1))
+
+
+def test_needles() -> None:
+    assert needle("C") == "$N1C$text$N2C$"
+    assert list(find_needles([{"a": needle("A", "x", 3)}, "-"])) == ["$N1A3$", "$N2A3$"]
+
+
+def test_a_template_tells_what_it_cannot_show() -> None:
+    from chatparsers.testing import Inexpressible
+
+    format = get_format("mistral-nemo")
+    template = Template((_OWN / "mistral-nemo.jinja").read_text(encoding="utf-8"), eos_token="</s>")
+    by_name = {scenario.name: scenario for scenario in scenarios(format)}
+    assert render(format, template, by_name["parallel-tool-calls"]).text.count('"id": "needle') == 2
+    with pytest.raises(Inexpressible, match="no reasoning"):
+        render(format, template, by_name["content-with-reasoning"])
+
+
+def test_the_table_has_a_line_a_format() -> None:
+    records = [
+        Record("a", "t", "one", counts={"whole": 1, "random": 5}, silence=2),
+        Record("a", "t", "two", counts={"whole": 1}, failures={"whole": 1}),
+        Record("b", "t", "one", skipped="no calls: at all"),
+    ]
+    lines = table(record.as_dict() for record in records)
+    assert any(line.split()[:3] == ["a", "1", ".F"] for line in lines)
+    assert any(line.split()[:3] == ["b", "1", "--"] for line in lines)
+    assert lines[-1].split() == ["1", "no", "calls"]
+
+
+def run_pytest(folder: Path, *arguments: str) -> str:
+    """What pytest printed in a process of its own, which must end well."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(Path(chatparsers.__file__).parents[1])}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["chatparsers.testing"]\n')
+    (tmp_path / "acme.jinja").write_text(
+        (_OWN / "kimi-k2.jinja").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    test = (
+        'from chatparsers.testing import matrix\n\ntest_acme = matrix("kimi-k2", templates=["acme.jinja"])\n'
+    )
+    (tmp_path / "test_acme.py").write_text(test)
+    printed = run_pytest(tmp_path, "-k", "tool-auto-single or reasoning-only")
+    assert "1 passed, 1 skipped" in printed and "0 failed;" in printed
+
+
+def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
+    options = [
+        "--chatparsers-format",
+        "hermes-2-pro",
+        "--chatparsers-template",
+        str(_OWN / "hermes-2-pro.jinja"),
+    ]
+    suite = [
+        "-p",
+        "chatparsers.testing",
+        "--pyargs",
+        "chatparsers.testing.suite",
+        "--chatparsers-matrix",
+        "full",
+    ]
+    printed = run_pytest(tmp_path, *suite, *options, "-k", "tool-auto-single")
+    assert "1 passed" in printed and "1 real templates used: hermes-2-pro.jinja" in printed
