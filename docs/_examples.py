@@ -2,7 +2,7 @@
 
 A comment in front of a code block says what to do with it:
 
-- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder, into which pip installs.
+- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder (pip installs there).
   A ``text`` block that follows it is what it prints; ``--write`` puts it there, else a difference is an error;
 - ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules
   are imported.
