@@ -27,7 +27,7 @@ class Region:
 class Diagnostic:
     """Something the model wrote against its format, or that was mended.
 
-    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``stray-marker``, ``after-end``;
+    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``stray-marker``;
     ``position`` in characters of the model's text; ``expected`` what the format allows there; ``found`` what
     stands there; ``call`` the index of the call it is in.
     """

@@ -29,7 +29,7 @@ class FormatRef:
 
     ``target``: ``"module:ATTRIBUTE"``, a `Format` or several of which ``name`` picks one. The rest is what the format
     itself says, given here so that a listing and a detection need not import it: ``markers`` narrow the field of
-    detection (all of them are in a rendering of this format; none: it is always a candidate).
+    detection (all of them are in a rendering of this format; none: detection never names it).
     """
 
     name: str
