@@ -18,6 +18,7 @@ from typing import Literal
 
 __all__ = [
     "ANY",
+    "BLANKS",
     "EMPTY",
     "NOTHING",
     "Alt",
@@ -175,6 +176,12 @@ class Free(Ir):
 
 
 EMPTY = Seq(())
+BLANKS = Rep(
+    Alt((Text(" "), Seq((Text("\n"), Rep(Chars(((9, 9), (32, 32))), 0, 20))))),
+    0,
+    1,
+)
+"""`Blank` as a regular node."""
 NOTHING = Alt(())
 ANY: Ranges = ((0, LAST),)
 
@@ -273,6 +280,10 @@ def _fuse(node: Ir, end: tuple[Text | TokenRef, ...]) -> Ir:
     return seq(node, *end)
 
 
+def _begins_literally(node: Ir) -> bool:
+    return isinstance(node.items[0] if isinstance(node, Seq) and node.items else node, (Text, TokenRef))
+
+
 def _split(literals: list[Text | TokenRef], length: int) -> tuple[list[Text | TokenRef], list[Text | TokenRef]]:
     """The literals up to ``length`` characters, and the rest; a token is not cut."""
     head: list[Text | TokenRef] = []
@@ -321,6 +332,9 @@ def seq(*items: Ir) -> Ir:
                 continue
             out.extend(literals)
             continue
+        if out and isinstance(item, Alt) and _open(out[-1]) and all(map(_begins_literally, item.options)):
+            text = out.pop()
+            item = alt(*(seq(text, option) for option in item.options))
         out.append(item)
     return out[0] if len(out) == 1 else Seq(tuple(out))
 

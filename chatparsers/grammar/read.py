@@ -55,6 +55,7 @@ from ..core.schema import Argument, Tool, Toolset
 from .arrange import Member, arrange
 from .ir import (
     ANY,
+    BLANKS,
     EMPTY,
     NOTHING,
     Alt,
@@ -364,10 +365,12 @@ class _Reader:
             return self.spans(node, node.content, options[:1] if len(options) > 1 and node.content.close is None else options)
         words = tuple(trigger.value for trigger in _words(node, calls, {}))
         rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel)
-        if start is None:
+        if start is None or all(head.startswith(words) for head in _literal_heads(start)):
             return rest
-        plain = Lang((Part(read_regex(f"^{_beginning(start)}"), False),), stops=words)
-        return alt(start, plain if calls is None else seq(plain, opt(seq(calls, rest))))
+        heads = _split_heads(start)
+        plain = Lang(tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=words)
+        begun = alt(*(seq(Shared("begin", head, True), after) for head, after in heads))
+        return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
 
     def spans(self, node: Body, span: Span, calls: list[Ir]) -> Ir:
         """A body of which every stretch has markers; the last one may lack its closer."""
@@ -398,6 +401,7 @@ class _Reader:
         return opt(seq(Text(common), ref))
 
 
+_ANYTHING = Rep(Chars(ANY), 0, None)
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 _NOT_BY_ARGUMENT = ("anyOf", "oneOf", "allOf", "not", "if", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas")
 
@@ -553,32 +557,43 @@ def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigge
     return tuple(found)
 
 
+def _split_heads(node: Ir) -> list[tuple[Ir, Ir]]:
+    """The ways in which ``node`` can begin, far enough to tell it from prose, each with what follows."""
+    if isinstance(node, Shared):
+        return _split_heads(node.node)
+    if isinstance(node, Alt):
+        return [found for option in node.options for found in _split_heads(option)]
+    items = node.items if isinstance(node, Seq) else (node,)
+    if not items:
+        return []
+    if isinstance(items[0], (Alt, Shared)):
+        return [(head, seq(after, *items[1:])) for head, after in _split_heads(items[0])]
+    for index, item in enumerate(items):
+        if not isinstance(item, (Text, TokenRef, Blank)):
+            return [(_regular(items[:index]), seq(*items[index:]))]
+        if isinstance(item, (Text, TokenRef)) and _ENOUGH(item.text):
+            return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
+    return [(_regular(items), EMPTY)]
+
+
+def _regular(items: Iterable[Ir]) -> Ir:
+    return seq(*(Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item for item in items))
+
+
 def _beginning(node: Ir) -> str:
     """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose."""
-    return r"\s*(?:" + "|".join(dict.fromkeys(_bare_heads(node))) + ")"
+    return "(?:" + "|".join(dict.fromkeys(_expression(head) for head, _ in _split_heads(node))) + ")"
+
+
+def _expression(node: Ir) -> str:
+    if isinstance(node, Text):
+        return re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")
+    if isinstance(node, Seq):
+        return "".join(map(_expression, node.items))
+    return r"\s*"
 
 
 _ENOUGH = re.compile(r"\w{3}").search
-
-
-def _bare_heads(node: Ir) -> list[str]:
-    if isinstance(node, (Text, TokenRef)):
-        return [re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")]
-    if isinstance(node, Blank):
-        return [r"\s*"]
-    if isinstance(node, Shared):
-        return _bare_heads(node.node)
-    if isinstance(node, Alt):
-        return [head for option in node.options for head in _bare_heads(option)]
-    if isinstance(node, Seq):
-        found = [""]
-        for item in node.items:
-            if not isinstance(item, (Text, TokenRef, Blank, Alt, Shared)) or all(map(_ENOUGH, found)):
-                break
-            heads = _bare_heads(item)
-            found = [left + right for left in found for right in (heads if not _ENOUGH(left) else [""])]
-        return list(dict.fromkeys(found))
-    return [""]
 
 
 def _find_body(node: Node) -> Body | None:
@@ -630,8 +645,7 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     triggers: dict[Trigger, None] = {}
 
     def at_start(node: Ir) -> None:
-        pattern = _beginning(node).removeprefix(r"\s*")
-        triggers[Trigger("pattern", rf"^\s*({pattern}[\s\S]*)")] = None
+        triggers[Trigger("pattern", rf"^\s*({_beginning(node)}[\s\S]*)")] = None
 
     if request.prefix:
         begun = residual(alt(*options), request.prefix)
