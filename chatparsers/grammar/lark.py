@@ -312,7 +312,9 @@ class _Writer:
         if not terms:
             whole = f"/{_ANY}*{tail}/"
         else:
-            whole = "(" + (terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")") + f" /{tail}/)"
+            if all(term.startswith("~") for term in terms):  # a lone `~` would take all that follows
+                terms.insert(0, f"/{_ANY}*/")
+            whole = f"(({' & '.join(terms)}) /{tail}/)"
         stops = _minimal((*node.stops, end))
         return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
 
