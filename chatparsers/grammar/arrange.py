@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .ir import EMPTY, NOTHING, Alt, Ir, Rep, Shared, alt, seq
+from .ir import EMPTY, NOTHING, Alt, Ir, Rep, Seq, Shared, alt, seq
 
 __all__ = ["FREE", "FREE_REQUIRED", "Member", "arrange"]
 
@@ -50,93 +50,99 @@ def arrange(
     more = Rep(seq(separator, extra), 0, None) if extra is not None else EMPTY
     if not members:
         return (Rep(seq(extra, more), 0, 1) if extra is not None else EMPTY), enough is None and most is None
+    states = _States(separator, extra, more)
     if len(members) <= FREE:
-        return _sets(shared, separator, extra, more, enough, most), True
-    if len(required) <= FREE_REQUIRED:
-        node = _sets_and_order(required, optional, separator, extra, more)
-    else:
-        node = _orders(required, optional, separator, extra, more)
-    return node, enough is None and most is None
+        return _sets(shared, states, enough, most), True
+    return _ordered(required, optional, states, len(required) <= FREE_REQUIRED), enough is None and most is None
 
 
-def _state(options: list[Ir], separator: Ir, begun: bool, more: Ir, may_end: bool) -> Ir:
-    """A state: extra members, then one of ``options`` or the end."""
-    node = alt(*options)
-    if isinstance(node, Alt) and not node.options:
-        return seq(more, EMPTY) if may_end and begun else EMPTY if may_end else NOTHING
-    if begun:
-        node = seq(separator, node)
-    body = alt(node, EMPTY) if may_end else node
-    return seq(more, body) if begun else body
+class _States:
+    """Makes the states of an automaton: what may follow, once each."""
 
+    def __init__(self, separator: Ir, extra: Ir | None, more: Ir) -> None:
+        self.lead = separator.items if isinstance(separator, Seq) else (separator,)
+        self.extra = extra
+        self.more = () if extra is None else (more,)
 
-def _with_extra_first(options: list[Ir], extra: Ir | None, again: Ir | None) -> list[Ir]:
-    return [*options, seq(extra, again)] if extra is not None and again is not None else options
+    def after(self, member: Ir, state: Ir) -> Ir:
+        """``member``, then ``state``."""
+        return Seq((member,)) if state is EMPTY else Seq((member, state))
+
+    def make(self, options: list[Ir], begun: bool, may_end: bool) -> Ir:
+        """A state with these options; ``begun``: members stand before it."""
+        options = [option for option in options if option is not NOTHING]
+        if not options:
+            end = Seq(self.more) if begun and self.more else EMPTY
+            return end if may_end else NOTHING
+        node: Ir = options[0] if len(options) == 1 else Alt(tuple(options))
+        if begun and self.lead:
+            node = Seq((*self.lead, node))
+        if may_end:
+            node = alt(node, EMPTY)
+        if not begun:
+            return node
+        return Shared("s", Seq((*self.more, node)) if self.more else node)
 
 
 def _sets(
     members: list[Member],
-    separator: Ir,
-    extra: Ir | None,
-    more: Ir,
+    states: _States,
     enough: Callable[[frozenset[str]], bool] | None,
     most: int | None,
 ) -> Ir:
-    known: dict[tuple[frozenset[int], bool], Ir] = {}
-    everything = frozenset(range(len(members)))
+    known: dict[tuple[int, bool], Ir] = {}
+    must = sum(1 << index for index, member in enumerate(members) if member.required)
 
-    def state(left: frozenset[int], begun: bool) -> Ir:
+    def state(left: int, begun: bool) -> Ir:
         found = known.get((left, begun))
         if found is None:
-            there = everything - left
-            may_end = not any(members[i].required for i in left)
+            there = [index for index in range(len(members)) if not left >> index & 1]
+            may_end = not left & must
             if may_end and enough is not None:
-                may_end = enough(frozenset(members[i].name for i in there))
+                may_end = enough(frozenset(members[index].name for index in there))
             options: list[Ir] = []
             if most is None or len(there) < most:
-                options = [seq(members[i].node, state(left - {i}, True)) for i in sorted(left)]
-            if not begun and extra is not None:
-                options = _with_extra_first(options, extra, state(left, True))
-            node = _state(options, separator, begun, more, may_end)
-            found = known[left, begun] = Shared("s", node) if begun and not _small(node) else node
+                for index, member in enumerate(members):
+                    if left >> index & 1:
+                        then = state(left & ~(1 << index), True)
+                        options.append(NOTHING if then is NOTHING else states.after(member.node, then))
+            if not begun and states.extra is not None:
+                options.append(states.after(states.extra, state(left, True)))
+            found = known[left, begun] = states.make(options, begun, may_end)
         return found
 
-    return state(everything, False)
+    return state((1 << len(members)) - 1, False)
 
 
-def _small(node: Ir) -> bool:
-    return node is EMPTY or node is NOTHING
+def _ordered(required: list[Member], optional: list[Member], states: _States, free: bool) -> Ir:
+    """The optional ones in order, the required ones in any (``free``) or in theirs."""
+    known: dict[tuple[int, int, bool], Ir] = {}
+    chains: dict[tuple[int, int], Ir] = {}
 
+    def chain(left: int, at: int) -> Ir:
+        """One of the optional members from ``at`` on."""
+        if at == len(optional):
+            return NOTHING
+        found = chains.get((left, at))
+        if found is None:
+            one = states.after(optional[at].node, state(left, at + 1, True))
+            rest = chain(left, at + 1)
+            found = chains[left, at] = one if rest is NOTHING else Shared("o", Alt((one, rest)))
+        return found
 
-def _sets_and_order(required: list[Member], optional: list[Member], separator: Ir, extra: Ir | None, more: Ir) -> Ir:
-    known: dict[tuple[frozenset[int], int, bool], Ir] = {}
-
-    def state(left: frozenset[int], at: int, begun: bool) -> Ir:
+    def state(left: int, at: int, begun: bool) -> Ir:
         found = known.get((left, at, begun))
         if found is None:
-            options = [seq(required[i].node, state(left - {i}, at, True)) for i in sorted(left)]
-            options += [seq(optional[j].node, state(left, j + 1, True)) for j in range(at, len(optional))]
-            if not begun and extra is not None:
-                options = _with_extra_first(options, extra, state(left, at, True))
-            node = _state(options, separator, begun, more, not left)
-            found = known[left, at, begun] = Shared("s", node) if begun and not _small(node) else node
+            options: list[Ir] = []
+            for index, member in enumerate(required):
+                if left >> index & 1:
+                    options.append(states.after(member.node, state(left & ~(1 << index), at, True)))
+                    if not free:
+                        break
+            options.append(chain(left, at))
+            if not begun and states.extra is not None:
+                options.append(states.after(states.extra, state(left, at, True)))
+            found = known[left, at, begun] = states.make(options, begun, not left)
         return found
 
-    return state(frozenset(range(len(required))), 0, False)
-
-
-def _orders(required: list[Member], optional: list[Member], separator: Ir, extra: Ir | None, more: Ir) -> Ir:
-    known: dict[tuple[int, int, bool], Ir] = {}
-
-    def state(i: int, j: int, begun: bool) -> Ir:
-        found = known.get((i, j, begun))
-        if found is None:
-            options = [seq(required[i].node, state(i + 1, j, True))] if i < len(required) else []
-            options += [seq(optional[k].node, state(i, k + 1, True)) for k in range(j, len(optional))]
-            if not begun and extra is not None:
-                options = _with_extra_first(options, extra, state(i, j, True))
-            node = _state(options, separator, begun, more, i == len(required))
-            found = known[i, j, begun] = Shared("s", node) if begun and not _small(node) else node
-        return found
-
-    return state(0, 0, False)
+    return state((1 << len(required)) - 1, 0, False)

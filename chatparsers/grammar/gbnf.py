@@ -141,6 +141,12 @@ def alphabet(node: Ir) -> Ranges:
     return charset(span for item in items for span in alphabet(item))
 
 
+@lru_cache(maxsize=1024)
+def _rule_name(hint: str) -> str:
+    base = re.sub(r"[^a-z0-9-]+", "-", hint.lower()).strip("-") or "r"
+    return base if base[0].isalpha() else "r-" + base
+
+
 class GbnfWriter:
     """Writes one grammar; ``token_ids`` has the ids of the markers to be written as token references."""
 
@@ -164,9 +170,7 @@ class GbnfWriter:
     # rules
 
     def fresh(self, hint: str) -> str:
-        base = re.sub(r"[^a-z0-9-]+", "-", hint.lower()).strip("-") or "r"
-        if not base[0].isalpha():
-            base = "r-" + base
+        base = _rule_name(hint)
         while True:
             count = self.counts.get(base, 0)
             self.counts[base] = count + 1
@@ -199,17 +203,17 @@ class GbnfWriter:
         return self.item_of_choice(node)
 
     def item_of_choice(self, node: Ir) -> str:
-        if isinstance(node, Seq):
-            return " ".join(map(self.atom, node.items)) or '""'
+        if type(node) is Seq:
+            names = self.names
+            return " ".join([names.get(id(item)) or self.atom(item) for item in node.items]) or '""'
         return self.atom(node)
 
     def atom(self, node: Ir) -> str:
         """One element of a sequence."""
-        kind = type(node)
-        if kind is Text:
-            return literal(node.text)  # type: ignore[attr-defined]
         if isinstance(node, Shared):
             return self.shared(node)
+        if isinstance(node, Text):
+            return literal(node.text)
         if isinstance(node, Lang):
             return self.lang(node)
         if isinstance(node, Chars):

@@ -299,6 +299,8 @@ def _split(literals: list[Text | TokenRef], length: int) -> tuple[list[Text | To
 
 def seq(*items: Ir) -> Ir:
     """One after the other: flat, adjacent texts joined, text up to a stop fused with the marker that ends it."""
+    if len(items) == 2 and type(items[0]) in _PLAIN and type(items[1]) in _PLAIN:
+        return Seq(items)
     out: list[Ir] = []
     flat = list(_flat(items))
     index = 0
@@ -337,6 +339,9 @@ def seq(*items: Ir) -> Ir:
             item = alt(*(seq(text, option) for option in item.options))
         out.append(item)
     return out[0] if len(out) == 1 else Seq(tuple(out))
+
+
+_PLAIN = frozenset({Shared, Ref, Blank})
 
 
 def alt(*options: Ir) -> Ir:
