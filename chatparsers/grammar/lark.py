@@ -280,11 +280,10 @@ class _Writer:
             )
             lead = "".join(item.text for item in node.end[:-1])
             if lead:
-                before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops, (Text(lead),)))
                 before = self.terminal("TEXT", self.until(node, lead))
             return self.define("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
         if node.end:
-            return self.terminal("TEXT", self.until(node, node.end_text))
+            return self.text_until(node, node.end_text)
         body, nullable = self.open_text(node)
         return self.terminal("TEXT", body) + ("?" if nullable else "")
 
@@ -304,6 +303,36 @@ class _Writer:
         if node.least or node.most is not None:
             terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
         return terms
+
+    def text_until(self, node: Lang, end: str) -> str:
+        """The name of text that ends with the first stop in it; lazy where that says it, which makes masks in half the time."""
+        others = self.excluded(node, end)
+        if others is None or node.parts or node.least or node.most is not None:
+            return self.terminal("TEXT", self.until(node, end))
+        body = " & ".join([f"/{_ANY}*{_escape(end)}/", *others])
+        if body in self.bodies:
+            return self.bodies[body]
+        terminal = self.terminal("TEXT_END", body)
+        name = self.bodies[body] = self.fresh("text")
+        del self.out[name]
+        self.out[name + "[lazy]"] = terminal
+        return name
+
+    def excluded(self, node: Lang, end: str) -> list[str] | None:
+        """What may not stand before the first ``end``; None where that takes more than the character before a stop."""
+        anywhere: list[str] = []
+        found: list[str] = []
+        for stop in _minimal((*node.stops, end)):
+            if not end.endswith(stop):
+                anywhere.append(stop)
+            elif len(end) == len(stop) + 1:
+                before = _class(complement(charset(end[0])))
+                found.append(f"~/(?:{_ANY}*{before})?{_escape(stop)}{_ANY}*/")
+            elif end != stop:
+                return None
+        if anywhere:
+            found.append(f"~/{_ANY}*{_any_of(tuple(anywhere))}{_ANY}*/")
+        return found
 
     def until(self, node: Lang, end: str) -> str:
         """Text that ends with the first stop in it."""
@@ -352,7 +381,7 @@ class _Writer:
             rest = residual(node.calls, trigger)
             if rest is None:
                 continue
-            head = self.terminal("HEAD", self.until(Lang(stops=tuple(stops)), trigger))
+            head = self.text_until(Lang(stops=tuple(stops)), trigger)
             after = f"({self.body(rest)})" if isinstance(rest, Alt) else self.choice(rest)
             options.append(f"{head} {after}")
             number = self.token_ids.get(trigger)
