@@ -34,9 +34,9 @@ BUILT_IN = {
     "minimax-m2": "minimax",
     "gpt-oss": "harmony",
 }
-TEXT = (
+TEXT = 3 * (
     "I think that the user wants to know about the open issues; let me look. A line of code: def f(x): return x + 1 "
-    "<b>bold</b>, Ümläute, 你好 and so on, for a while."
+    "<b>bold</b>, Ümläute, 你好 and so on, for a while. "
 )
 
 

@@ -1,0 +1,204 @@
+"""What the grammars promise, beyond that the engines agree: places of refusal, triggers, dialects, caching, a user's own."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from engines import FULL, PREFIX, Status, compile_for, engines_of
+from samples import MANY, TOOLS, many_tools, tool
+from test_generated import names
+from test_matrix import DIALECTS, GRAMMAR, TOOL_FORMATS
+
+import chatparsers
+from chatparsers import grammar as grammars
+from chatparsers.core.errors import RequestError, SchemaError
+from chatparsers.grammar.gbnf_reader import read_gbnf
+
+WEATHER = TOOLS[:1]
+HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>'
+CODER = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+
+
+def judge(name: str, dialect: str, **request: Any) -> Any:
+    grammar = chatparsers.get_format(name).bind(**{"tools": WEATHER, "tool_choice": "required", **request}).grammar(dialect)
+    return compile_for(engines_of(dialect)[0], str(grammar), dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("name", "text", "change", "at"),
+    [
+        ("hermes-2-pro", HERMES, ("get_weather", "get_wether"), "ther"),
+        ("hermes-2-pro", HERMES, ('"city": "Oslo", ', ""), "}}\n<"),
+        ("hermes-2-pro", HERMES, ('"days": 3', '"days": "3"'), '"3"'),
+        ("hermes-2-pro", HERMES, ('"days": 3', '"days": 15'), "5}"),
+        ("hermes-2-pro", HERMES, ('"days"', '"hours"'), "hours"),
+        ("qwen3-coder", CODER, ("get_weather", "get_wether"), "ther"),
+        ("qwen3-coder", CODER, ("<parameter=city>\nOslo\n</parameter>\n", ""), "/function"),
+        ("qwen3-coder", CODER, ("\n3\n", "\nx\n"), "x\n"),
+        ("qwen3-coder", CODER, ("=days", "=hours"), "hours"),
+    ],
+)
+def test_refused_at_the_right_character(name: str, text: str, change: tuple[str, str], at: str, dialect: str) -> None:
+    checker = judge(name, dialect)
+    assert checker.status(text) == FULL
+    wrong = text.replace(*change)
+    assert checker.status(wrong) == Status("rejected", wrong.index(at))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_reasoning_as_the_prompt_left_it(dialect: str) -> None:
+    thought = "Hm.\n</think>\n\n"
+    assert judge("qwen3-coder", dialect, prefix="<think>\n").status(thought + CODER) == FULL
+    assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm. " + CODER).kind == "rejected"
+    assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm.") == PREFIX
+    assert judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status(CODER) == FULL
+    assert judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status("<think>").kind == "rejected"
+    assert judge("qwen3-coder", dialect).status("<think>\n" + thought + CODER) == FULL
+    assert judge("qwen3-coder", dialect).status(CODER) == FULL
+    assert judge("qwen3-coder", dialect, thinking=False).status("<think>").kind == "rejected"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_named_and_parallel(dialect: str) -> None:
+    named = judge("hermes-2-pro", dialect, tools=TOOLS, tool_choice={"type": "function", "function": {"name": "get_weather"}})
+    assert named.status(HERMES) == FULL
+    assert named.status(HERMES + "\n").kind == "rejected"
+    assert named.status('<tool_call>\n{"name": "now').kind == "rejected"
+    assert judge("hermes-2-pro", dialect).status(f"{HERMES}\n{HERMES}") == FULL
+    assert judge("hermes-2-pro", dialect, parallel_tool_calls=False).status(HERMES + "\n").kind == "rejected"
+
+
+def test_triggers() -> None:
+    auto = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar()
+    assert auto.lazy
+    assert [(t.kind, t.value) for t in auto.triggers] == [("word", "<tool_call>")]
+    bare = chatparsers.get_format("llama-3-x").bind(tools=WEATHER).grammar()
+    (pattern,) = [t.value for t in bare.triggers if t.kind == "pattern"]
+    match = re.fullmatch(pattern, '\n{"name": "get_weather"')
+    assert match is not None
+    assert match[1].startswith('{"name"')
+    assert re.fullmatch(pattern, 'Use {"name": 1}') is None
+
+
+def test_trigger_tokens_and_references() -> None:
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER)
+    view = SimpleNamespace(
+        tree=turn.tree, options=turn.options, tools=turn.tools, named=None, prefix="", response_format=None, stops=(), format=turn.format,
+        marker_ids={"<tool_call>": 151657, "</tool_call>": 151658},
+    )  # fmt: skip
+    grammar = grammars.write(view, token_references=True)
+    assert grammar is not None
+    assert [(t.kind, t.value, t.id) for t in grammar.triggers] == [("token", "<tool_call>", 151657)]
+    assert "<[151657]>" in str(grammar)
+    assert "<[151658]>" in str(grammar)
+    assert "<[151657]>" in str(grammars.write(view, "lark"))
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_common_core_of_gbnf(name: str) -> None:
+    text = str(chatparsers.get_format(name).bind(tools=TOOLS, tool_choice="required").grammar())
+    rules = [line.partition(" ::= ") for line in text.splitlines()]
+    assert len({rule for rule, _, _ in rules}) == len(rules)
+    for rule, _, body in rules:
+        assert re.fullmatch(r"[a-z][a-z0-9-]*", rule), rule
+        assert body, rule
+        bare = re.sub(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]', "~", body)
+        assert not re.search(r"[.]|\|\s*\||\|\s*$|^\s*\|", bare), (rule, body)
+        assert all(int(n) <= 2000 for n in re.findall(r"\d+", "".join(re.findall(r"\{[^}]*\}", bare)))), body
+        assert not re.findall(r"\\(?![nrt\"\\\]\[\-uU])", re.sub(r"\\\\", "", body)), body
+
+
+def test_weakened_is_reported() -> None:
+    odd = tool("f", {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}, ["a"])
+    grammar = chatparsers.get_format("hermes-2-pro").bind(tools=[odd]).grammar()
+    assert [(w.path, w.keyword) for w in grammar.weakened] == [("$.tools.f.parameters.properties.a", "uniqueItems")]
+    for name in TOOL_FORMATS:
+        assert chatparsers.get_format(name).bind(tools=MANY[:10]).grammar().weakened == ()
+
+
+def test_invalid_schema_is_an_error_with_its_path() -> None:
+    bad = tool("f", {"a": {"type": "integr"}}, [])
+    for name in ("hermes-2-pro", "qwen3-coder"):
+        with pytest.raises(SchemaError, match=r"\$\.tools\.f\.parameters\.properties\.a\.type: expected one of"):
+            chatparsers.get_format(name).bind(tools=[bad]).grammar()
+
+
+def test_unknown_dialect() -> None:
+    with pytest.raises(RequestError, match="did you mean gbnf"):
+        chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar("gbfn")
+
+
+def test_additional_properties_option() -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "mood": [1]}}\n</tool_call>'
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER, tool_choice="required")
+    assert compile_for("xgrammar", str(turn.grammar()), "gbnf").status(text).kind == "rejected"
+    assert compile_for("xgrammar", str(turn.grammar(additional_properties=True)), "gbnf").status(text) == FULL
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_cached_by_content(dialect: str) -> None:
+    tools = many_tools(100, 10)
+    first = chatparsers.get_format("hermes-2-pro").bind(tools=tools).grammar(dialect)
+    again = chatparsers.get_format("hermes-2-pro").bind(tools=json.loads(json.dumps(tools)))
+    start = time.process_time()
+    assert again.grammar(dialect) is first
+    assert time.process_time() - start < 0.05
+    tools[3]["function"]["parameters"]["properties"] = {}
+    assert chatparsers.get_format("hermes-2-pro").bind(tools=tools).grammar(dialect) is not first
+
+
+def test_same_grammar_in_every_process() -> None:
+    for name in names()[:8]:
+        turn = chatparsers.get_format(name).bind(tools=TOOLS, tool_choice="required")
+        for dialect in DIALECTS:
+            first = turn.grammar(dialect)
+            grammars._CACHE.clear()
+            assert turn.grammar(dialect) == first
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ('root ::= "a', "line 1, column 12: expected the end of the literal"),
+        ("root ::= foo\n", "line 1, column 10: no rule is named 'foo'"),
+        ('root = "a"', "line 1, column 6: expected '::='"),
+        ('root ::= ("a"\n', r"line 2, column 1: expected '\)'"),
+        ('root ::= "a" )', "line 1, column 14: expected the end of the line"),
+        ("root ::= [abc", "line 1, column 14: expected the end of the class"),
+        ("root ::= [z-a]\n", "line 1, column 11: the range z-a"),
+        ('root ::= "a"{3,2}', "line 1, column 13: the count"),
+        ('root ::= x\nx ::= "b"? root', "left recursion"),
+        ('x ::= "a"\n', "expected a rule named 'root'"),
+        ('root ::= "a"\nroot ::= "b"\n', "line 2, column 1: the rule 'root' is defined twice"),
+        ("", "line 1, column 1: expected"),
+    ],
+)
+def test_errors_in_a_users_grammar(source: str, message: str) -> None:
+    with pytest.raises(RequestError, match=message):
+        read_gbnf(source)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_users_grammar_behind_reasoning(dialect: str) -> None:
+    source = 'root ::= answer | ws-x "no" # comment\n\nanswer ::= "yes" [!?]{1,3} | "\\"" [^"\\n]* "\\"" |\n  "(" root ")"\nws-x ::= " "?\n'
+    given = {"type": "grammar", "grammar": source}
+    turn = chatparsers.get_format("qwen3-coder").bind(response_format=given, prefix="<think>\n")
+    checker = compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
+    for text, status in (
+        ("Hm.\n</think>\n\nyes!?", FULL),
+        ("\n</think>\n\n((yes!))", FULL),
+        ('\n</think>\n\n"x y"', FULL),
+        ("\n</think>\n\n no", FULL),
+        ("\n</think>\n\n(yes", PREFIX),
+        ("\n</think>\n\nno!", Status("rejected", 13)),
+        ("\n</think>\n\nyes!!!!", Status("rejected", 17)),
+    ):
+        assert checker.status(text) == status, text
+    plain = chatparsers.get_format("hermes-2-pro").bind(response_format=GRAMMAR).grammar(dialect)
+    assert not plain.lazy
