@@ -57,7 +57,9 @@ def example(name: str, tools: list[dict[str, Any]], tokens: list[bytes], engine:
     compiled = compiler.compile_structural_tag(tag)
     closers = [list(closer) for closer in literals(text, tag)]
     for attempt in range(30):
-        found = walk_bytes(Walk("xgrammar", compiled, byte_tokens, end), closers, seed + attempt, free=15, limit=3000)
+        found = walk_bytes(
+            Walk("xgrammar", compiled, byte_tokens, end), closers, seed + attempt, free=15, limit=3000
+        )
         if found is None:
             continue
         for at in range(len(found)):
@@ -116,40 +118,63 @@ def main() -> None:
 
     from tokenizers import Tokenizer
 
-    plain = json.loads(gzip.open(path, "rt", encoding="utf-8").read())
+    plain = json.loads(gzip.decompress(path.read_bytes()))
     plain["added_tokens"] = []
     encoder = Tokenizer.from_str(json.dumps(plain))
     rows: list[dict[str, Any]] = []
-    chosen = options.formats.split(",") if options.formats else [n for n in names() if chatparsers.get_format(n).features.tools]
-    print(f"{'format':18} tools {'engine and dialect':24} {'write ms':>8} {'KB':>5} {'compile ms':>10} {'mean µs':>8} {'worst µs':>9}")
+    chosen = (
+        options.formats.split(",")
+        if options.formats
+        else [n for n in names() if chatparsers.get_format(n).features.tools]
+    )
+    print(
+        f"{'format':18} tools {'engine and dialect':24} {'write ms':>8} {'KB':>5} "
+        f"{'compile ms':>10} {'mean µs':>8} {'worst µs':>9}"
+    )
     for name in chosen:
         for count in map(int, options.tools.split(",")):
             tools = many_tools(count)
-            turn = chatparsers.get_format(name).bind(tools=tools, tool_choice="required", parallel_tool_calls=False)
+            turn = chatparsers.get_format(name).bind(
+                tools=tools, tool_choice="required", parallel_tool_calls=False
+            )
             judge = Xgrammar(str(turn.grammar("structural_tag")), "structural_tag")
             text = example(name, tools, tokens, lambda t, judge=judge: judge.status(t).kind == "full", 7)
             ids = encoder.encode(text).ids
-            plans: list[tuple[str, str]] = [("xgrammar", "structural_tag"), ("xgrammar", "gbnf"), ("llguidance", "lark")]
+            plans: list[tuple[str, str]] = [
+                ("xgrammar", "structural_tag"),
+                ("xgrammar", "gbnf"),
+                ("llguidance", "lark"),
+            ]
             for engine, dialect in plans:
                 grammars._CACHE.clear()
                 written, grammar = timed(lambda turn=turn, dialect=dialect: str(turn.grammar(dialect)))
                 if engine == "llguidance":
                     compile_time, _ = timed(
-                        lambda g=grammar: llguidance().LLMatcher(tokenizer, llguidance().LLMatcher.grammar_from_lark(g), log_level=0)
+                        lambda g=grammar: llguidance().LLMatcher(
+                            tokenizer, llguidance().LLMatcher.grammar_from_lark(g), log_level=0
+                        )
                     )
                     times, whole, _ = masks_llguidance(tokenizer, grammar, ids)
                 else:
                     make = compiler.compile_grammar if dialect == "gbnf" else compiler.compile_structural_tag
                     compile_time, compiled = timed(lambda make=make, g=grammar: make(g))
                     times, whole = masks_xgrammar(compiled, ids, len(tokens))
-                rows.append(row(name, count, f"{engine} {dialect}", written, len(grammar), compile_time, times, whole))
+                rows.append(
+                    row(name, count, f"{engine} {dialect}", written, len(grammar), compile_time, times, whole)
+                )
             if name in BUILT_IN:
                 try:
-                    tag = xgrammar().get_model_structural_tag(BUILT_IN[name], tools=tools, tool_choice="required")
+                    tag = xgrammar().get_model_structural_tag(
+                        BUILT_IN[name], tools=tools, tool_choice="required"
+                    )
                     compile_time, _ = timed(lambda tag=tag: compiler.compile_structural_tag(tag))
-                    rows.append(row(name, count, f"xgrammar's {BUILT_IN[name]}", 0, 0, compile_time, [], True))
+                    rows.append(
+                        row(name, count, f"xgrammar's {BUILT_IN[name]}", 0, 0, compile_time, [], True)
+                    )
                 except (ValueError, RuntimeError) as error:
-                    print(f"{name:18} {count:5} xgrammar's {BUILT_IN[name]}: {str(error).splitlines()[0][:80]}")
+                    print(
+                        f"{name:18} {count:5} xgrammar's {BUILT_IN[name]}: {str(error).splitlines()[0][:80]}"
+                    )
     print()
     for dialect in grammars.DIALECTS:
         tools = many_tools(100, 10)
@@ -161,19 +186,30 @@ def main() -> None:
             best = min(best, seconds)
         cached, _ = timed(lambda turn=turn, dialect=dialect: turn.grammar(dialect))
         rows.append({"write": dialect, "ms": best * 1e3, "cached ms": cached * 1e3, "bytes": len(grammar)})
-        print(f"writing 100 tools of 10 parameters, {dialect:15} {best * 1e3:6.1f} ms, cached {cached * 1e3:.2f} ms, {len(grammar) // 1024} KB")
+        print(
+            f"writing 100 tools of 10 parameters, {dialect:15} {best * 1e3:6.1f} ms, "
+            f"cached {cached * 1e3:.2f} ms, {len(grammar) // 1024} KB"
+        )
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
 
 
 def row(
-    name: str, count: int, what: str, written: float, size: int, compile_time: float, times: list[float], whole: bool
+    name: str,
+    count: int,
+    what: str,
+    written: float,
+    size: int,
+    compile_time: float,
+    times: list[float],
+    whole: bool,
 ) -> dict[str, Any]:
     mean = sum(times) / len(times) * 1e6 if times else 0.0
     worst = max(times, default=0.0) * 1e6
     note = "" if whole else "  REFUSED"
     print(
-        f"{name:18} {count:5} {what:24} {written * 1e3:8.1f} {size // 1024:5} {compile_time * 1e3:10.1f} {mean:8.1f} {worst:9.1f}{note}",
+        f"{name:18} {count:5} {what:24} {written * 1e3:8.1f} {size // 1024:5} "
+        f"{compile_time * 1e3:10.1f} {mean:8.1f} {worst:9.1f}{note}",
         flush=True,
     )
     return {

@@ -25,8 +25,8 @@ DIALECTS = ("gbnf", "lark", "structural_tag")
 class Grammar:
     """A grammar's text (``str()``) and how to use it.
 
-    ``lazy``: it begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``: the schema
-    keywords that it does not hold the model to. ``root``: the name of its first rule.
+    ``lazy``: it begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``:
+    the schema keywords that it does not hold the model to. ``root``: the name of its first rule.
     """
 
     text: str
@@ -53,13 +53,15 @@ def write(
 ) -> Grammar | None:
     """The grammar of a turn; None where nothing is constrained.
 
-    ``additional_properties``: members that an object's schema does not mention are generated, as JSON Schema has it (by
-    default they are not). ``token_references``: GBNF with ``<[id]>`` for the markers that the turn's tokenizer has as one
-    token (llama.cpp alone). Raises `RequestError` for an unknown dialect or a user's grammar that cannot be read,
-    `SchemaError` for an invalid schema.
+    ``additional_properties``: members that an object's schema does not mention are generated, as JSON Schema
+    has it (by default they are not). ``token_references``: GBNF with ``<[id]>`` for the markers that the
+    turn's tokenizer has as one token (llama.cpp alone). Raises `RequestError` for an unknown dialect or a
+    user's grammar that cannot be read, `SchemaError` for an invalid schema.
     """
     if dialect not in DIALECTS:
-        raise RequestError(f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(dialect, DIALECTS)}")
+        raise RequestError(
+            f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(dialect, DIALECTS)}"
+        )
     request = Request(
         turn.tree,
         turn.options,
@@ -93,7 +95,7 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
         return None
     try:
         tools = marshal.dumps(request.tools.__reduce__()[1], 2)
-        given = marshal.dumps(request.response_format, 2)
+        given = marshal.dumps(dict(request.response_format or {}), 2)
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())

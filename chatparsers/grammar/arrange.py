@@ -39,12 +39,16 @@ def arrange(
     enough: Callable[[frozenset[str]], bool] | None = None,
     most: int | None = None,
 ) -> tuple[Ir, bool]:
-    """The members in every order there is room for, ``separator`` between them, and whether ``enough`` and ``most`` hold.
+    """The members in every order there is room for, ``separator`` between them, and whether ``enough`` and
+    ``most`` hold.
 
-    ``extra``: a member that may come any number of times, anywhere. ``enough``: a test of the names that are there, for the
-    end; ``most``: how many there may be. Both hold only where every order is generated.
+    ``extra``: a member that may come any number of times, anywhere. ``enough``: a test of the names that are
+    there, for the end; ``most``: how many there may be. Both hold only where every order is generated.
     """
-    shared = [Member(m.name, m.node if isinstance(m.node, Shared) else Shared("m", m.node), m.required) for m in members]
+    shared = [
+        Member(m.name, m.node if isinstance(m.node, Shared) else Shared("m", m.node), m.required)
+        for m in members
+    ]
     required = [m for m in shared if m.required]
     optional = [m for m in shared if not m.required]
     more = Rep(seq(separator, extra), 0, None) if extra is not None else EMPTY
@@ -53,7 +57,9 @@ def arrange(
     states = _States(separator, extra, more)
     if len(members) <= FREE:
         return _sets(shared, states, enough, most), True
-    return _ordered(required, optional, states, len(required) <= FREE_REQUIRED), enough is None and most is None
+    return _ordered(
+        required, optional, states, len(required) <= FREE_REQUIRED
+    ), enough is None and most is None
 
 
 class _States:

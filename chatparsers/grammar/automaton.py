@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .ir import LAST, Alt, Chars, Ir, Lang, Part, Ranges, Rep, Seq, Shared, Text
+from .ir import LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text
 
 __all__ = ["Dfa", "TooLarge", "build", "nullable"]
 
@@ -190,11 +190,11 @@ class _FirstStop:
         self.fail = [0] * len(self.next)
         queue = list(self.next[0].values())
         for at in queue:
-            for char, then in self.next[at].items():
+            for point, then in self.next[at].items():
                 back = self.fail[at]
-                while back and char not in self.next[back]:
+                while back and point not in self.next[back]:
                     back = self.fail[back]
-                self.fail[then] = self.next[back].get(char, 0)
+                self.fail[then] = self.next[back].get(point, 0)
                 self.stop[then] = self.stop[then] or self.stop[self.fail[then]]
                 self.whole[then] = self.whole[then] or self.whole[self.fail[then]]
                 queue.append(then)
@@ -234,7 +234,8 @@ def _points(node: Ir, found: set[int]) -> None:
 
 
 def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
-    """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past ``limit`` states."""
+    """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past
+    ``limit`` states."""
     end = lang.end_text
     found = {0}
     for part in lang.parts:

@@ -1,9 +1,10 @@
 """Writes GBNF: the common core that llama.cpp and xgrammar read alike, byte for byte.
 
-Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that both read, no ``.``, no
-left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang` becomes its automaton, written as
-right-recursive rules: that is how both engines run text up to a stop and strings fast, while ``char*`` costs xgrammar
-49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are written once.
+Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that both
+read, no ``.``, no left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang`
+becomes its automaton, written as right-recursive rules: that is how both engines run text up to a stop and
+strings fast, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's
+vocabulary). Equal rules are written once.
 """
 
 from __future__ import annotations
@@ -56,8 +57,7 @@ _COMMON = {
     ),
     "char": '[^"\\\\\\u0000-\\u001F] | "\\\\" (["\\\\/bfnrt] | "u" char-hex)',
     "char-hex": (
-        "[0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "
-        '"\\\\u" [dD] [c-fC-F] hex hex)'
+        '[0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex)'
     ),
     "char-exact": '[^"\\\\\\u0000-\\u001F] | "\\\\" (["\\\\bfnrt] | "u00" [01] hex | char-high)',
     "char-high": (
@@ -118,7 +118,9 @@ def char_class(ranges: Ranges) -> str:
     negated = ranges[-1][1] == LAST
     parts = []
     for low, high in complement(ranges) if negated else ranges:
-        parts.append(_point(low) if low == high else _point(low) + ("-" if high > low + 1 else "") + _point(high))
+        parts.append(
+            _point(low) if low == high else _point(low) + ("-" if high > low + 1 else "") + _point(high)
+        )
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 
@@ -268,7 +270,9 @@ class GbnfWriter:
         small = (most if most is not None else least) <= (64 if plain else 1)
         if small or (most is None and least <= 1):
             atom = self.atom(inner)
-            if not plain and (atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))):
+            if not plain and (
+                atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))
+            ):
                 atom = self.rule("rep", self.body(inner))
             return atom + _suffix(least, most)
         return self.count(self.atom(inner), least, most)
@@ -282,16 +286,13 @@ class GbnfWriter:
             return self.blocks(atom, least, most, close)
         if most is None:
             last = self.fresh("rep")
-            self.out[last] = f'{close or chr(34) * 2} | {atom} {last}'
+            self.out[last] = f"{close or chr(34) * 2} | {atom} {last}"
         else:
             last = close
         for index in range(total - 1, -1, -1):
             after = f"{atom} {last}".rstrip()
             left = total - index
-            if total - left < least:
-                body = after
-            else:
-                body = f"{close or chr(34) * 2} | {after}"
+            body = after if total - left < least else f"{close or chr(34) * 2} | {after}"
             last = self.rule("rep", body)
         return last
 
@@ -312,7 +313,10 @@ class GbnfWriter:
             tail = self.count(atom, 0, rest) if rest else ""
             if whole:
                 short = self.count(atom, 0, _CHAIN - 1)
-                options = [f"{block}{_suffix(0, whole - 1)} {short}", f"{block}{_suffix(whole, whole)} {tail}".rstrip()]
+                options = [
+                    f"{block}{_suffix(0, whole - 1)} {short}",
+                    f"{block}{_suffix(whole, whole)} {tail}".rstrip(),
+                ]
                 parts.append(self.rule("upto", " | ".join(options)))
             elif tail:
                 parts.append(tail)
@@ -366,7 +370,13 @@ class GbnfWriter:
 
     def direct(self, node: Lang) -> str | None:
         """One expression, where none of its characters needs an escape or begins a stop."""
-        if len(node.parts) != 1 or not node.parts[0].positive or node.parts[0].divisor or node.least or node.most is not None:
+        if (
+            len(node.parts) != 1
+            or not node.parts[0].positive
+            or node.parts[0].divisor
+            or node.least
+            or node.most is not None
+        ):
             return None
         inner = node.parts[0].node
         used = alphabet(inner)
@@ -379,8 +389,8 @@ class GbnfWriter:
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
 
     def automaton(self, dfa: Dfa, encoding: Encoding, exact: bool) -> str:
-        """The rules of an automaton; for a string its closing quote is part of them. ``exact``: a character that can stand as
-        it is has no other spelling."""
+        """The rules of an automaton; for a string its closing quote is part of them. ``exact``: a character
+        that can stand as it is has no other spelling."""
         quoted = encoding != "raw"
         incoming = [0] * len(dfa.edges)
         incoming[0] = 2
@@ -427,7 +437,9 @@ class GbnfWriter:
         plain = without(ranges, ESCAPED)
         if plain:
             found.append(char_class(plain))
-        letters = "".join(letter for letter, char in _SHORT.items() if char != "/" and overlap(ranges, charset(char)))
+        letters = "".join(
+            letter for letter, char in _SHORT.items() if char != "/" and overlap(ranges, charset(char))
+        )
         if letters:
             found.append('"\\\\" ' + char_class(charset(letters)))
         controls = overlap(ranges, CONTROLS)
@@ -463,4 +475,3 @@ def _suffix(least: int, most: int | None) -> str:
 def write_gbnf(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
     """The GBNF of a grammar, its rule ``root`` first; ``token_ids``: markers to be written as token references."""
     return GbnfWriter(rules, token_ids).write(root)
-

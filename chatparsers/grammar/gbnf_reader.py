@@ -1,16 +1,18 @@
-"""Reads a user's own GBNF, as llama.cpp defines it, so that it can stand behind a format's reasoning in any dialect.
+"""Reads a user's own GBNF, as llama.cpp defines it, so that it can stand behind a format's reasoning in any
+dialect.
 
-Strategy: a parsimonious grammar of GBNF gives the syntax tree, and its failure the line, the column and what was expected;
-a visitor makes the nodes of ir.py. What the engines would refuse or loop on is refused here, with its place: rules that
-are not defined or defined twice, left recursion, counts whose maximum is below the minimum. Rules keep their names behind
-``user-``; those that do not recur become plain nodes, so that a regular grammar is one terminal where a dialect has such.
+Strategy: a parsimonious grammar of GBNF gives the syntax tree, and its failure the line, the column and what
+was expected; a visitor makes the nodes of ir.py. What the engines would refuse or loop on is refused here,
+with its place: rules that are not defined or defined twice, left recursion, counts whose maximum is below the
+minimum. Rules keep their names behind ``user-``; those that do not recur become plain nodes, so that a
+regular grammar is one terminal where a dialect has such.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from parsimonious.exceptions import ParseError, VisitationError
 from parsimonious.grammar import Grammar as Peg
@@ -18,6 +20,11 @@ from parsimonious.nodes import Node, NodeVisitor
 
 from ..core.errors import ChatParsersError, RequestError
 from .ir import ANY, Alt, Chars, Ir, Ref, Rep, Seq, Shared, Text, TokenRef, alt, charset, complement, seq
+
+if TYPE_CHECKING:
+    _NodeVisitor = NodeVisitor[Any]
+else:  # generic in its stubs alone
+    _NodeVisitor = NodeVisitor
 
 __all__ = ["UserGrammar", "read_gbnf"]
 
@@ -117,13 +124,13 @@ class _Failure(ChatParsersError):
         self.at = at
 
 
-class _Visitor(NodeVisitor):
+class _Visitor(_NodeVisitor):
     unwrapped_exceptions = (_Failure,)
 
     def __init__(self) -> None:
         self.used: list[tuple[str, int]] = []
 
-    def generic_visit(self, node: Node, visited_children: list[Any]) -> Any:
+    def generic_visit(self, node: Node, visited_children: Sequence[Any]) -> Any:
         return visited_children or node
 
     def visit_grammar(self, node: Node, visited: list[Any]) -> dict[str, Ir]:
@@ -231,7 +238,9 @@ def _regular(node: Ir) -> bool:
         return True
     if isinstance(node, (Rep, Shared)):
         return _regular(node.node)
-    return isinstance(node, (Seq, Alt)) and all(map(_regular, node.items if isinstance(node, Seq) else node.options))
+    return isinstance(node, (Seq, Alt)) and all(
+        map(_regular, node.items if isinstance(node, Seq) else node.options)
+    )
 
 
 def _references(node: Ir) -> Iterator[str]:
@@ -324,7 +333,13 @@ def read_gbnf(text: str) -> UserGrammar:
         at = error.pos
         if not expected:
             literal = getattr(error.expr, "literal", "")
-            expected = repr(literal) if literal else "a rule: `name ::= …`" if at == 0 else "an element or the end of the line"
+            expected = (
+                repr(literal)
+                if literal
+                else "a rule: `name ::= …`"
+                if at == 0
+                else "an element or the end of the line"
+            )
         found = repr(text[at : at + 12].split("\n")[0] or text[at : at + 1]) if at < len(text) else "the end"
         raise RequestError(f"grammar: {_place(text, at)}: expected {expected}, found {found}") from None
     except _Failure as failure:
@@ -336,5 +351,8 @@ def read_gbnf(text: str) -> UserGrammar:
     recursive = _left_recursive(rules)
     if recursive is not None:
         at = max(text.find(f"\n{recursive} ") + 1, 0)
-        raise RequestError(f"grammar: {_place(text, at)}: the rule {recursive!r} begins with itself (left recursion): llama.cpp refuses it")
+        raise RequestError(
+            f"grammar: {_place(text, at)}: the rule {recursive!r} begins with itself (left recursion): "
+            "llama.cpp refuses it"
+        )
     return UserGrammar(rules)

@@ -1,13 +1,14 @@
 """What a grammar is before it is written in a dialect: a small tree, free of any engine's syntax.
 
-Strategy: the reader (read.py, json_schema.py) says *what* is generated and leaves *how* to the writers, since engines
-differ in what they do fast. So the two things that decide the speed of a mask stay whole here: text up to a stop and the
-inside of a JSON string are both a `Lang`, a regular language given by its constraints, which one writer turns into an
-automaton's rules and another into a terminal. `Shared` marks what should be a rule of its own; the nodes form a DAG, and
-only `Ref` makes cycles (recursive schemas). Nodes are not to be changed once made.
+Strategy: the reader (read.py, json_schema.py) says *what* is generated and leaves *how* to the writers, since
+engines differ in what they do fast. So the two things that decide the speed of a mask stay whole here: text
+up to a stop and the inside of a JSON string are both a `Lang`, a regular language given by its constraints,
+which one writer turns into an automaton's rules and another into a terminal. `Shared` marks what should be a
+rule of its own; the nodes form a DAG, and only `Ref` makes cycles (recursive schemas). Nodes are not to be
+changed once made.
 
-The constructors `seq` and `alt` flatten, join literals, and fuse text up to a stop with the marker that follows it, which
-is what makes the end of such text exact: its first stop is the marker itself.
+The constructors `seq` and `alt` flatten, join literals, and fuse text up to a stop with the marker that
+follows it, which is what makes the end of such text exact: its first stop is the marker itself.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ __all__ = [
     "Ir",
     "Lang",
     "Part",
+    "Ranges",
     "Ref",
     "Rep",
-    "Ranges",
     "Seq",
     "Shared",
     "Text",
@@ -108,8 +109,8 @@ class Rep(Ir):
 
 @dataclass(eq=False, slots=True)
 class Shared(Ir):
-    """The same as ``node``, written as a rule of its own; ``hint`` is for its name. ``lexeme``: it is regular and best read
-    as one terminal (a number)."""
+    """The same as ``node``, written as a rule of its own; ``hint`` is for its name. ``lexeme``: it is regular
+    and best read as one terminal (a number)."""
 
     hint: str
     node: Ir
@@ -132,8 +133,8 @@ class Blank(Ir):
 class Part(Ir):
     """One constraint on the characters of a `Lang`: they match ``node`` (``positive``) or do not.
 
-    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor`` they are a decimal integer that it divides,
-    within ``bounds`` (which another part says as well).
+    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor`` they are a decimal
+    integer that it divides, within ``bounds`` (which another part says as well).
     """
 
     node: Ir
@@ -146,8 +147,8 @@ class Part(Ir):
 class Lang(Ir):
     """A string: all of ``parts`` hold of its characters, and there are ``least`` to ``most`` of them.
 
-    Raw text has none of ``stops`` inside; with an ``end`` (literals, one of the stops at their end) the text is followed by it,
-    and the first stop in both together is the one at the very end.
+    Raw text has none of ``stops`` inside; with an ``end`` (literals, one of the stops at their end) the text
+    is followed by it, and the first stop in both together is the one at the very end.
     """
 
     parts: tuple[Part, ...] = ()
@@ -164,9 +165,11 @@ class Lang(Ir):
 
 @dataclass(eq=False, slots=True)
 class Free(Ir):
-    """Free text in which calls may stand (mode auto): text, and wherever one of ``triggers`` begins it is ``calls``.
+    """Free text in which calls may stand (mode auto): text, and wherever one of ``triggers`` begins it is
+    ``calls``.
 
-    ``parallel`` False: at most one. Written natively by the dialects that have such a form; the others are lazy instead.
+    ``parallel`` False: at most one. Written natively by the dialects that have such a form; the others are
+    lazy instead.
     """
 
     calls: Ir
@@ -284,7 +287,9 @@ def _begins_literally(node: Ir) -> bool:
     return isinstance(node.items[0] if isinstance(node, Seq) and node.items else node, (Text, TokenRef))
 
 
-def _split(literals: list[Text | TokenRef], length: int) -> tuple[list[Text | TokenRef], list[Text | TokenRef]]:
+def _split(
+    literals: list[Text | TokenRef], length: int
+) -> tuple[list[Text | TokenRef], list[Text | TokenRef]]:
     """The literals up to ``length`` characters, and the rest; a token is not cut."""
     head: list[Text | TokenRef] = []
     for index, item in enumerate(literals):

@@ -1,13 +1,14 @@
 """JSON Schema to grammar nodes, in any value syntax.
 
-Strategy: a schema (or several that must all hold) becomes a short list of `_Bag`s, of which any must hold. A bag gathers all
-keywords that apply to one value: ``allOf`` and ``$ref`` merge into it, ``anyOf`` and ``oneOf`` multiply the bags, so what is
-left is one table of constraints a type, written as nodes type by type. Members and items stay schemas until it is their
-turn, which is what makes recursion end: a value is known by the identities of the schemas that apply to it, and one that is
-met again inside itself becomes a rule. What a grammar cannot say is left out, which admits more, and reported.
+Strategy: a schema (or several that must all hold) becomes a short list of `_Bag`s, of which any must hold. A
+bag gathers all keywords that apply to one value: ``allOf`` and ``$ref`` merge into it, ``anyOf`` and
+``oneOf`` multiply the bags, so what is left is one table of constraints a type, written as nodes type by
+type. Members and items stay schemas until it is their turn, which is what makes recursion end: a value is
+known by the identities of the schemas that apply to it, and one that is met again inside itself becomes a
+rule. What a grammar cannot say is left out, which admits more, and reported.
 
-Objects are closed by default: where a schema names properties and is silent about others, no others are generated.
-Numbers are written as JSON writes them, an integer without a fraction.
+Objects are closed by default: where a schema names properties and is silent about others, no others are
+generated. Numbers are written as JSON writes them, an integer without a fraction.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from .ir import (
     seq,
     texts,
 )
-from .numbers import DIGIT, INTEGER, NUMBER, SIGN, NATURAL, integer_range, number_parts
+from .numbers import DIGIT, INTEGER, NATURAL, NUMBER, SIGN, integer_range, number_parts
 from .regex import Unsupported, read_regex
 from .string_formats import EXPRESSIONS, UNSAID
 from .syntaxes import Syntax
@@ -144,7 +145,7 @@ def _same(left: Any, right: Any) -> bool:
         return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(_same, left, right))
-    return type(left) is type(right) and bool(left == right) or (
+    return (type(left) is type(right) and bool(left == right)) or (
         isinstance(left, (int, float)) and isinstance(right, (int, float)) and left == right
     )
 
@@ -164,8 +165,9 @@ def _type_of(value: Any) -> str:
 class SchemaCompiler:
     """Compiles the schemas of one document (``root``) to nodes in one value syntax.
 
-    ``rules`` receives the rules that recursion needs, ``weakened`` what could not be said; both are shared by the compilers of
-    one grammar. ``open_objects``: members that a schema does not mention are generated, as JSON Schema has it.
+    ``rules`` receives the rules that recursion needs, ``weakened`` what could not be said; both are shared by
+    the compilers of one grammar. ``open_objects``: members that a schema does not mention are generated, as
+    JSON Schema has it.
     """
 
     def __init__(
@@ -231,12 +233,18 @@ class SchemaCompiler:
             syntax, ref = self.syntax, Ref(name)
             self.rules[name] = EMPTY
             string = syntax.string((), 0, None)
-            members = seq(syntax.any_key((), 0, None), ref, Rep(seq(syntax.comma, syntax.any_key((), 0, None), ref), 0, None))
+            members = seq(
+                syntax.any_key((), 0, None),
+                ref,
+                Rep(seq(syntax.comma, syntax.any_key((), 0, None), ref), 0, None),
+            )
             items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
             self.rules[f"{self.syntax.name}-object"] = seq(
                 syntax.open_object, alt(seq(members, syntax.close_object), Text("}"))
             )
-            self.rules[f"{self.syntax.name}-array"] = seq(syntax.open_array, alt(seq(items, syntax.close_array), Text("]")))
+            self.rules[f"{self.syntax.name}-array"] = seq(
+                syntax.open_array, alt(seq(items, syntax.close_array), Text("]"))
+            )
             self.rules[name] = alt(
                 Ref(f"{self.syntax.name}-object"),
                 Ref(f"{self.syntax.name}-array"),
@@ -247,7 +255,9 @@ class SchemaCompiler:
             )
         return Ref(name)
 
-    def choose(self, wheres: list[Where], strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None) -> Ir:
+    def choose(
+        self, wheres: list[Where], strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None
+    ) -> Ir:
         """The alternatives of a value; ``strings`` writes its strings where they are not the syntax's own."""
         bags = [_Bag()]
         self.alone = len(wheres) == 1
@@ -264,7 +274,10 @@ class SchemaCompiler:
         return alt(*options)
 
     def values(
-        self, bag: _Bag, wheres: list[Where], strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None
+        self,
+        bag: _Bag,
+        wheres: list[Where],
+        strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None,
     ) -> list[Ir]:
         """The listed values that all constraints allow."""
         found: list[Ir] = []
@@ -306,7 +319,9 @@ class SchemaCompiler:
                 continue
             listed = schema[keyword]
             if not isinstance(listed, (list, tuple)) or not listed:
-                raise SchemaError(f"expected a list of at least one schema, found {_shown(listed)}", f"{path}.{keyword}")
+                raise SchemaError(
+                    f"expected a list of at least one schema, found {_shown(listed)}", f"{path}.{keyword}"
+                )
             if keyword == "allOf":
                 for index, option in enumerate(listed):
                     bags = self.expand(bags, option, f"{path}.allOf[{index}]", active)
@@ -319,14 +334,17 @@ class SchemaCompiler:
                 copies = [bag.copy() for bag in bags]
                 many += self.expand(copies, option, f"{path}.{keyword}[{index}]", active)
             if keyword == "oneOf" and not _disjoint(many):
-                self.tell(path, keyword, "alternatives may hold together: any of them is generated, as under anyOf")
+                self.tell(
+                    path, keyword, "alternatives may hold together: any of them is generated, as under anyOf"
+                )
             bags = many
         if "not" in schema:
             bags = self.negated(bags, schema["not"], f"{path}.not")
         return bags
 
     def seal(self, bags: list[_Bag], schema: Mapping[str, Any], path: str, top: bool) -> None:
-        """``unevaluatedProperties``: exact where every member that may be there is named by what applies without a choice."""
+        """``unevaluatedProperties``: exact where every member that may be there is named by what applies
+        without a choice."""
         value = schema["unevaluatedProperties"]
         if value is True:
             return
@@ -386,16 +404,26 @@ class SchemaCompiler:
             for expression in patterns:
                 self.regex(expression, path, "patternProperties", check_only=True)
             bag.shapes.append(
-                _Shape(properties, "properties" in schema, tuple(patterns.items()), schema.get("additionalProperties"), path)
+                _Shape(
+                    properties,
+                    "properties" in schema,
+                    tuple(patterns.items()),
+                    schema.get("additionalProperties"),
+                    path,
+                )
             )
         if _ITEMS & schema.keys():
             prefix, rest = schema.get("prefixItems", []), schema.get("items")
             if isinstance(rest, (list, tuple)):
                 prefix, rest = rest, schema.get("additionalItems")
             if not isinstance(prefix, (list, tuple)):
-                raise SchemaError(f"expected a list of schemas, found {_shown(prefix)}", f"{path}.prefixItems")
+                raise SchemaError(
+                    f"expected a list of schemas, found {_shown(prefix)}", f"{path}.prefixItems"
+                )
             if rest is not None and not isinstance(rest, (bool, Mapping)):
-                raise SchemaError(f"expected a schema (an object, true or false), found {_shown(rest)}", f"{path}.items")
+                raise SchemaError(
+                    f"expected a schema (an object, true or false), found {_shown(rest)}", f"{path}.items"
+                )
             if rest is None and prefix and not self.open_objects:
                 rest = False
             bag.prefix.append((list(prefix), True if rest is None else rest, path))
@@ -417,7 +445,11 @@ class SchemaCompiler:
                     target = target[name]
                 elif isinstance(target, (list, tuple)) and name.isdigit() and int(name) < len(target):
                     target = target[int(name)]
-                elif any(not key.startswith("#") for key in self.anchors() if self.ids and self.ids[key] is not self.root):
+                elif any(
+                    not key.startswith("#")
+                    for key in self.anchors()
+                    if self.ids and self.ids[key] is not self.root
+                ):
                     self.tell(path.rpartition(".")[0], keyword, "the reference is relative to an inner $id")
                     return True
                 else:
@@ -443,14 +475,18 @@ class SchemaCompiler:
 
     def only_anchor(self, ref: str) -> bool:
         """Whether a dynamic reference can mean one schema alone."""
-        return json.dumps(self.root).count(json.dumps(ref.removeprefix("#"))) == 1 and len(
-            [key for key in self.anchors() if not key.startswith("#")]
-        ) <= 1
+        return (
+            json.dumps(self.root).count(json.dumps(ref.removeprefix("#"))) == 1
+            and len([key for key in self.anchors() if not key.startswith("#")]) <= 1
+        )
 
     def regex(self, expression: Any, path: str, keyword: str, check_only: bool = False) -> Ir | None:
-        """The strings that the regular expression finds a match in; None, and reported, where a grammar cannot say it."""
+        """The strings that the regular expression finds a match in; None, and reported, where a grammar
+        cannot say it."""
         if not isinstance(expression, str):
-            raise SchemaError(f"expected a regular expression, found {_shown(expression)}", f"{path}.{keyword}")
+            raise SchemaError(
+                f"expected a regular expression, found {_shown(expression)}", f"{path}.{keyword}"
+            )
         try:
             return read_regex(expression)
         except Unsupported as reason:
@@ -499,7 +535,11 @@ class SchemaCompiler:
             except TooLarge:
                 _, path, keyword = bag.patterns[-1]
                 if least or most is not None:
-                    self.tell(path, "maxLength" if most is not None else "minLength", "beside a pattern it takes too many states")
+                    self.tell(
+                        path,
+                        "maxLength" if most is not None else "minLength",
+                        "beside a pattern it takes too many states",
+                    )
                     least, most = 0, None
                 parts = self.few(parts, path, keyword)
         return write(parts, least, most)
@@ -534,17 +574,31 @@ class SchemaCompiler:
             if first is not None and last is not None and first > last:
                 return NOTHING
             if step <= 1:
-                return _INTEGER if first is None and last is None else Shared("int", integer_range(first, last), True)
+                return (
+                    _INTEGER
+                    if first is None and last is None
+                    else Shared("int", integer_range(first, last), True)
+                )
             if first is not None and last is not None and (last - first) // int(step) <= 256:
                 begin = first + -first % int(step)
                 return Shared("int", texts(map(str, range(begin, last + 1, int(step)))), True)
-            return Shared("int", Lang((Part(integer_range(first, last)), Part(EMPTY, divisor=int(step), bounds=(first, last)))), True)
-        if low is not None and high is not None:
-            if low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])):
-                return NOTHING
+            return Shared(
+                "int",
+                Lang(
+                    (Part(integer_range(first, last)), Part(EMPTY, divisor=int(step), bounds=(first, last)))
+                ),
+                True,
+            )
+        if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
+            return NOTHING
         found: tuple[Part, ...] = ()
         if low is not None or high is not None:
-            found = number_parts(low[0] if low else None, bool(low and low[1]), high[0] if high else None, bool(high and high[1]))
+            found = number_parts(
+                low[0] if low else None,
+                bool(low and low[1]),
+                high[0] if high else None,
+                bool(high and high[1]),
+            )
         if step:
             places = -int(step.as_tuple().exponent)
             tail = Rep(seq(Text("."), Rep(DIGIT, 1, places), Rep(Text("0"), 0, None)), 0, 1)
@@ -562,7 +616,9 @@ class SchemaCompiler:
         heads: list[Ir] = []
         for index in range(size):
             wheres = [
-                (prefix[index], f"{path}.prefixItems[{index}]") if index < len(prefix) else (rest, f"{path}.items")
+                (prefix[index], f"{path}.prefixItems[{index}]")
+                if index < len(prefix)
+                else (rest, f"{path}.items")
                 for prefix, rest, path in bag.prefix
             ]
             heads.append(self.value(_useful(wheres)))
@@ -583,7 +639,9 @@ class SchemaCompiler:
         comma = syntax.comma
         if len(heads) < (most if most is not None else len(heads) + 1):
             more = seq(comma, rest)
-            tail: Ir = Rep(more, max(0, least - max(len(heads), 1)), None if most is None else most - max(len(heads), 1))
+            tail: Ir = Rep(
+                more, max(0, least - max(len(heads), 1)), None if most is None else most - max(len(heads), 1)
+            )
             if not heads:
                 heads = [rest]
         else:
@@ -630,30 +688,45 @@ class SchemaCompiler:
             most = None
         if not members and extra is not None and (least or most is not None):
             more = seq(syntax.comma, extra)
-            inner = seq(extra, Rep(more, max(0, least - 1), None if most is None else most - 1), syntax.close_object)
+            inner = seq(
+                extra, Rep(more, max(0, least - 1), None if most is None else most - 1), syntax.close_object
+            )
             if most == 0:
                 return seq(syntax.open_object, Text("}"))
             return seq(syntax.open_object, inner if least else alt(inner, Text("}")))
-        enough = None
+        enough: Callable[[frozenset[str]], bool] | None = None
         if least > required or bag.dependent:
             there = frozenset(member.name for member in members)
             dependent = [(name, needed) for name, needed in bag.dependent if name in there]
             if least > required or dependent:
 
-                def enough(names: frozenset[str]) -> bool:
+                def there_are(names: frozenset[str], least: int = least) -> bool:
                     return len(names) >= least and all(
                         name not in names or names.issuperset(needed) for name, needed in dependent
                     )
 
+                enough = there_are
+
         if extra is not None and (most is not None or least > required):
-            self.tell(bag.shapes[-1].path if bag.shapes else "$", "minProperties" if most is None else "maxProperties",
-                      "not counted where other members are allowed")
+            self.tell(
+                bag.shapes[-1].path if bag.shapes else "$",
+                "minProperties" if most is None else "maxProperties",
+                "not counted where other members are allowed",
+            )
             least, most = 0, None
             enough = None if not bag.dependent else enough
         body, exact = arrange(members, syntax.comma, extra, enough, most)
         if not exact:
-            keyword = "maxProperties" if most is not None else "minProperties" if least > required else "dependentRequired"
-            self.tell(bag.shapes[-1].path if bag.shapes else "$", keyword, "not counted among so many members")
+            keyword = (
+                "maxProperties"
+                if most is not None
+                else "minProperties"
+                if least > required
+                else "dependentRequired"
+            )
+            self.tell(
+                bag.shapes[-1].path if bag.shapes else "$", keyword, "not counted among so many members"
+            )
         if not members and extra is None:
             return seq(syntax.open_object, Text("}"))
         return seq(syntax.open_object, body, syntax.close_object)
@@ -677,7 +750,11 @@ class SchemaCompiler:
     def extra(self, bag: _Bag, named: tuple[str, ...]) -> Ir | None:
         """A member of any other name; None where there is none."""
         open_ = self.open_objects or not any(shape.named for shape in bag.shapes)
-        others = [(shape.extra, f"{shape.path}.additionalProperties") for shape in bag.shapes if shape.extra is not None]
+        others = [
+            (shape.extra, f"{shape.path}.additionalProperties")
+            for shape in bag.shapes
+            if shape.extra is not None
+        ]
         patterns = [
             (expression, schema, f"{shape.path}.patternProperties.{expression}", shape)
             for shape in bag.shapes
@@ -696,7 +773,9 @@ class SchemaCompiler:
         if len(patterns) > 4:
             self.tell(patterns[0][3].path, "patternProperties", "more than four patterns")
             patterns = []
-        nodes = [self.regex(expression, shape.path, "patternProperties") for expression, _, _, shape in patterns]
+        nodes = [
+            self.regex(expression, shape.path, "patternProperties") for expression, _, _, shape in patterns
+        ]
         for chosen in range(2 ** len(patterns)):
             parts = list(base)
             wheres: list[Where] = []
@@ -713,10 +792,11 @@ class SchemaCompiler:
             if any(chosen >> index & 1 and nodes[index] is None for index in range(len(patterns))):
                 continue
             for shape in bag.shapes:
-                if id(shape) not in matched:
-                    if shape.extra is not None:
-                        wheres.append((shape.extra, f"{shape.path}.additionalProperties"))
-            if not wheres and (bag.sealed or (not open_ and not matched) or (patterns and not self.open_objects)):
+                if id(shape) not in matched and shape.extra is not None:
+                    wheres.append((shape.extra, f"{shape.path}.additionalProperties"))
+            if not wheres and (
+                bag.sealed or (not open_ and not matched) or (patterns and not self.open_objects)
+            ):
                 continue
             regions.append((tuple(parts), wheres))
         options: list[Ir] = []
@@ -728,7 +808,11 @@ class SchemaCompiler:
                 if found and build(Lang(found, least, most), _MOST_STATES) is None:
                     continue
             except TooLarge:
-                self.tell(bag.shapes[-1].path if bag.shapes else "$", "propertyNames", "the names take too many states")
+                self.tell(
+                    bag.shapes[-1].path if bag.shapes else "$",
+                    "propertyNames",
+                    "the names take too many states",
+                )
                 found = tuple(base[:1]) if named else ()
             options.append(seq(self.syntax.any_key(found, least, most), node_value))
         return Shared("extra", alt(*options)) if options else None
@@ -768,7 +852,9 @@ class SchemaCompiler:
         if "const" in schema and not _same(value, schema["const"]):
             return False
         for keyword in ("$ref", "$dynamicRef"):
-            if keyword in schema and not self.valid(value, self.resolve(schema[keyword], "$", keyword), depth + 1):
+            if keyword in schema and not self.valid(
+                value, self.resolve(schema[keyword], "$", keyword), depth + 1
+            ):
                 return False
         if not all(self.valid(value, option, depth + 1) for option in schema.get("allOf", ())):
             return False
@@ -788,21 +874,27 @@ class SchemaCompiler:
             ]
             for keyword, test in bounds:
                 bound = schema.get(keyword)
-                if isinstance(bound, (int, float)) and not isinstance(bound, bool) and not test(Decimal(str(bound))):
+                if (
+                    isinstance(bound, (int, float))
+                    and not isinstance(bound, bool)
+                    and not test(Decimal(str(bound)))
+                ):
                     return False
             step = schema.get("multipleOf")
             return not step or exact % Decimal(str(step)) == 0
         if kind == "string":
             if "pattern" in schema and not _search(schema["pattern"], value):
                 return False
-            return schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value))
+            return bool(schema.get("minLength", 0) <= len(value) <= schema.get("maxLength", len(value)))
         if kind == "array":
             items = schema.get("items")
             prefix = items if isinstance(items, (list, tuple)) else schema.get("prefixItems", ())
             rest = schema.get("additionalItems") if isinstance(items, (list, tuple)) else items
             if not all(self.valid(item, part, depth + 1) for item, part in zip(value, prefix, strict=False)):
                 return False
-            if rest is not None and not all(self.valid(item, rest, depth + 1) for item in value[len(prefix) :]):
+            if rest is not None and not all(
+                self.valid(item, rest, depth + 1) for item in value[len(prefix) :]
+            ):
                 return False
             if schema.get("uniqueItems") and any(_same(a, b) for i, a in enumerate(value) for b in value[:i]):
                 return False
@@ -818,7 +910,9 @@ class SchemaCompiler:
                     found = [schema["additionalProperties"]]
                 if not all(self.valid(member, part, depth + 1) for part in found):
                     return False
-            return bool(schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value)))
+            return bool(
+                schema.get("minProperties", 0) <= len(value) <= schema.get("maxProperties", len(value))
+            )
         return True
 
 
@@ -836,7 +930,9 @@ def _types(value: Any, path: str) -> frozenset[str]:
         raise SchemaError(f"expected a type or a list of types, found {_shown(value)}", f"{path}.type")
     for kind in listed:
         if kind not in _ALL and kind != "integer":
-            raise SchemaError(f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type")
+            raise SchemaError(
+                f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type"
+            )
     return frozenset(listed)
 
 
@@ -903,9 +999,16 @@ def _on_multiple(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema:
 
 def _count(keyword: str, attribute: str, lower: bool) -> _Keyword:
     def gather(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
-        whole = isinstance(value, (int, float)) and not isinstance(value, bool) and float(value).is_integer() and value >= 0
+        whole = (
+            isinstance(value, (int, float))
+            and not isinstance(value, bool)
+            and float(value).is_integer()
+            and value >= 0
+        )
         if not whole:
-            raise SchemaError(f"expected a whole number from 0 on, found {_shown(value)}", f"{path}.{keyword}")
+            raise SchemaError(
+                f"expected a whole number from 0 on, found {_shown(value)}", f"{path}.{keyword}"
+            )
         now = getattr(bag, attribute)
         number = int(value)
         setattr(bag, attribute, max(now, number) if lower else number if now is None else min(now, number))
@@ -947,7 +1050,9 @@ def _on_dependent(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema
                 for other in needed:
                     bag.dependent.append((other, ()))
         elif needed is not True:
-            bag.told.append(Weakened(path, "dependencies", "a grammar cannot look back at the members before"))
+            bag.told.append(
+                Weakened(path, "dependencies", "a grammar cannot look back at the members before")
+            )
 
 
 def _on_unique(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
@@ -1000,14 +1105,36 @@ _APPLIES = {
     "format": "string",
 }
 _ANNOTATIONS = frozenset(
-    {"title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly", "$schema"}
+    {
+        "title",
+        "description",
+        "default",
+        "examples",
+        "example",
+        "$comment",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "$schema",
+    }
     | {"$defs", "definitions", "$id", "id", "$anchor"}
 )
 _ONLY_TYPE = _ANNOTATIONS | {"type"}
 _SHAPES = frozenset({"properties", "patternProperties", "additionalProperties"})
 _ITEMS = frozenset({"items", "prefixItems"})
 _CHOOSING = frozenset(
-    {"anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies", "not", "$dynamicRef", "$recursiveRef"}
+    {
+        "anyOf",
+        "oneOf",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "dependencies",
+        "not",
+        "$dynamicRef",
+        "$recursiveRef",
+    }
 )
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 _INTEGER = Shared("integer", INTEGER, True)
@@ -1054,14 +1181,18 @@ def _disjoint(bags: list[_Bag]) -> bool:
         if left.values is not None and right.values is not None:
             return not any(_same(a, b) for a in left.values for b in right.values)
         kinds = [
-            frozenset(map(_type_of, bag.values)) if bag.values is not None else bag.types for bag in (left, right)
+            frozenset(map(_type_of, bag.values)) if bag.values is not None else bag.types
+            for bag in (left, right)
         ]
         both = _narrow(kinds[0], kinds[1])
         if not both:
             return True
         if both <= {"number", "integer"}:
             pairs = ((left.low, right.high), (right.low, left.high))
-            return any(low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))) for low, high in pairs)
+            return any(
+                low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])))
+                for low, high in pairs
+            )
         if both == {"object"}:
             return _told_apart(left, right)
         return False
@@ -1131,4 +1262,3 @@ def _unquote(text: str) -> str:
     from urllib.parse import unquote
 
     return unquote(text)
-

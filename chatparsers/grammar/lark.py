@@ -1,12 +1,13 @@
 """Writes Lark for llguidance.
 
-Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a marker) is one
-terminal, and each is prefix-free where it ends at a marker: its language holds no text and a longer one, so the greedy
-lexer cannot run past the end. Constraints are joined with its own ``&`` and ``~``. Single characters are never terminals:
-with a real vocabulary that runs into its limit of items. Free text with calls in it is ``(text-up-to-a-trigger call)* text``.
+Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a
+marker) is one terminal, and each is prefix-free where it ends at a marker: its language holds no text and a
+longer one, so the greedy lexer cannot run past the end. Constraints are joined with its own ``&`` and ``~``.
+Single characters are never terminals: with a real vocabulary that runs into its limit of items. Free text
+with calls in it is ``(text-up-to-a-trigger call)* text``.
 
-A marker that the tokenizer has as one token is given both ways, ``(<[id]> | "text")``: llguidance keeps special tokens
-apart from text, and whether an added token counts as special depends on the tokenizer's file.
+A marker that the tokenizer has as one token is given both ways, ``(<[id]> | "text")``: llguidance keeps
+special tokens apart from text, and whether an added token counts as special depends on the tokenizer's file.
 """
 
 from __future__ import annotations
@@ -45,9 +46,7 @@ __all__ = ["write_lark"]
 _HEX = "[0-9a-fA-F]"
 _PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}})"
 _CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
-_HIGH = (
-    rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
-)
+_HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
 _ANY = "(?s:.)"
 _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -120,7 +119,9 @@ def _regex(node: Ir, encoding: Encoding) -> str:
     if isinstance(node, Rep):
         inner = _regex(node.node, encoding)
         most = "" if node.most is None else str(node.most)
-        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get((node.least, most), f"{{{node.least},{most}}}")
+        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
+            (node.least, most), f"{{{node.least},{most}}}"
+        )
         return f"(?:{inner}){count}"
     if isinstance(node, Shared):
         return _regex(node.node, encoding)
@@ -132,7 +133,11 @@ def _regular(node: Ir) -> bool:
         return True
     if isinstance(node, (Rep, Shared)):
         return _regular(node.node)
-    return all(map(_regular, node.items if isinstance(node, Seq) else node.options)) if isinstance(node, (Seq, Alt)) else False
+    return (
+        all(map(_regular, node.items if isinstance(node, Seq) else node.options))
+        if isinstance(node, (Seq, Alt))
+        else False
+    )
 
 
 def _nullable(node: Ir) -> bool:
@@ -189,7 +194,9 @@ class _Writer:
 
     def body(self, node: Ir) -> str:
         if isinstance(node, Alt):
-            if len(node.options) > 1 and all(isinstance(option, Text) and option.text for option in node.options):
+            if len(node.options) > 1 and all(
+                isinstance(option, Text) and option.text for option in node.options
+            ):
                 return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
             return " | ".join(map(self.choice, node.options))
         return self.choice(node)
@@ -263,7 +270,9 @@ class _Writer:
         if (node.least, node.most) == (1, 1):
             return atom
         most = "" if node.most is None else str(node.most)
-        return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get((node.least, most), f"{{{node.least},{most}}}")
+        return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
+            (node.least, most), f"{{{node.least},{most}}}"
+        )
 
     # strings and texts
 
@@ -276,7 +285,12 @@ class _Writer:
             before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
             last = node.end[-1]
             as_text = Lang(
-                node.parts, node.least, node.most, node.encoding, node.stops, (*node.end[:-1], Text(last.text))
+                node.parts,
+                node.least,
+                node.most,
+                node.encoding,
+                node.stops,
+                (*node.end[:-1], Text(last.text)),
             )
             lead = "".join(item.text for item in node.end[:-1])
             if lead:
@@ -305,7 +319,8 @@ class _Writer:
         return terms
 
     def text_until(self, node: Lang, end: str) -> str:
-        """The name of text that ends with the first stop in it; lazy where that says it, which makes masks in half the time."""
+        """The name of text that ends with the first stop in it; lazy where that says it, which makes masks in
+        half the time."""
         others = self.excluded(node, end)
         if others is None or node.parts or node.least or node.most is not None:
             return self.terminal("TEXT", self.until(node, end))
@@ -410,4 +425,3 @@ def _any_of(stops: tuple[str, ...]) -> str:
 def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
     """The Lark grammar, its rule ``start`` first; ``token_ids``: the markers that the tokenizer has as one token."""
     return _Writer(rules, token_ids or {}).write(root)
-

@@ -126,7 +126,9 @@ def _side(bound: Decimal, strict: bool, lower: bool) -> Ir:
     return alt(positive, seq(minus, inside)) if lower else alt(seq(minus, positive), inside)
 
 
-def number_parts(low: Decimal | None, low_strict: bool, high: Decimal | None, high_strict: bool) -> tuple[Part, ...]:
+def number_parts(
+    low: Decimal | None, low_strict: bool, high: Decimal | None, high_strict: bool
+) -> tuple[Part, ...]:
     """The constraints that keep a number within its bounds, at least one of them given."""
     found: list[Part] = []
     if low is not None:

@@ -1,18 +1,19 @@
 """The second reading of a format's tree: the strict grammar of what a model may write for one request.
 
-Strategy: the tree is read for the whole turn, once per tool: names become literals, arguments the rules of their schema,
-of `Lenient` the strict half alone. What the prompt has already written is then taken off the front (residual.py), so that one
-reading serves reasoning that is open, closed or not begun. With ``tool_choice="auto"`` there are two forms of the same tree:
-*lazy*, the calls alone with the triggers that begin them, for engines that switch a grammar on; and *free*, where text may
-come before and after, for dialects that say so themselves (`Free`).
+Strategy: the tree is read for the whole turn, once per tool: names become literals, arguments the rules of
+their schema, of `Lenient` the strict half alone. What the prompt has already written is then taken off the
+front (residual.py), so that one reading serves reasoning that is open, closed or not begun. With
+``tool_choice="auto"`` there are two forms of the same tree: *lazy*, the calls alone with the triggers that
+begin them, for engines that switch a grammar on; and *free*, where text may come before and after, for
+dialects that say so themselves (`Free`).
 
-Text in reasoning holds no text that would end it, nor the beginning of a call where the format's model calls tools out of
-reasoning; text in a value none of the stops that the parser knows. So what is generated is read back as it was meant.
+Text in reasoning holds no text that would end it, nor the beginning of a call where the format's model calls
+tools out of reasoning; text in a value none of the stops that the parser knows. So what is generated is read
+back as it was meant.
 """
 
 from __future__ import annotations
 
-import os.path
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -87,8 +88,9 @@ __all__ = ["Reading", "Request", "Trigger", "read"]
 class Trigger:
     """What switches a lazy grammar on.
 
-    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole output; the grammar
-    begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its token).
+    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole
+    output; the grammar begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its
+    token).
     """
 
     kind: str
@@ -134,7 +136,9 @@ class _Reader:
         self.tools: tuple[Tool, ...] = ()
         if request.options.tools and request.options.mode != "none":
             tools = request.tools
-            self.tools = tools.all() if request.named is None else tuple(filter(None, (tools.get(request.named),)))
+            self.tools = (
+                tools.all() if request.named is None else tuple(filter(None, (tools.get(request.named),)))
+            )
         self.tool: Tool | None = None
         self.calls_only = request.options.mode == "required"
         self.allow_thought: bool | None = None
@@ -194,7 +198,9 @@ class _Reader:
             return self.body(node)
         if isinstance(node, (Rule, RefNode)):
             return self.rule(node)
-        raise DefinitionError(f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone")
+        raise DefinitionError(
+            f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone"
+        )
 
     def rule(self, node: Rule | RefNode) -> Ir:
         name = f"{node.name}-{self.tool.name}" if self.tool else node.name
@@ -272,9 +278,7 @@ class _Reader:
             return compiler.value(where)
         stops = tuple(
             dict.fromkeys(
-                stop[start:]
-                for stop in node.stops
-                for start in range(len(stop) - len(stop.lstrip()) + 1)
+                stop[start:] for stop in node.stops for start in range(len(stop) - len(stop.lstrip()) + 1)
             )
         )
         stops = tuple(dict.fromkeys((*stops, *node.also)))
@@ -305,11 +309,16 @@ class _Reader:
         return opt(seq(self.node(node.span.open), thought))
 
     def body(self, node: Body) -> Ir:
-        reasoning = EMPTY
+        reasoning: Ir = EMPTY
         if node.reasoning is not None and self.request.options.thinking is not False:
             reasoning = Rep(self.span(node.reasoning), 0, None)
         start = None if node.start is None else self.node(node.start)
-        if node.mode == "auto" and self.free and self.answer(node) is None and (node.calls is not None or start is not None):
+        if (
+            node.mode == "auto"
+            and self.free
+            and self.answer(node) is None
+            and (node.calls is not None or start is not None)
+        ):
             return self.free_text(node, start)
         calls = [] if node.calls is None else [self.node(node.calls)]
         if start is not None:
@@ -350,7 +359,9 @@ class _Reader:
 
         source = given.get("grammar")
         if not isinstance(source, str):
-            raise RequestError(f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}")
+            raise RequestError(
+                f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}"
+            )
         return read_gbnf(source).embed(self.rules)
 
     def free_text(self, node: Body, start: Ir | None) -> Ir:
@@ -358,11 +369,17 @@ class _Reader:
         outer = node.calls
         while isinstance(outer, (Lenient, Tagged)):
             outer = outer.strict if isinstance(outer, Lenient) else outer.node
-        item = outer.item if isinstance(outer, Calls) else node.calls  # the text between two calls is free as well
+        item = (
+            outer.item if isinstance(outer, Calls) else node.calls
+        )  # the text between two calls is free as well
         calls = None if item is None else self.node(item)
         if node.content is not None and not node.content.optional:
             options = [part for part in (start, calls) if part is not None]
-            return self.spans(node, node.content, options[:1] if len(options) > 1 and node.content.close is None else options)
+            return self.spans(
+                node,
+                node.content,
+                options[:1] if len(options) > 1 and node.content.close is None else options,
+            )
         words = tuple(trigger.value for trigger in _words(node, calls, {}))
         rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel)
         if start is None or all(head.startswith(words) for head in _literal_heads(start)):
@@ -388,9 +405,11 @@ class _Reader:
     def sections(self, span: Span, calls: list[Ir]) -> Ir:
         """Content and calls that end where the next one begins."""
         content = self.node(span.open)
-        common = os.path.commonprefix([*_literal_heads(content), *(h for call in calls for h in _literal_heads(call))])
+        common = _common([*_literal_heads(content), *(h for call in calls for h in _literal_heads(call))])
         if not common:
-            raise DefinitionError("a span without a closer must begin like the calls, so that its end is seen")
+            raise DefinitionError(
+                "a span without a closer must begin like the calls, so that its end is seen"
+            )
         rests = [residual(part, common) for part in (content, *calls)]
         text, ref = Lang(stops=(common,)), Ref("section")
         after = opt(seq(Text(common), ref)) if self.request.options.parallel else EMPTY
@@ -403,7 +422,17 @@ class _Reader:
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
 _OBJECT: Mapping[str, Any] = {"type": "object"}
-_NOT_BY_ARGUMENT = ("anyOf", "oneOf", "allOf", "not", "if", "minProperties", "maxProperties", "dependentRequired", "dependentSchemas")
+_NOT_BY_ARGUMENT = (
+    "anyOf",
+    "oneOf",
+    "allOf",
+    "not",
+    "if",
+    "minProperties",
+    "maxProperties",
+    "dependentRequired",
+    "dependentSchemas",
+)
 
 
 def _required(schema: Mapping[str, Any]) -> list[str]:
@@ -436,7 +465,11 @@ def _ranges(text: str) -> Any:
 
 
 def _raw_value(
-    compiler: SchemaCompiler, where: list[tuple[Any, str]], argument: Argument, stops: tuple[str, ...], string: bool | None
+    compiler: SchemaCompiler,
+    where: list[tuple[Any, str]],
+    argument: Argument,
+    stops: tuple[str, ...],
+    string: bool | None,
 ) -> Ir:
     """A value as raw text up to one of ``stops``: strings as they are, other types as JSON."""
     found: list[Ir] = []
@@ -451,10 +484,15 @@ def _raw_value(
         return alt(*found)
     if not found:
         return node
-    others = [option for option in (node.options if isinstance(node, Alt) else (node,)) if option not in found]
+    others = [
+        option for option in (node.options if isinstance(node, Alt) else (node,)) if option not in found
+    ]
     if string is False:
         return alt(*others)
-    free = any(isinstance(option, Lang) and not option.parts and not option.least and option.most is None for option in found)
+    free = any(
+        isinstance(option, Lang) and not option.parts and not option.least and option.most is None
+        for option in found
+    )
     if others and free:
         if not _whole(argument):
             path = where[0][1]
@@ -469,7 +507,18 @@ def _whole(argument: Argument) -> bool:
     schema = argument.schema
     if not isinstance(schema, Mapping):
         return True
-    plain = {"type", "title", "description", "default", "examples", "nullable", "pattern", "format", "minLength", "maxLength"}
+    plain = {
+        "type",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "nullable",
+        "pattern",
+        "format",
+        "minLength",
+        "maxLength",
+    }
     if set(schema) <= plain:
         return True
     options = schema.get("anyOf") or schema.get("oneOf")
@@ -537,16 +586,26 @@ def _literal_heads(node: Ir) -> list[str]:
 
 
 def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
-    """What begins the calls in running text: their marker, or as much more as tells them from the body's other parts."""
+    """What begins the calls in running text: their marker, or as much more as tells them from the body's
+    other parts."""
     if body.calls is None or calls is None:
         return ()
-    others = ["".join(item.text for item in begin) for span in (body.reasoning, body.content) if span for begin, _ in _openings(span.open)]
+    others = [
+        "".join(item.text for item in begin)
+        for span in (body.reasoning, body.content)
+        if span
+        for begin, _ in _openings(span.open)
+    ]
     found: dict[Trigger, None] = {}
     for begin, _ in _openings(body.calls):
         while begin and not begin[0].text.strip():
             begin = begin[1:]
         text = "".join(item.text for item in begin)
-        if begin and isinstance(begin[0], Token) and not any(other.startswith(begin[0].text) for other in others):
+        if (
+            begin
+            and isinstance(begin[0], Token)
+            and not any(other.startswith(begin[0].text) for other in others)
+        ):
             number = ids.get(begin[0].text)
             found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
         elif text.strip() and not any(other.startswith(text) for other in others):
@@ -577,7 +636,12 @@ def _split_heads(node: Ir) -> list[tuple[Ir, Ir]]:
 
 
 def _regular(items: Iterable[Ir]) -> Ir:
-    return seq(*(Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item for item in items))
+    return seq(
+        *(
+            Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item
+            for item in items
+        )
+    )
 
 
 def _beginning(node: Ir) -> str:
@@ -596,6 +660,14 @@ def _expression(node: Ir) -> str:
 _ENOUGH = re.compile(r"\w{3}").search
 
 
+def _common(texts: list[str]) -> str:
+    """The beginning that all texts share."""
+    found = min(texts, default="")
+    while not all(text.startswith(found) for text in texts):
+        found = found[:-1]
+    return found
+
+
 def _find_body(node: Node) -> Body | None:
     if isinstance(node, Body):
         return node
@@ -610,8 +682,9 @@ def _find_body(node: Node) -> Body | None:
 def read(request: Request, *, free: bool = False, open_objects: bool = False) -> Reading | None:
     """The grammar of a request, None where nothing is constrained.
 
-    ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``: members that a
-    schema does not mention are generated. Raises `SchemaError`, `RequestError`, `DefinitionError`.
+    ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``:
+    members that a schema does not mention are generated. Raises `SchemaError`, `RequestError`,
+    `DefinitionError`.
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
@@ -637,7 +710,8 @@ def read(request: Request, *, free: bool = False, open_objects: bool = False) ->
 
 
 def _lazy(reader: _Reader, body: Body) -> Reading | None:
-    """The calls alone, and what begins them: where the prompt wrote the beginning of one already, the rest of it as well."""
+    """The calls alone, and what begins them: where the prompt wrote the beginning of one already, the rest of
+    it as well."""
     request = reader.request
     calls = None if body.calls is None else reader.node(body.calls)
     start = None if body.start is None else reader.node(body.start)

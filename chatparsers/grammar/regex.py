@@ -1,8 +1,9 @@
-"""Reads a regular expression of JSON Schema (ECMA 262) as a regular grammar of the strings that it finds a match in.
+"""Reads a regular expression of JSON Schema (ECMA 262) as a regular grammar of the strings that it finds a
+match in.
 
-Strategy: recursive descent to the regular nodes of ir.py, with the anchors as markers; `search` then opens each branch that
-does not begin with ``^`` or end with ``$`` with any text. An anchor elsewhere, a lookaround, a back reference or a
-Unicode property is `Unsupported`: the caller weakens and reports.
+Strategy: recursive descent to the regular nodes of ir.py, with the anchors as markers; `search` then opens
+each branch that does not begin with ``^`` or end with ``$`` with any text. An anchor elsewhere, a lookaround,
+a back reference or a Unicode property is `Unsupported`: the caller weakens and reports.
 """
 
 from __future__ import annotations
@@ -194,7 +195,11 @@ class _Reader:
             if char == "]":
                 break
             low = self.escape(True) if char == "\\" else ord(char)
-            if self.peek() == "-" and self.text[self.at + 1 : self.at + 2] not in ("]", "") and isinstance(low, int):
+            if (
+                self.peek() == "-"
+                and self.text[self.at + 1 : self.at + 2] not in ("]", "")
+                and isinstance(low, int)
+            ):
                 self.at += 1
                 char = self.text[self.at]
                 self.at += 1
@@ -226,7 +231,8 @@ def _branches(node: Ir, end: bool) -> list[tuple[bool, Ir]]:
         if _has_anchor(edge):
             rest = node.items[:-1] if end else node.items[1:]
             return [
-                (anchored, Seq((*rest, part)) if end else Seq((part, *rest))) for anchored, part in _branches(edge, end)
+                (anchored, Seq((*rest, part)) if end else Seq((part, *rest)))
+                for anchored, part in _branches(edge, end)
             ]
     return [(False, node)]
 
@@ -236,7 +242,12 @@ def _has_anchor(node: Ir) -> bool:
         return True
     if isinstance(node, Rep):
         return _has_anchor(node.node)
-    return any(map(_has_anchor, node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()))
+    return any(
+        map(
+            _has_anchor,
+            node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else (),
+        )
+    )
 
 
 @lru_cache(maxsize=512)

@@ -1,14 +1,31 @@
 """What is left of a grammar when the prompt has already written the beginning: its derivative by a text.
 
-Strategy: `_advance` walks a node along the text and yields every way to do so: either the node is over at some place, or the
-text ends inside it and a rest of the node remains. All of them are kept.
+Strategy: `_advance` walks a node along the text and yields every way to do so: either the node is over at
+some place, or the text ends inside it and a rest of the node remains. All of them are kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .ir import EMPTY, NOTHING, Alt, Blank, Chars, Free, Ir, Lang, Part, Rep, Seq, Shared, Text, TokenRef, alt, seq
+from .ir import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    Blank,
+    Chars,
+    Free,
+    Ir,
+    Lang,
+    Part,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    alt,
+    seq,
+)
 
 __all__ = ["residual"]
 
@@ -27,7 +44,8 @@ def residual(node: Ir, text: str) -> Ir | None:
 
 
 def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """Ways to read ``text`` from ``at``: (None, where the node is over) or (what is left of it, the end of the text)."""
+    """Ways to read ``text`` from ``at``: (None, where the node is over) or (what is left of it, the end of
+    the text)."""
     if isinstance(node, (Text, TokenRef)):
         shown = text[at : at + len(node.text)]
         if shown == node.text:

@@ -1,9 +1,10 @@
 """Writes structural tags: the JSON that xgrammar, vLLM and SGLang take.
 
-Strategy: what surrounds the calls is native, as those engines run and inspect it: free text with calls is ``triggered_tags``,
-reasoning is a tag around ``any_text``. What is inside a call is one grammar in xgrammar's own dialect: GBNF, with its
-``TagDispatch`` for text up to a marker and its ``Regex`` for strings, which compile in a tenth of the time of rules
-that say the same. Its ``json_schema`` is not used: it admits no free order of members that also keeps the required ones.
+Strategy: what surrounds the calls is native, as those engines run and inspect it: free text with calls is
+``triggered_tags``, reasoning is a tag around ``any_text``. What is inside a call is one grammar in xgrammar's
+own dialect: GBNF, with its ``TagDispatch`` for text up to a marker and its ``Regex`` for strings, which
+compile in a tenth of the time of rules that say the same. Its ``json_schema`` is not used: it admits no free
+order of members that also keeps the required ones.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class _Writer(GbnfWriter):
 def _overlapping(node: Lang) -> bool:
     """Whether text without a stop can form one with the beginning of the end marker."""
     end = node.end_text
-    return any(stop.endswith(end[:size]) and len(stop) > size for stop in node.stops for size in range(1, len(end)))
+    return any(
+        stop.endswith(end[:size]) and len(stop) > size for stop in node.stops for size in range(1, len(end))
+    )
 
 
 def _native(node: Ir) -> bool:
@@ -62,10 +65,18 @@ def _native(node: Ir) -> bool:
     if isinstance(node, Free):
         return True
     if isinstance(node, Lang):
-        return node.encoding == "raw" and not node.parts and not node.least and node.most is None and bool(node.stops or not node.end)
+        return (
+            node.encoding == "raw"
+            and not node.parts
+            and not node.least
+            and node.most is None
+            and bool(node.stops or not node.end)
+        )
     if isinstance(node, Rep):
         return _native(node.node)
-    return any(map(_native, node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()))
+    return any(
+        map(_native, node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ())
+    )
 
 
 class _Tags:
@@ -102,7 +113,11 @@ class _Tags:
         def flush() -> None:
             if run:
                 literals = all(isinstance(item, (Text, TokenRef)) for item in run)
-                out.append({"type": "const_string", "value": literal_text(run)} if literals else self.grammar(seq(*run)))
+                out.append(
+                    {"type": "const_string", "value": literal_text(run)}
+                    if literals
+                    else self.grammar(seq(*run))
+                )
                 run.clear()
 
         for item in items:
@@ -124,7 +139,12 @@ class _Tags:
             return {"type": "optional", "content": content}
         if node.most is None and node.least <= 1:
             return {"type": "plus" if node.least else "star", "content": content}
-        return {"type": "repeat", "min": node.least, "max": -1 if node.most is None else node.most, "content": content}
+        return {
+            "type": "repeat",
+            "min": node.least,
+            "max": -1 if node.most is None else node.most,
+            "content": content,
+        }
 
     def grammar(self, node: Ir) -> dict[str, Any]:
         return {"type": "grammar", "grammar": _Writer(self.rules).write(node)}

@@ -50,8 +50,13 @@ class JsonSyntax:
         if isinstance(value, (int, float)):
             return Text(json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value))
         if isinstance(value, Mapping):
-            members = [Member(name, seq(self.key(name), self.literal(part)), True) for name, part in value.items()]
-            return seq(self.open_object, *((arrange(members, self.comma)[0], self.close_object) if members else (Text("}"),)))
+            members = [
+                Member(name, seq(self.key(name), self.literal(part)), True) for name, part in value.items()
+            ]
+            return seq(
+                self.open_object,
+                *((arrange(members, self.comma)[0], self.close_object) if members else (Text("}"),)),
+            )
         items: list[Ir] = []
         for item in value:
             items += [*([self.comma] if items else []), self.literal(item)]
@@ -85,7 +90,9 @@ class GemmaSyntax(JsonSyntax):
         return Text(self.quote + value + self.quote)
 
     def key(self, name: str) -> Ir:
-        bare = name and not any(char in ':,{}[]"' or char.isspace() for char in name) and self.quote not in name
+        bare = (
+            name and not any(char in ':,{}[]"' or char.isspace() for char in name) and self.quote not in name
+        )
         return Text((name if bare else json.dumps(name, ensure_ascii=False)) + ":")
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
@@ -103,4 +110,3 @@ def syntax_of(name: str, quote: str = "") -> Syntax:
     if name == "gemma":
         return GemmaSyntax(quote or "<escape>")
     return _PYTHON if name == "python" else _JSON
-

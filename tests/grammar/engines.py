@@ -1,14 +1,13 @@
 """The grammar engines as judges of strings: each says how far a text is in a grammar.
 
-xgrammar imports torch and transformers for helpers that are not needed here; where they are absent, empty stand-ins take
-their place, which also spares a test run from several gigabytes.
+xgrammar imports torch and transformers for helpers that are not needed here; where they are absent, empty
+stand-ins take their place, which also spares a test run from several gigabytes.
 """
 
 from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-import json
 import sys
 import types
 from dataclasses import dataclass
@@ -17,12 +16,23 @@ from typing import Any
 
 import pytest
 
-__all__ = ["FULL", "PREFIX", "Llguidance", "Status", "Xgrammar", "compile_for", "engines_of", "llguidance", "xgrammar"]
+__all__ = [
+    "FULL",
+    "PREFIX",
+    "Llguidance",
+    "Status",
+    "Xgrammar",
+    "compile_for",
+    "engines_of",
+    "llguidance",
+    "xgrammar",
+]
 
 
 @dataclass(frozen=True)
 class Status:
-    """``full``: the text is in the language; ``prefix``: it may yet be; ``rejected``: it went wrong at character ``at``."""
+    """``full``: the text is in the language; ``prefix``: it may yet be; ``rejected``: it went wrong at
+    character ``at``."""
 
     kind: str
     at: int = -1
@@ -82,7 +92,9 @@ class Xgrammar:
     def __init__(self, text: str, dialect: str) -> None:
         compiler = _xgrammar_bytes()
         self.compiled = (
-            compiler.compile_structural_tag(text) if dialect == "structural_tag" else compiler.compile_grammar(text)
+            compiler.compile_structural_tag(text)
+            if dialect == "structural_tag"
+            else compiler.compile_grammar(text)
         )
 
     def status(self, text: str) -> Status:
@@ -100,7 +112,7 @@ def _llguidance_bytes(special: tuple[str, ...]) -> Any:
     class Bytes:
         eos_token_id = bos_token_id = 256
         tokens = [bytes([value]) for value in range(256)] + [b"<eos>", *(text.encode() for text in special)]
-        special_token_ids = [256, *range(257, 257 + len(special))]
+        special_token_ids = (256, *range(257, 257 + len(special)))
 
         def __call__(self, text: Any) -> list[int]:
             return list(text.encode() if isinstance(text, str) else text)
@@ -138,6 +150,3 @@ def compile_for(engine: str, text: str, dialect: str) -> Any:
 def engines_of(dialect: str) -> tuple[str, ...]:
     """The engines that read a dialect."""
     return ("llguidance",) if dialect == "lark" else ("xgrammar",)
-
-
-_ = json

@@ -16,7 +16,10 @@ __all__ = ["MANY", "TOOLS", "many_tools", "tool", "walk_bytes"]
 def tool(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> dict[str, Any]:
     """A tool as OpenAI has it."""
     parameters = {"type": "object", "properties": properties, "required": required, **more}
-    return {"type": "function", "function": {"name": name, "description": f"Does {name}.", "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"Does {name}.", "parameters": parameters},
+    }
 
 
 TOOLS = [
@@ -38,7 +41,10 @@ TOOLS = [
                 "maxItems": 3,
                 "items": {
                     "type": "object",
-                    "properties": {"name": {"type": "string", "maxLength": 8}, "nights": {"type": "integer", "minimum": 0}},
+                    "properties": {
+                        "name": {"type": "string", "maxLength": 8},
+                        "nights": {"type": "integer", "minimum": 0},
+                    },
                     "required": ["name"],
                 },
             },
@@ -85,18 +91,38 @@ def many_tools(count: int, parameters: int = 6) -> list[dict[str, Any]]:
         {"type": "boolean"},
         {"type": "array", "items": {"type": "string"}},
         {"type": "number"},
-        {"type": "object", "properties": {"id": {"type": "string"}, "size": {"type": "integer"}}, "required": ["id"]},
+        {
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "size": {"type": "integer"}},
+            "required": ["id"],
+        },
         {"anyOf": [{"type": "string"}, {"type": "null"}]},
     ]
     verbs = ("get", "list", "create", "update", "delete")
-    nouns = ("issue", "repository", "pull_request", "branch", "commit", "user", "label", "release", "file", "comment", "team", "tag")
+    nouns = (
+        "issue",
+        "repository",
+        "pull_request",
+        "branch",
+        "commit",
+        "user",
+        "label",
+        "release",
+        "file",
+        "comment",
+        "team",
+        "tag",
+    )
     tools = []
     for index in range(count):
         noun = nouns[index // len(verbs) % len(nouns)]
         round_ = index // (len(verbs) * len(nouns))
         name = f"{verbs[index % len(verbs)]}_{noun}" + (f"_{round_ + 1}" if round_ else "")
         properties = {
-            f"{nouns[(index + place) % len(nouns)]}_{place}": {**kinds[(index + place) % len(kinds)], "description": f"The {place}."}
+            f"{nouns[(index + place) % len(nouns)]}_{place}": {
+                **kinds[(index + place) % len(kinds)],
+                "description": f"The {place}.",
+            }
             for place in range(parameters)
         }
         tools.append(tool(name, properties, list(properties)[: index % 4]))
@@ -155,7 +181,9 @@ class Walk:
             self.matcher.fill_next_token_bitmask(self.mask)
             bits = np.unpackbits(self.mask.view(np.uint8), bitorder="little")
         else:
-            bits = np.unpackbits(np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+            bits = np.unpackbits(
+                np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8), bitorder="little"
+            )
         return np.nonzero(bits[: len(self.tokens)])[0]
 
     def take(self, token: int) -> bool:
@@ -169,11 +197,13 @@ class Walk:
         return bool(self.matcher.is_stopped())
 
 
-def walk_bytes(walk: Walk, closers: list[list[int]], seed: int, free: int = 60, limit: int = 1_500) -> str | None:
+def walk_bytes(
+    walk: Walk, closers: list[list[int]], seed: int, free: int = 60, limit: int = 1_500
+) -> str | None:
     """A random text of the grammar, None where none was finished in ``limit`` tokens.
 
-    The first ``free`` tokens are any the mask allows; then what the grammar spells itself is preferred, so that the text
-    ends.
+    The first ``free`` tokens are any the mask allows; then what the grammar spells itself is preferred, so
+    that the text ends.
     """
     chance = random.Random(seed)
     brackets = [[walk.tokens.index(text)] for text in (b'"', b"}", b"]")]
@@ -209,7 +239,9 @@ def walk_bytes(walk: Walk, closers: list[list[int]], seed: int, free: int = 60, 
         if token == walk.end:
             break
         if not walk.take(token):
-            raise AssertionError(f"the engine's mask allows token {token} and then refuses it after {b''.join(out)!r}")
+            raise AssertionError(
+                f"the engine's mask allows token {token} and then refuses it after {b''.join(out)!r}"
+            )
         out.append(walk.tokens[token])
     else:
         return None

@@ -38,7 +38,9 @@ def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
     """A schema's grammar, its objects open as JSON Schema has them."""
     rules: dict[str, Ir] = {}
     weakened: dict[Weakened, None] = {}
-    root = SchemaCompiler(schema, syntax_of("json"), rules, weakened, open_objects=True).value([(schema, "$")])
+    root = SchemaCompiler(schema, syntax_of("json"), rules, weakened, open_objects=True).value(
+        [(schema, "$")]
+    )
     return root, rules, tuple(weakened)
 
 
@@ -68,7 +70,9 @@ class Score:
             text = spell(value)
             statuses = {engine: judge.status(text) for engine, judge in engines.items()}
             if len({str(status) for status in statuses.values()}) > 1:
-                self.wrong.append(f"{name}: the engines disagree on {text[:60]}: {statuses} under {dumps(schema)[:200]}")
+                self.wrong.append(
+                    f"{name}: the engines disagree on {text[:60]}: {statuses} under {dumps(schema)[:200]}"
+                )
                 continue
             accepted = FULL in statuses.values()
             if accepted == valid:
@@ -76,8 +80,12 @@ class Score:
             elif accepted and weakened:
                 self.weak[keyword] += 1
             else:
-                what = "accepted" if accepted else f"refused ({[str(status) for status in statuses.values()]})"
-                self.wrong.append(f"{name}: {text[:80]} is {'valid' if valid else 'invalid'} but {what} under {dumps(schema)[:300]}")
+                what = (
+                    "accepted" if accepted else f"refused ({[str(status) for status in statuses.values()]})"
+                )
+                self.wrong.append(
+                    f"{name}: {text[:80]} is {'valid' if valid else 'invalid'} but {what} under {dumps(schema)[:300]}"
+                )
 
     def table(self) -> str:
         """The score as text."""
@@ -85,7 +93,8 @@ class Score:
             f"{keyword:28} {self.right[keyword]:4} right {self.weak[keyword]:4} weakened"
             for keyword in sorted({*self.right, *self.weak})
         ]
-        total = f"{'all':28} {sum(self.right.values()):4} right {sum(self.weak.values()):4} weakened {len(self.wrong)} wrong"
+        right, weak = sum(self.right.values()), sum(self.weak.values())
+        total = f"{'all':28} {right:4} right {weak:4} weakened {len(self.wrong)} wrong"
         return "\n".join([*rows, total])
 
 

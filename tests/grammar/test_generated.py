@@ -1,7 +1,7 @@
 """What the grammar generates is read back: random walks over an engine's token mask, parsed in strict mode.
 
-The strongest test of the promise that the grammar and the parser agree (C8): each text is parsed whole and streamed, and its
-arguments are judged by jsonschema.
+The strongest test of the promise that the grammar and the parser agree (C8): each text is parsed whole and
+streamed, and its arguments are judged by jsonschema.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def names() -> list[str]:
 @lru_cache(maxsize=1)
 def real_vocabulary(path: Path) -> tuple[list[bytes], Any, Any]:
     """Qwen3's tokens as bytes, and both engines' tokenizers over them."""
-    raw = gzip.open(path, "rt", encoding="utf-8").read()
+    raw = gzip.decompress(path.read_bytes()).decode()
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(raw)
@@ -39,7 +39,9 @@ def real_vocabulary(path: Path) -> tuple[list[bytes], Any, Any]:
     end = tokenizer.token_to_id("<|im_end|>")
     plain = {code: code for code in [*range(33, 127), *range(161, 173), *range(174, 256)]}
     extra = (code for code in range(256) if code not in plain)
-    letters = {chr(code): code for code in plain} | {chr(256 + index): code for index, code in enumerate(extra)}
+    letters = {chr(code): code for code in plain} | {
+        chr(256 + index): code for index, code in enumerate(extra)
+    }
     tokens = []
     for number in range(size):
         text = tokenizer.id_to_token(number) or ""
@@ -56,7 +58,7 @@ def real_vocabulary(path: Path) -> tuple[list[bytes], Any, Any]:
 
     class Wrapped:
         eos_token_id = bos_token_id = end
-        special_token_ids = list(range(REAL, size))
+        special_token_ids = tuple(range(REAL, size))
 
         def __call__(self, text: Any) -> list[int]:
             return list(untagged.encode(text if isinstance(text, str) else text.decode()).ids)
@@ -74,14 +76,20 @@ def byte_vocabulary() -> tuple[list[bytes], Any, Any]:
     return [bytes([value]) for value in range(256)] + [b""], (_xgrammar_bytes(), 256), _llguidance_bytes(())
 
 
-def walks(name: str, request: dict[str, Any], dialect: str, vocabulary: Any, closers_of: tuple[str, str]) -> Any:
+def walks(
+    name: str, request: dict[str, Any], dialect: str, vocabulary: Any, closers_of: tuple[str, str]
+) -> Any:
     tokens, (compiler, end), tokenizer = vocabulary
     grammar = str(chatparsers.get_format(name).bind(**request).grammar(dialect))
     if dialect == "lark":
         compiled: Any = (tokenizer, llguidance().LLMatcher.grammar_from_lark(grammar))
         engine = "llguidance"
     else:
-        compiled = compiler.compile_grammar(grammar) if dialect == "gbnf" else compiler.compile_structural_tag(grammar)
+        compiled = (
+            compiler.compile_grammar(grammar)
+            if dialect == "gbnf"
+            else compiler.compile_structural_tag(grammar)
+        )
         engine = "xgrammar"
     number = {token: index for index, token in enumerate(tokens) if token}
     closers = [[number[bytes([byte])] for byte in text] for text in literals(*closers_of)]

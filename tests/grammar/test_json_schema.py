@@ -19,25 +19,40 @@ from chatparsers.core.errors import SchemaError
 from chatparsers.grammar.arrange import FREE, FREE_REQUIRED
 
 INSTANCES: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75,
-    "", "a", "ab", "abc", "foo", "bar", "A1", "a-b", "2024-02-29", "2023-02-29", "12:30:00Z", "x@y.org", "ä", "日本", "\n", 'say "hi"',
-    "\\", "5", "true", "123e4567-e89b-12d3-a456-426614174000", "192.168.0.1", "http://a.b/c?d#e", "2024-01-01T00:00:00Z",
-    [], [1], [1, 2], [1, "a"], ["a"], ["a", "b"], [[]], [1, 1], [None], [1, 2, 3, 4],
-    {}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": "x"}, {"x-1": 1}, {"x-1": "s"}, {"a": 1, "c": 3}, {"a": {"a": 1}},
-    {"a": {"a": {}}}, {"kind": "cat", "lives": 9}, {"kind": "dog", "name": "Rex"}, {"kind": "dog"}, {"foo": 1}, {"a": 1, "b": 2, "c": 3},
-    {"v": 1, "next": {"v": 2}}, {"v": 1, "next": {"v": "x"}},
+    None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75, "",
+    "a", "ab", "abc", "foo", "bar", "A1", "a-b", "2024-02-29", "2023-02-29", "12:30:00Z", "x@y.org", "ä",
+    "日本", "\n", 'say "hi"', "\\", "5", "true", "123e4567-e89b-12d3-a456-426614174000", "192.168.0.1",
+    "http://a.b/c?d#e", "2024-01-01T00:00:00Z", [], [1], [1, 2], [1, "a"], ["a"], ["a", "b"], [[]], [1, 1],
+    [None], [1, 2, 3, 4], {}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": "x"}, {"x-1": 1},
+    {"x-1": "s"}, {"a": 1, "c": 3}, {"a": {"a": 1}}, {"a": {"a": {}}}, {"kind": "cat", "lives": 9}, {"kind":
+    "dog", "name": "Rex"}, {"kind": "dog"}, {"foo": 1}, {"a": 1, "b": 2, "c": 3}, {"v": 1, "next": {"v": 2}},
+    {"v": 1, "next": {"v": "x"}},
 ]  # fmt: skip
 
 SCHEMAS: dict[str, list[Any]] = {
     "type": [{"type": kind} for kind in ("string", "integer", "number", "boolean", "null", "array", "object")]
-    + [{"type": ["string", "null"]}, {"type": ["integer", "object"]}, {}, True, {"type": "string", "nullable": True}],
-    "enum": [{"enum": ["a", 1, None, [1], {"a": 1}]}, {"type": "string", "enum": ["a", 5, "foo"]}, {"enum": [0.5, True]}],
+    + [
+        {"type": ["string", "null"]},
+        {"type": ["integer", "object"]},
+        {},
+        True,
+        {"type": "string", "nullable": True},
+    ],
+    "enum": [
+        {"enum": ["a", 1, None, [1], {"a": 1}]},
+        {"type": "string", "enum": ["a", 5, "foo"]},
+        {"enum": [0.5, True]},
+    ],
     "const": [{"const": "foo"}, {"const": {"b": 2, "a": 1}}, {"const": [1, 2]}, {"const": False}],
     "properties": [
         {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}},
         {"properties": {"a": {"type": "string"}}},
         {"type": "object", "properties": {name: {"type": "integer"} for name in "abcde"}, "required": ["a"]},
-        {"type": "object", "properties": {name: {"type": "integer"} for name in "abcde"}, "required": list("abcd")},
+        {
+            "type": "object",
+            "properties": {name: {"type": "integer"} for name in "abcde"},
+            "required": list("abcd"),
+        },
     ],
     "required": [
         {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]},
@@ -52,30 +67,75 @@ SCHEMAS: dict[str, list[Any]] = {
     ],
     "patternProperties": [
         {"patternProperties": {"^x-": {"type": "integer"}}},
-        {"properties": {"a": {}}, "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": False},
+        {
+            "properties": {"a": {}},
+            "patternProperties": {"^x-": {"type": "integer"}},
+            "additionalProperties": False,
+        },
         {"patternProperties": {"a": {"type": "integer"}, "^b$": {"maximum": 1}}},
     ],
     "propertyNames": [{"propertyNames": {"maxLength": 1}}, {"propertyNames": {"enum": ["a", "b"]}}],
-    "minProperties": [{"type": "object", "minProperties": 2}, {"type": "object", "maxProperties": 1}]
-    + [{"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False, "minProperties": 1, "maxProperties": 1}],
+    "minProperties": [
+        {"type": "object", "minProperties": 2},
+        {"type": "object", "maxProperties": 1},
+        {
+            "type": "object",
+            "properties": {"a": {}, "b": {}},
+            "additionalProperties": False,
+            "minProperties": 1,
+            "maxProperties": 1,
+        },
+    ],
     "dependentRequired": [{"dependentRequired": {"a": ["b"]}}],
-    "items": [{"items": {"type": "integer"}}, {"type": "array", "items": {"type": "string"}}, {"items": False}],
+    "items": [
+        {"items": {"type": "integer"}},
+        {"type": "array", "items": {"type": "string"}},
+        {"items": False},
+    ],
     "prefixItems": [
         {"prefixItems": [{"type": "integer"}, {"type": "string"}]},
         {"prefixItems": [{"type": "integer"}], "items": False},
         {"prefixItems": [{"type": "integer"}], "items": {"type": "integer"}, "minItems": 2},
     ],
-    "minItems": [{"minItems": 2}, {"type": "array", "maxItems": 1}, {"type": "array", "minItems": 1, "maxItems": 2}],
+    "minItems": [
+        {"minItems": 2},
+        {"type": "array", "maxItems": 1},
+        {"type": "array", "minItems": 1, "maxItems": 2},
+    ],
     "uniqueItems": [{"uniqueItems": True}],
-    "minLength": [{"minLength": 2}, {"type": "string", "maxLength": 2}, {"type": "string", "minLength": 2, "maxLength": 3}],
-    "pattern": [{"pattern": p} for p in ("^a", "b$", "^[a-z]+$", r"^\w-\w$", "o{2}", "^(foo|bar)$", r"\d", "^[^a]*$", "^.{2}$")],
-    "format": [{"type": "string", "format": f} for f in ("date", "time", "date-time", "uuid", "email", "uri", "ipv4")],
+    "minLength": [
+        {"minLength": 2},
+        {"type": "string", "maxLength": 2},
+        {"type": "string", "minLength": 2, "maxLength": 3},
+    ],
+    "pattern": [
+        {"pattern": p}
+        for p in ("^a", "b$", "^[a-z]+$", r"^\w-\w$", "o{2}", "^(foo|bar)$", r"\d", "^[^a]*$", "^.{2}$")
+    ],
+    "format": [
+        {"type": "string", "format": f} for f in ("date", "time", "date-time", "uuid", "email", "uri", "ipv4")
+    ],
     "minimum": [
-        {"type": "integer", "minimum": low, "maximum": high} for low, high in itertools.product((-100, 0, 2), (-1, 7, 100)) if low <= high
+        {"type": "integer", "minimum": low, "maximum": high}
+        for low, high in itertools.product((-100, 0, 2), (-1, 7, 100))
+        if low <= high
     ]
-    + [{"minimum": 0.5}, {"maximum": 12.75}, {"exclusiveMinimum": 1.5}, {"type": "number", "exclusiveMaximum": -0.25}]
-    + [{"type": "integer", "exclusiveMinimum": 2, "exclusiveMaximum": 100}, {"type": "number", "minimum": -1, "maximum": 3.14}],
-    "multipleOf": [{"type": "integer", "multipleOf": 3}, {"multipleOf": 0.25}, {"multipleOf": 0.01}, {"type": "integer", "multipleOf": 7, "minimum": 0}],
+    + [
+        {"minimum": 0.5},
+        {"maximum": 12.75},
+        {"exclusiveMinimum": 1.5},
+        {"type": "number", "exclusiveMaximum": -0.25},
+    ]
+    + [
+        {"type": "integer", "exclusiveMinimum": 2, "exclusiveMaximum": 100},
+        {"type": "number", "minimum": -1, "maximum": 3.14},
+    ],
+    "multipleOf": [
+        {"type": "integer", "multipleOf": 3},
+        {"multipleOf": 0.25},
+        {"multipleOf": 0.01},
+        {"type": "integer", "multipleOf": 7, "minimum": 0},
+    ],
     "anyOf": [
         {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 2}]},
         {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
@@ -84,20 +144,43 @@ SCHEMAS: dict[str, list[Any]] = {
         {"oneOf": [{"type": "string"}, {"type": "null"}]},
         {
             "oneOf": [
-                {"properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}}, "required": ["kind", "lives"]},
-                {"properties": {"kind": {"const": "dog"}, "name": {"type": "string"}}, "required": ["kind", "name"]},
+                {
+                    "properties": {"kind": {"const": "cat"}, "lives": {"type": "integer"}},
+                    "required": ["kind", "lives"],
+                },
+                {
+                    "properties": {"kind": {"const": "dog"}, "name": {"type": "string"}},
+                    "required": ["kind", "name"],
+                },
             ]
         },
         {"oneOf": [{"minimum": 2}, {"type": "integer"}]},
     ],
     "allOf": [
         {"allOf": [{"minimum": 2}, {"maximum": 10}]},
-        {"allOf": [{"properties": {"a": {"type": "integer"}}}, {"required": ["b"], "properties": {"b": {"minimum": 2}}}]},
+        {
+            "allOf": [
+                {"properties": {"a": {"type": "integer"}}},
+                {"required": ["b"], "properties": {"b": {"minimum": 2}}},
+            ]
+        },
         {"allOf": [{"type": ["string", "integer"]}, {"type": ["integer", "null"]}]},
     ],
-    "not": [{"not": {"type": "string"}}, {"not": {"const": 1}}, {"type": "string", "enum": ["a", "b"], "not": {"const": "a"}}],
+    "not": [
+        {"not": {"type": "string"}},
+        {"not": {"const": 1}},
+        {"type": "string", "enum": ["a", "b"], "not": {"const": "a"}},
+    ],
     "$ref": [
-        {"$ref": "#/$defs/n", "$defs": {"n": {"type": "object", "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/n"}}}}},
+        {
+            "$ref": "#/$defs/n",
+            "$defs": {
+                "n": {
+                    "type": "object",
+                    "properties": {"v": {"type": "integer"}, "next": {"$ref": "#/$defs/n"}},
+                }
+            },
+        },
         {"type": "array", "items": {"$ref": "#"}},
         {"definitions": {"s": {"type": "string"}}, "anyOf": [{"$ref": "#/definitions/s"}, {"type": "null"}]},
         {"properties": {"a": {"$ref": "#"}}, "additionalProperties": False},
@@ -114,7 +197,11 @@ def test_hand_made_cases(capsys: pytest.CaptureFixture[str]) -> None:
                 judged = {"anyOf": [schema, {"type": "null"}]}
             validator = jsonschema.Draft202012Validator(judged, format_checker=jsonschema.FormatChecker())
             asserted = isinstance(schema, dict) and "format" in schema
-            values = [v for v in INSTANCES if not (asserted and isinstance(v, str) and schema["format"] in UNCHECKED)]
+            values = [
+                v
+                for v in INSTANCES
+                if not (asserted and isinstance(v, str) and schema["format"] in UNCHECKED)
+            ]
             tests = [(value, validator.is_valid(canonical(value))) for value in values]
             score.case(keyword, f"{keyword} {index}", schema, tests)
     with capsys.disabled():
@@ -123,7 +210,8 @@ def test_hand_made_cases(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 UNCHECKED = frozenset({"time", "date-time", "uri"})
-"""Formats that jsonschema checks with further packages alone; the grammar's strings of them are in the official suite."""
+"""Formats that jsonschema checks with further packages alone; the grammar's strings of them are in the
+official suite."""
 
 
 @pytest.mark.parametrize(
@@ -152,7 +240,11 @@ def test_large_counts_compile() -> None:
     for schema in (
         {"type": "string", "maxLength": 5000},
         {"type": "string", "minLength": 300, "maxLength": 3000},
-        {"type": "array", "items": {"type": "array", "items": {"type": "integer"}, "maxItems": 900}, "maxItems": 2500},
+        {
+            "type": "array",
+            "items": {"type": "array", "items": {"type": "integer"}, "maxItems": 900},
+            "maxItems": 2500,
+        },
         {"type": "string", "pattern": "^(?:[a-z]{1,100}-){1,40}$"},
     ):
         score = Score()
@@ -165,7 +257,12 @@ def test_length_is_exact() -> None:
     for least, most in ((0, 3), (2, 2), (130, 150), (0, 300), (5, 200)):
         score = Score()
         schema = {"type": "string", "minLength": least, "maxLength": most}
-        tests = [(text * size, least <= size <= most) for size in {0, 1, least - 1, least, most, most + 1} if size >= 0 for text in ("x", "\n", "😀")]
+        tests = [
+            (text * size, least <= size <= most)
+            for size in {0, 1, least - 1, least, most, most + 1}
+            if size >= 0
+            for text in ("x", "\n", "😀")
+        ]
         score.case("length", "length", schema, tests)
         assert not score.wrong, score.wrong
 
@@ -176,10 +273,25 @@ def official_folder(config: pytest.Config) -> Path:
     found = next(cache.glob("*/json/tests"), None)
     if found is None:
         if not config.getoption("--nightly", default=False):
-            pytest.skip("the official suite is fetched from PyPI (jsonschema's source distribution) with --nightly")
+            pytest.skip(
+                "the official suite is fetched from PyPI (jsonschema's source distribution) with --nightly"
+            )
         version = jsonschema.__version__ if hasattr(jsonschema, "__version__") else "4.26.0"
-        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "jsonschema", "-d", str(cache)]
-        done = subprocess.run([*command, f"jsonschema=={version}"], capture_output=True, text=True, check=False)
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "-q",
+            "--no-deps",
+            "--no-binary",
+            "jsonschema",
+            "-d",
+            str(cache),
+        ]
+        done = subprocess.run(
+            [*command, f"jsonschema=={version}"], capture_output=True, text=True, check=False
+        )
         archive = next(cache.glob("jsonschema-*.tar.gz"), None)
         if archive is None:
             pytest.skip(f"the official suite could not be fetched: {done.stderr[-200:]}")
@@ -190,16 +302,32 @@ def official_folder(config: pytest.Config) -> Path:
 
 
 OTHER_MEANING = {
-    ("draft2020-12", "format"): "formats are asserted here; the suite's own assertions are in optional/format",
+    (
+        "draft2020-12",
+        "format",
+    ): "formats are asserted here; the suite's own assertions are in optional/format",
     ("draft2020-12", "vocabulary"): "a custom metaschema is not loaded",
 }
-NARROWER = ("leap second", "quoted string", "IPv4-address-literal", "IPv6-address-literal", ":60", "192.168", "\\\"joe", "@[", "[2001:", "overrides any sibling")
-"""What valid strings of a format are not generated: seconds of 60, e-mail addresses with quotes or literals, mixed IPv6; and
-draft 7's rule that `$ref` hides its siblings."""
+NARROWER = (
+    "leap second",
+    "quoted string",
+    "IPv4-address-literal",
+    "IPv6-address-literal",
+    ":60",
+    "192.168",
+    '\\"joe',
+    "@[",
+    "[2001:",
+    "overrides any sibling",
+)
+"""What valid strings of a format are not generated: seconds of 60, e-mail addresses with quotes or literals,
+mixed IPv6; and draft 7's rule that `$ref` hides its siblings."""
 
 
 @pytest.mark.parametrize("draft", ["draft2020-12", "draft7", "draft2020-12/optional/format"])
-def test_official_suite(draft: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]) -> None:
+def test_official_suite(
+    draft: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+) -> None:
     score = Score()
     for keyword, name, schema, tests in official(official_folder(request.config) / draft):
         if (draft, keyword) not in OTHER_MEANING:
@@ -215,7 +343,12 @@ def test_official_suite(draft: str, request: pytest.FixtureRequest, capsys: pyte
 
 def members(count: int, required: int) -> dict[str, Any]:
     names = [f"p{index}" for index in range(count)]
-    return {"type": "object", "properties": {name: {"type": "integer"} for name in names}, "required": names[:required], "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "required": names[:required],
+        "additionalProperties": False,
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Every format in every mode compiles in its engines, and all of them take and refuse the same texts at the same places."""
+"""Every format in every mode compiles in its engines, and all of them take and refuse the same texts at the
+same places."""
 
 from __future__ import annotations
 
@@ -59,7 +60,11 @@ def states(name: str) -> dict[str, dict[str, Any]]:
     think = next((node for node in walk(format.tree(Options(tools=True))) if isinstance(node, Think)), None)
     if think is not None and think.span.close is not None:
         opener, closer = text_of(think.span.open), text_of(think.span.close)
-        found |= {"open": {"prefix": opener}, "closed": {"prefix": opener + closer}, "off": {"thinking": False}}
+        found |= {
+            "open": {"prefix": opener},
+            "closed": {"prefix": opener + closer},
+            "off": {"thinking": False},
+        }
     return found
 
 

@@ -1,4 +1,5 @@
-"""What the grammars promise, beyond that the engines agree: places of refusal, triggers, dialects, caching, a user's own."""
+"""What the grammars promise, beyond that the engines agree: places of refusal, triggers, dialects, caching, a
+user's own."""
 
 from __future__ import annotations
 
@@ -21,11 +22,18 @@ from chatparsers.grammar.gbnf_reader import read_gbnf
 
 WEATHER = TOOLS[:1]
 HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>'
-CODER = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+CODER = (
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n"
+    "<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"
+)
 
 
 def judge(name: str, dialect: str, **request: Any) -> Any:
-    grammar = chatparsers.get_format(name).bind(**{"tools": WEATHER, "tool_choice": "required", **request}).grammar(dialect)
+    grammar = (
+        chatparsers.get_format(name)
+        .bind(**{"tools": WEATHER, "tool_choice": "required", **request})
+        .grammar(dialect)
+    )
     return compile_for(engines_of(dialect)[0], str(grammar), dialect)
 
 
@@ -44,7 +52,9 @@ def judge(name: str, dialect: str, **request: Any) -> Any:
         ("qwen3-coder", CODER, ("=days", "=hours"), "hours"),
     ],
 )
-def test_refused_at_the_right_character(name: str, text: str, change: tuple[str, str], at: str, dialect: str) -> None:
+def test_refused_at_the_right_character(
+    name: str, text: str, change: tuple[str, str], at: str, dialect: str
+) -> None:
     checker = judge(name, dialect)
     assert checker.status(text) == FULL
     wrong = text.replace(*change)
@@ -58,7 +68,9 @@ def test_reasoning_as_the_prompt_left_it(dialect: str) -> None:
     assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm. " + CODER).kind == "rejected"
     assert judge("qwen3-coder", dialect, prefix="<think>\n").status("Hm.") == PREFIX
     assert judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status(CODER) == FULL
-    assert judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status("<think>").kind == "rejected"
+    assert (
+        judge("qwen3-coder", dialect, prefix="<think>\n\n</think>\n\n").status("<think>").kind == "rejected"
+    )
     assert judge("qwen3-coder", dialect).status("<think>\n" + thought + CODER) == FULL
     assert judge("qwen3-coder", dialect).status(CODER) == FULL
     assert judge("qwen3-coder", dialect, thinking=False).status("<think>").kind == "rejected"
@@ -66,7 +78,12 @@ def test_reasoning_as_the_prompt_left_it(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_named_and_parallel(dialect: str) -> None:
-    named = judge("hermes-2-pro", dialect, tools=TOOLS, tool_choice={"type": "function", "function": {"name": "get_weather"}})
+    named = judge(
+        "hermes-2-pro",
+        dialect,
+        tools=TOOLS,
+        tool_choice={"type": "function", "function": {"name": "get_weather"}},
+    )
     assert named.status(HERMES) == FULL
     assert named.status(HERMES + "\n").kind == "rejected"
     assert named.status('<tool_call>\n{"name": "now').kind == "rejected"
@@ -89,7 +106,8 @@ def test_triggers() -> None:
 def test_trigger_tokens_and_references() -> None:
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER)
     view = SimpleNamespace(
-        tree=turn.tree, options=turn.options, tools=turn.tools, named=None, prefix="", response_format=None, stops=(), format=turn.format,
+        tree=turn.tree, options=turn.options, tools=turn.tools, named=None, prefix="", response_format=None,
+        stops=(), format=turn.format,
         marker_ids={"<tool_call>": 151657, "</tool_call>": 151658},
     )  # fmt: skip
     grammar = grammars.write(view, token_references=True)
@@ -117,7 +135,9 @@ def test_common_core_of_gbnf(name: str) -> None:
 def test_weakened_is_reported() -> None:
     odd = tool("f", {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}, ["a"])
     grammar = chatparsers.get_format("hermes-2-pro").bind(tools=[odd]).grammar()
-    assert [(w.path, w.keyword) for w in grammar.weakened] == [("$.tools.f.parameters.properties.a", "uniqueItems")]
+    assert [(w.path, w.keyword) for w in grammar.weakened] == [
+        ("$.tools.f.parameters.properties.a", "uniqueItems")
+    ]
     for name in TOOL_FORMATS:
         assert chatparsers.get_format(name).bind(tools=MANY[:10]).grammar().weakened == ()
 
@@ -125,7 +145,9 @@ def test_weakened_is_reported() -> None:
 def test_invalid_schema_is_an_error_with_its_path() -> None:
     bad = tool("f", {"a": {"type": "integr"}}, [])
     for name in ("hermes-2-pro", "qwen3-coder"):
-        with pytest.raises(SchemaError, match=r"\$\.tools\.f\.parameters\.properties\.a\.type: expected one of"):
+        with pytest.raises(
+            SchemaError, match=r"\$\.tools\.f\.parameters\.properties\.a\.type: expected one of"
+        ):
             chatparsers.get_format(name).bind(tools=[bad]).grammar()
 
 
@@ -186,7 +208,11 @@ def test_errors_in_a_users_grammar(source: str, message: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_users_grammar_behind_reasoning(dialect: str) -> None:
-    source = 'root ::= answer | ws-x "no" # comment\n\nanswer ::= "yes" [!?]{1,3} | "\\"" [^"\\n]* "\\"" |\n  "(" root ")"\nws-x ::= " "?\n'
+    source = (
+        'root ::= answer | ws-x "no" # comment\n\n'
+        'answer ::= "yes" [!?]{1,3} | "\\"" [^"\\n]* "\\"" |\n  "(" root ")"\n'
+        'ws-x ::= " "?\n'
+    )
     given = {"type": "grammar", "grammar": source}
     turn = chatparsers.get_format("qwen3-coder").bind(response_format=given, prefix="<think>\n")
     checker = compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
