@@ -28,6 +28,12 @@ _WINDOW = 256
 _white = re.compile(r"[ \t\r\n]*").match
 _key_run = re.compile(r"[^:,{} \t\r\n]*").match
 
+# Taken at once where they are whole: a plain key and its colon, a scalar of JSON.
+_whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
+_whole_scalar = re.compile(
+    r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null)(?=[,\]}])"
+).match
+
 # What may come next; _STRING is between markers, _BARE in a key without quotes, _JSON in a scalar of JSON.
 _VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON = range(9)
 _EXPECTED = {
@@ -99,7 +105,16 @@ class GemmaScanner:
         self.waiting = False
         while i < n or (final and self.state == _JSON):
             state = self.state
-            if state == _STRING:
+            if (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
+                parts.append(f'"{match[1]}":')
+                i = match.end()
+                self.state = _VALUE
+                self.key = False
+            elif state == _VALUE and self.stack and (match := _whole_scalar(text, i)):
+                parts.append(match[0])
+                i = match.end()
+                self.state = _NEXT
+            elif state == _STRING:
                 i = self._string(text, i, final, parts)
             elif state == _JSON:
                 i = self._scalar(text, i, final, parts)

@@ -66,10 +66,28 @@ _COMMA = rf"{_WS},(?={_WS}[^ \t\r\n\])}}])"
 _members = re.compile(rf'(?:{_WS}"{_JSON_STRING}"{_WS}:{_WS}{_JSON_SCALAR}{_COMMA})+').match
 _items = re.compile(rf"(?:{_WS}{_JSON_SCALAR}{_COMMA})+").match
 
+_single = re.compile(rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*""").match
+
+
+def _quoted(inside: str) -> str:
+    """The inside of a single-quoted string whose escapes are JSON's or of a quote, as that of a double-quoted one.
+
+    It has no control characters, so one of them may stand for the escaped backslash.
+    """
+    if "\\" in inside:
+        inside = inside.replace("\\\\", "\0").replace("\\'", "'").replace('\\"', '"').replace('"', '\\"')
+        return inside.replace("\0", "\\\\")
+    return inside.replace('"', '\\"')
+
+
 _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{{8}})").match
 _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
 _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
+# A whole string, of one literal, that is the same in JSON but for its quotes.
+_whole_string = re.compile(
+    rf"""(?:'(?!'')[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*'|"(?!"){_JSON_STRING}")(?=[,:\]}})])"""
+).match
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
 _json_number = re.compile(_JSON_NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -232,7 +250,10 @@ class PythonScanner:
         char = text[i]
         if char in " \t\r\n":
             match = _white(text, i)
-            return match.end() if match else i
+            i = match.end() if match else i
+            if i == len(text):
+                return i
+            char = text[i]
         state = self.state
         if state == _NEXT:
             return self._next(text, i, final)
@@ -249,6 +270,23 @@ class PythonScanner:
         elif state != _JOIN:
             self.key = state == _KEY
         if char == '"' or char == "'":
+            match = _whole_string(text, i) if state != _JOIN else None
+            if match:
+                end = match.end()
+                if char == "'":
+                    inside = text[i + 1 : end - 1]
+                    if '"' in inside or "\\'" in inside:
+                        inside = _quoted(inside)
+                    self.parts += (text[self.kept : i], '"', inside, '"')
+                    self.kept = end
+                if not self.key:
+                    self._over()
+                elif text.startswith(": ", end):
+                    self.state = _VALUE
+                    end += 2
+                else:
+                    self.state = _COLON
+                return end
             return self._opened_string(text, i, i, final)
         if char in _LETTERS:
             return self._word(text, i, final)
@@ -302,7 +340,7 @@ class PythonScanner:
 
     def _bulk(self, text: str, i: int) -> int:
         """Behind an opening bracket or a comma: takes all members that are flat JSON and not the last."""
-        if len(text) - i > _BULK:
+        if len(text) - i > _BULK and text[i] != "'" and text[i] != "{":
             members = self.stack[-1] == "{"
             match = (_members if members else _items)(text, i)
             if match:
@@ -322,10 +360,15 @@ class PythonScanner:
         if char != "," or kind == "p":
             self._fail()
             return i
+        n = len(text)
         limit = i + 1 + _WINDOW
-        match = _white(text, i + 1, limit)
-        end = match.end() if match else i + 1
-        if end == len(text) and end < limit and not final:
+        end = i + 1
+        if end < n and text[end] == " ":
+            end += 1
+        if end < n and text[end] in " \t\r\n":
+            match = _white(text, i + 1, limit)
+            end = match.end() if match else i + 1
+        if end == n and end < limit and not final:
             self.waiting = True
             return i
         if kind == "q":
@@ -334,7 +377,7 @@ class PythonScanner:
             self._put(text, i, i + 1, "")
             return i + 1
         self.state = _KEY if kind == "{" else _VALUE
-        return self._bulk(text, i + 1)
+        return self._bulk(text, end)
 
     def _closed(self, text: str, i: int) -> int:
         """At the closing bracket."""
@@ -425,9 +468,18 @@ class PythonScanner:
         """The inside of a string, up to its end."""
         n = len(text)
         same, other, _, quote, raw = _MODES[self.mode]
+        single = quote == "'" and not raw
         while True:
-            match = same(text, i)
-            i = match.end() if match else i
+            if single:
+                match = _single(text, i)
+                end = match.end() if match else i
+                run = text[i:end]
+                if '"' in run or "\\'" in run:
+                    self._put(text, i, end, _quoted(run))
+                i = end
+            else:
+                match = same(text, i)
+                i = match.end() if match else i
             if i == n:
                 return i
             char = text[i]
@@ -443,6 +495,10 @@ class PythonScanner:
                     self.waiting = True
                     return i
                 i = at
+                continue
+            elif char == '"' and not raw and len(quote) == 1:
+                self._put(text, i, i + 1, '\\"')
+                i += 1
                 continue
             match = other(text, i)
             if match:
