@@ -7,6 +7,7 @@ front (residual.py), so that one reading serves reasoning that is open, closed o
 begin them, for engines that switch a grammar on; and *free*, where text may come before and after, for
 dialects that say so themselves (`Free`).
 
+White space beside the markers of reasoning is left to the model, as the templates of one format differ in it.
 Text in reasoning holds no text that would end it, nor the beginning of a call where the format's model calls
 tools out of reasoning; text in a value none of the stops that the parser knows. So what is generated is read
 back as it was meant.
@@ -303,10 +304,12 @@ class _Reader:
         stops = first(node.span.close)
         if node.until is not None:
             stops = (*stops, *first(node.until))
-        thought = seq(Lang(stops=tuple(dict.fromkeys(stops))), self.node(node.span.close))
-        if node.always:
-            return seq(opt(self.node(node.span.open)), thought)
-        return opt(seq(self.node(node.span.open), thought))
+        opener, closer = self.node(node.span.open), self.node(node.span.close)
+        before, after = _trimmed(opener)[0], _trimmed(closer)[1]
+        opener = seq(opt(Text(before)) if before else EMPTY, _core(opener))
+        closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
+        thought = seq(Lang(stops=tuple(dict.fromkeys(stops))), closer)
+        return seq(opt(opener), thought) if node.always else opt(seq(opener, thought))
 
     def body(self, node: Body) -> Ir:
         reasoning: Ir = EMPTY
@@ -321,6 +324,8 @@ class _Reader:
         ):
             return self.free_text(node, start)
         calls = [] if node.calls is None else [self.node(node.calls)]
+        if calls and node.lead:
+            calls = [seq(opt(Text(node.lead)), *calls)]
         if start is not None:
             calls.insert(0, start)
         answer = self.answer(node)
@@ -666,6 +671,25 @@ def _common(texts: list[str]) -> str:
     while not all(text.startswith(found) for text in texts):
         found = found[:-1]
     return found
+
+
+def _trimmed(marker: Ir) -> tuple[str, str]:
+    """The white space before and after a marker; templates of one format differ in it, and the parser takes
+    any of it."""
+    items = marker.items if isinstance(marker, Seq) else (marker,)
+    first_text = items[0].text if items and isinstance(items[0], Text) else ""
+    last_text = items[-1].text if items and isinstance(items[-1], Text) else ""
+    return first_text[: len(first_text) - len(first_text.lstrip())], last_text[len(last_text.rstrip()) :]
+
+
+def _core(marker: Ir) -> Ir:
+    """A marker without the white space around it."""
+    items = list(marker.items if isinstance(marker, Seq) else (marker,))
+    if items and isinstance(items[0], Text):
+        items[0] = Text(items[0].text.lstrip())
+    if items and isinstance(items[-1], Text):
+        items[-1] = Text(items[-1].text.rstrip())
+    return seq(*items)
 
 
 def _find_body(node: Node) -> Body | None:

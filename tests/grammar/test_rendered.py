@@ -1,0 +1,91 @@
+"""What a template renders of a valid assistant message is in the grammar: own templates, and the real ones
+where present."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from engines import FULL, PREFIX, compile_for, engines_of
+from test_matrix import DIALECTS
+
+from chatparsers.testing.rendering import Inexpressible, render
+from chatparsers.testing.scenarios import Scenario, scenarios
+
+_NEEDLE = Path(__file__).parents[1] / "needle" / "test_matrix.py"
+
+
+UNCLOSED = {
+    "Apertus-8B-Instruct": "writes calls inside its reasoning, which it does not close",
+    "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",
+}
+AS_PYTHON = re.compile(r">\s*(?:None|True|False)\s*<|[\[{]'|: (?:None|True|False)\b").search
+"""Values as some templates print them, by Python: the parser mends them, the grammar does not generate them."""
+
+
+def entries(config: pytest.Config) -> list[Any]:
+    spec = importlib.util.spec_from_file_location("needle_matrix", _NEEDLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return list(module.entries(config))
+
+
+def valid(scenario: Scenario) -> bool:
+    """Whether the message is calls alone, with arguments that its tools declare."""
+    if not scenario.calls or scenario.content or scenario.after or scenario.continued:
+        return False
+    tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in scenario.tools}
+    for call in scenario.calls:
+        schema = tools.get(call.name)
+        arguments = json.loads(call.arguments)
+        if schema is None or not jsonschema.Draft202012Validator(schema).is_valid(arguments):
+            return False
+        if "properties" in schema and not set(arguments) <= set(schema["properties"]):
+            return False
+    return True
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    found = entries(metafunc.config)
+    metafunc.parametrize("entry", found, ids=[f"{entry.format.name}-{entry.path.stem}" for entry in found])
+
+
+def test_rendered_is_generated(entry: Any) -> None:
+    seen: Counter[str] = Counter()
+    for scenario in scenarios(entry.format):
+        if not valid(scenario) or scenario.heavy:
+            continue
+        try:
+            case = render(entry.format, entry.template(), scenario)
+        except Inexpressible:
+            continue
+        if AS_PYTHON(case.text):
+            continue
+        text = case.text
+        for stop in entry.format.stops:
+            text = text.removesuffix(stop)
+        text = text.rstrip("\n")
+        options = {**case.options, "tool_choice": "required", "prefix": case.prefix}
+        options.pop("response_format", None)
+        for dialect in DIALECTS:
+            grammar = entry.format.bind(**options).grammar(dialect)
+            status = compile_for(engines_of(dialect)[0], str(grammar), dialect).status(text)
+            cut_short = status == PREFIX and (entry.path.stem in UNCLOSED or text != case.text)
+            assert status == FULL or cut_short, (
+                scenario.name,
+                dialect,
+                case.prefix,
+                text,
+                text[status.at :] if status.at >= 0 else str(status),
+            )
+            seen[dialect] += 1
+    if not seen:
+        pytest.skip("the template renders no message of calls alone")
