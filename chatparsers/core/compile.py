@@ -134,6 +134,7 @@ class _Compiler:
         self.rules: dict[str, Node] = {}
         self.entries: dict[tuple[str, int, int], int] = {}
         self.closers: tuple[str, ...] = ()
+        self.stops: tuple[str, ...] = ()
 
     # emitting
 
@@ -148,7 +149,9 @@ class _Compiler:
             self.code[place] = (op, len(self.code), *rest)
 
     def finder(self, stops: Iterable[str], end: bool = False) -> StopFinder:
-        return StopFinder((spelling for stop in stops for spelling in self.markers.spellings(stop)), end)
+        stops = tuple(stops)
+        spelt = (spelling for stop in stops for spelling in self.markers.spellings(stop))
+        return StopFinder(spelt, end, stops)
 
     def text(self, region: int, stops: Iterable[str]) -> int:
         finder = self.finder(stops)
@@ -183,7 +186,8 @@ class _Compiler:
     def literal(self, node: Literal | Token, region: int, markup: int) -> None:
         spellings = self.markers.spellings(node.text)
         if node.text:
-            self.choice_of([partial(self.emit, m.LIT, region, spelling) for spelling in spellings])
+            shown = repr(node.text)
+            self.choice_of([partial(self.emit, m.LIT, region, spelling, shown) for spelling in spellings])
 
     def choice_of(self, options: list[Callable[[], Any]]) -> None:
         ends = []
@@ -364,8 +368,68 @@ class _Compiler:
             self.emit(m.VALUE, region, lambda machine, ins: transcoder("json"), False)
 
     def calls(self, node: Calls, region: int, markup: int) -> None:
-        self.node(node.item, region, markup)
-        self.many(Many(Sequence.of(node.separator, node.item)), region, markup)
+        item: Callable[[], None] = partial(self.node, node.item, region, markup)
+        resumable = self._resumable(node.item)
+        if resumable is not None:
+            item = partial(self._recovered, item, *resumable, markup)
+        item()
+        loop = self.emit(m.CHOICE, 0)
+        self.node(node.separator, region, markup)
+        item()
+        self.emit(m.COMMIT, loop)
+        self.patch(loop)
+
+    def _resumable(self, item: Node) -> tuple[Node, Node, tuple[str, ...]] | None:
+        """How the parser finds the next call behind one that is broken: what may stand before it, the beginning by
+        which it is known, and the texts at which to look. None where no text begins a call."""
+        begin = Sequence.of(head(item, True), Declared())
+        try:
+            texts = first(begin)
+        except DefinitionError:
+            return None
+        closers = [Token(text) for text in tokens(item)]
+        between = Sequence.of(Not(begin), Choice.of(*closers), Space("")) if closers else None
+        gap = Many(between) if between is not None else Sequence(())
+        return gap, begin, texts
+
+    def _recovered(
+        self, item: Callable[[], None], gap: Node, begin: Node, texts: tuple[str, ...], markup: int
+    ) -> None:
+        """One call. Where it is broken behind its header, or not closed, the next of its kind is still read: one of a
+        declared tool that begins as the format writes it."""
+        recover = self.emit(m.RECOVER, 0)
+        item()
+        self.emit(m.DISARM)
+        done = self.emit(m.JUMP, 0)
+        self.patch(recover)
+        broken, unclosed = self.emit(m.JUMP, 0), self.emit(m.JUMP, 0)
+        for place, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
+            self.patch(place)
+            if region == m.CALL:
+                self.emit(m.MARK, m.BROKEN_BEGIN, None)
+            scan = self.text(region, (*texts, *self.stops))
+            found = self._ahead(Sequence.of(gap, begin), markup)
+            lost = [self._ahead(stop, markup) for stop in (*map(Literal, self.stops), End())]
+            self.emit(m.ONE, region, None, "a character")
+            self.emit(m.JUMP, scan)
+            self.patch(*lost)
+            if region == m.CALL:
+                self.emit(m.MARK, m.BROKEN_END, None)
+            self.emit(m.ABANDON)
+            self.patch(found)
+            if region == m.CALL:
+                self.emit(m.MARK, m.BROKEN_END, None)
+            self.node(gap, markup, markup)
+            self.emit(m.JUMP, recover)
+        self.patch(done)
+
+    def _ahead(self, node: Node, markup: int) -> int:
+        """Goes to the place that is to be patched where ``node`` follows, of which nothing is read; on where not."""
+        place = self.emit(m.CHOICE, 0)
+        self.node(node, markup, markup)
+        found = self.emit(m.BACK, 0)
+        self.patch(place)
+        return found
 
     # the turn
 
@@ -418,6 +482,7 @@ class _Compiler:
             mark for mark in (node.marks, _FENCE_END if node.schema is not None else None) if mark is not None
         ]
         stops = [*starts, *node.stops, *self.closers, *(text for mark in marks for text in first(mark))]
+        self.stops = tuple(dict.fromkeys(stops))
 
         if node.schema is not None:
             self.node(_FENCE, markup, markup)
@@ -455,7 +520,7 @@ class _Compiler:
         for closer in self.closers:
             for spelling in self.markers.spellings(closer):
                 place = self.emit(m.CHOICE, 0)
-                self.emit(m.LIT, markup, spelling)
+                self.emit(m.LIT, markup, spelling, repr(closer))
                 self.emit(m.STRAY, None, len(spelling))
                 self.emit(m.COMMIT, loop)
                 self.patch(place)
@@ -468,6 +533,9 @@ class _Compiler:
         self.text(m.CONTENT, stops)
         self.emit(m.JUMP, loop)
         self.patch(*handlers)
+        broken = self.emit(m.JUMP, 0)
+        self.emit(m.JUMP, loop)
+        self.patch(broken)
         self.emit(m.MARK, m.BROKEN_BEGIN, None)
         self.text(m.CALL, stops)
         self.emit(m.MARK, m.BROKEN_END, None)
@@ -513,6 +581,7 @@ _FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 
 _FENCE_END = Literal("\n```")
 
 _white = re.compile(r"[ \t\r\n]*").match
+_lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
 _ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
 _GROUPS = {"id": m.ID, "name": m.NAME, "arg": m.ARG_NAME}
@@ -525,7 +594,7 @@ def _parts(node: Capture) -> Callable[[str], list[tuple[int, str]] | None]:
 
         def unescaped(run: str) -> list[tuple[int, str]] | None:
             try:
-                return [(item, json.loads(f'"{run}"') if "\\" in run else run)]
+                return [(item, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
             except ValueError:
                 return None
 

@@ -9,6 +9,7 @@ Invariants:
 - Every character consumed is in exactly one trail item ``(op, raw, value)``; the trail in order spells the text.
 - A choice point remembers the length of the trail; going back takes the raw text behind it off the trail and puts it in
   front of the window again. So a choice that holds much text costs no copying while it is open.
+- A recovery point names two instructions: the first is for a call that is broken, the next for one that is over.
 - ``floor`` is the height of the stack below which every choice point is dead (`CUT`) and every recovery point
   armed. What
   lies on the trail below the oldest live choice point is final: `take` hands it out.
@@ -23,7 +24,7 @@ from typing import Any
 from .schema import Toolset
 from .values.base import Transcoder
 
-__all__ = ["MAX_HEADER", "Machine", "Program"]
+__all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
 
 MAX_HEADER = 1024
 """The most characters that a name or an id in a call's header may have."""
@@ -61,8 +62,9 @@ BROKEN_VALUE = 15
     UNCLOSED,
     DECLARED,
     PLACE,
+    ABANDON,
     AFTER,
-) = range(25)
+) = range(26)
 
 # Stack frames: (kind, ip, length of the trail, in a call, height for nothing else)
 _CHOICE, _RECOVER, _RETURN = range(3)
@@ -242,7 +244,7 @@ class Machine:
                     break
                 else:
                     if self.base + i >= self.far:
-                        self._wanted(i, repr(literal))
+                        self._wanted(i, ins[3])
                     ip = 0
             elif op == CHOICE:
                 stack.append((_CHOICE, ins[1], len(trail), self.calling))
@@ -278,7 +280,7 @@ class Machine:
                         trail.append(
                             (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
                         )
-                        ip = target if self.calling else target + 3
+                        ip = target if self.calling else target + 1
                         break
                 if self.floor > len(stack):
                     self.floor = len(stack)
@@ -317,7 +319,7 @@ class Machine:
             elif op == MARK:
                 if ins[1] == CALL_BEGIN:
                     self.calling = True
-                elif ins[1] == CALL_END:
+                elif ins[1] == CALL_END or ins[1] == BROKEN_END:
                     self.calling = False
                 elif ins[1] == NAME:
                     self.tool = ins[2]
@@ -392,6 +394,14 @@ class Machine:
             elif op == PLACE:
                 self.place = ins[1]
                 ip += 1
+            elif op == ABANDON:
+                ip = self.program.fallback
+                while stack:
+                    kind, target, _, _ = stack.pop()
+                    if kind == _RECOVER:
+                        ip = target + 1
+                        break
+                self.floor = len(stack)
             elif op == END:
                 if i == n and not final:
                     break

@@ -547,8 +547,9 @@ def first(node: Node) -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda text: (-len(text), text)))
 
 
-def head(node: Node) -> Node:
-    """The part of ``node`` before its first commitment: what must follow for it to be taken as begun."""
+def head(node: Node, strict: bool = False) -> Node:
+    """The part of ``node`` before its first commitment: what must follow for it to be taken as begun; ``strict``: of
+    what is generated, in lenient nodes."""
 
     def cut(item: Node) -> tuple[Node, bool]:
         if isinstance(item, (Cut, Args, EachArg, Value)):
@@ -562,7 +563,7 @@ def head(node: Node) -> Node:
                     return Sequence.of(*kept), True
             return item, False
         if isinstance(item, Lenient):
-            return cut(item.lenient)
+            return cut(item.strict if strict else item.lenient)
         if isinstance(item, Choice):
             parts = [cut(option) for option in item.options]
             return Choice.of(*(part for part, _ in parts)), any(ended for _, ended in parts)

@@ -15,7 +15,8 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from .values import Transcoder
 if TYPE_CHECKING:
     from .turn import Turn
 
-__all__ = ["Stream", "StreamOptions"]
+__all__ = ["Start", "Stream", "StreamOptions"]
 
 _KINDS = ("markup", "content", "reasoning", "call")
 _SERIOUS = frozenset({"malformed", "truncated"})
@@ -48,6 +49,11 @@ class StreamOptions:
     inline: bool = False
     skip_special_tokens: bool = True
     token_text_fallback: bool = False
+
+
+Start = tuple[m.Machine, int, int, tuple[m.Item, ...]]
+"""How a stream begins: the machine behind the prefix, the length of that, how much of it is decided without the call
+that it leaves open, and what was read of that call."""
 
 
 class _Call:
@@ -82,6 +88,7 @@ class Stream:
         "_call",
         "_calls",
         "_content",
+        "_early",
         "_ended",
         "_fed",
         "_finished",
@@ -104,7 +111,13 @@ class Stream:
     )
 
     def __init__(
-        self, turn: Turn, options: StreamOptions, machine: m.Machine, origin: int, read: int
+        self,
+        turn: Turn,
+        options: StreamOptions,
+        machine: m.Machine,
+        origin: int,
+        read: int,
+        call: tuple[m.Item, ...] = (),
     ) -> None:
         self._turn = turn
         self._options = options
@@ -128,6 +141,8 @@ class Stream:
         self._parts: list[str] = self._content
         self._finished = ""
         self._ended = False
+        self._early: list[Event] = []
+        self._apply(call, self._early)
         self._settle()
 
     # what a user calls
@@ -192,6 +207,7 @@ class Stream:
         other._calls = [call.copy() for call in self._calls]
         other._call = other._calls[-1] if self._call is not None else None
         other._runs, other._notes = self._runs[:], self._notes[:]
+        other._early = list(map(copy, self._early))
         other._settle()
         return other
 
@@ -301,8 +317,10 @@ class Stream:
 
     def _start_ids(self) -> None:
         """Ids are fed: begins anew with a program in which markers are single tokens."""
-        self._machine, self._origin, self._length, self._ids = self._turn.start_ids(self._options)
+        (self._machine, self._origin, self._length, call), self._ids = self._turn.start_ids(self._options)
         self._fed = self._origin
+        self._calls, self._call, self._notes, self._early = [], None, [], []
+        self._apply(call, self._early)
         self._settle()
 
     def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
@@ -311,6 +329,7 @@ class Stream:
             return
         self._texts.append(text)
         self._catch_up()
+        self._begin(events)
         self._fed += len(text)
         if self._ended:
             self._advance(m.MARKUP, len(text))
@@ -323,6 +342,7 @@ class Stream:
     def _end(self, events: list[Event]) -> None:
         """The turn is over: what is held is decided."""
         self._catch_up()
+        self._begin(events)
         machine = self._machine
         machine.finish()
         self._apply(machine.take(), events)
@@ -332,6 +352,12 @@ class Stream:
             self._advance(m.MARKUP, self._fed - self._length)
         self._ended = True
         self._plain = _no_shortcut
+
+    def _begin(self, events: list[Event]) -> None:
+        """The call that the prefix leaves open comes with the first event."""
+        if self._early:
+            events += self._early
+            self._early = []
 
     def _catch_up(self) -> None:
         """Tells the machine of the pieces that took the shortcut: nothing of them is left to read."""
@@ -347,7 +373,7 @@ class Stream:
         self._plain = _no_shortcut
         self._value = None
         machine = self._machine
-        if machine.live or machine.i < len(machine.text) or self._ended:
+        if machine.live or machine.i < len(machine.text) or self._ended or self._early:
             return
         ins = machine.program.code[machine.ip]
         if ins[0] == m.TEXT and self._kind == ins[1]:
@@ -371,7 +397,7 @@ class Stream:
             self._kind = kind
         self._length += length
 
-    def _apply(self, items: list[m.Item], events: list[Event]) -> None:
+    def _apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
         spelling = self._ids.spelling if self._ids is not None else None
         for op, raw, value in items:
             if raw:
@@ -387,7 +413,7 @@ class Stream:
             if op == m.MARKUP:
                 continue
             if op == m.CONTENT:
-                text = raw if value is None else value
+                text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
                     self._content.append(text)
                     _say(events, Content, text)
@@ -414,7 +440,8 @@ class Stream:
         elif op == m.NAME:
             call.name = value
         elif op == m.ID:
-            call.id = value
+            if not call.id:  # the first stands, where a model writes several
+                call.id = value or None
         elif op == m.ARGS_BEGIN:
             call.members = 0
             self._start(call, events)
@@ -430,7 +457,7 @@ class Stream:
             call.broken = call.members < 0
         elif op == m.CALL:
             if call.broken and raw:
-                self._argue(call, raw, events)
+                self._argue(call, raw if self._ids is None else self._ids.spelling.full(raw), events)
         elif op == m.CALL_END:
             if not call.arguments:
                 self._argue(call, "{}", events)

@@ -11,11 +11,11 @@ from .compile import Markers, program
 from .errors import RequestError, did_you_mean
 from .idioms import Options
 from .lazy import load_reference
-from .machine import Machine, Program
+from .machine import BROKEN_END, CALL_BEGIN, CALL_END, Item, Machine, Program
 from .message import Message
 from .nodes import Node
 from .schema import Toolset, read_tools
-from .stream import Stream, StreamOptions
+from .stream import Start, Stream, StreamOptions
 
 if TYPE_CHECKING:
     from .format import Format
@@ -108,19 +108,17 @@ class Turn:
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
         options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
-        machine, read = self._start(options, self.prefix, _NO_MARKERS)
-        return Stream(self, options, machine, len(self.prefix), read)
+        return Stream(self, options, *self._start(options, self.prefix, _NO_MARKERS))
 
-    def _start(self, options: StreamOptions, prefix: str, markers: Markers) -> tuple[Machine, int]:
+    def _start(self, options: StreamOptions, prefix: str, markers: Markers) -> Start:
         compiled = program(self.format, self.options, options.inline, markers.key)
-        started, read = _started(compiled, prefix)
+        started, read, call = _started(compiled, prefix)
         machine = started.copy()
         machine.tools = self.tools
-        return machine, read
+        return machine, len(prefix), read, call
 
-    def start_ids(self, options: StreamOptions) -> tuple[Machine, int, int, Any]:
-        """What a stream needs where ids are fed: a machine, the length of the prefix, how much of it is
-        decided, and the feed that turns ids into its text."""
+    def start_ids(self, options: StreamOptions) -> tuple[Start, Any]:
+        """What a stream needs where ids are fed: its start, and the feed that turns ids into the machine's text."""
         feed = load_reference(_ID_FEED)(
             self.tokenizer,
             self.preserved_tokens,
@@ -130,8 +128,7 @@ class Turn:
             token_text_fallback=options.token_text_fallback,
         )
         prefix = feed.markers.encode(self.prefix)
-        machine, read = self._start(options, prefix, feed.markers)
-        return machine, len(prefix), read, feed
+        return self._start(options, prefix, feed.markers), feed
 
     def parse(self, output: str | list[int], **options: Any) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, however it was cut.
@@ -179,12 +176,20 @@ class Turn:
 
 
 @lru_cache(maxsize=1024)
-def _started(compiled: Program, prefix: str) -> tuple[Machine, int]:
-    """A machine that has read ``prefix``, which the prompt wrote, and how many characters of it are decided."""
+def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, ...]]:
+    """A machine that has read ``prefix``, which the prompt wrote; how many characters of it lie before the call that
+    it leaves open, or are decided; and what it read of that call."""
     machine = Machine(compiled, Toolset())
     if prefix:
         machine.feed(prefix)
-    return machine, sum(len(item[1]) for item in machine.take())
+    items = machine.take()
+    begin = len(items)
+    for index, item in enumerate(items):
+        if item[0] == CALL_BEGIN:
+            begin = index
+        elif item[0] in (CALL_END, BROKEN_END):
+            begin = len(items)
+    return machine, sum(len(item[1]) for item in items[:begin]), tuple(items[begin:])
 
 
 def _choice(choice: str | Mapping[str, Any], tools: Toolset) -> tuple[str, str | None]:

@@ -243,19 +243,21 @@ class JsonScanner:
 
 class ObjectScanner(JsonScanner):
     """A call's arguments: a JSON object. Some models write it as a string that holds the object's JSON text, or
-    as null for no arguments; both are mended, the string when it is whole."""
+    as null for no arguments; both are mended, the string when it is whole. One that holds no object is passed on as
+    it stands."""
 
-    __slots__ = ("decoded", "string")
+    __slots__ = ("decoded", "raw", "string")
 
     def __init__(self) -> None:
         super().__init__("{")
         self.string: StringScanner | None = None
         self.decoded: list[str] = []
+        self.raw: list[str] = []
 
     def copy(self) -> ObjectScanner:
         other = copy(self)
         other.stack, other.number, other.notes = self.stack[:], self.number[:], self.notes[:]
-        other.decoded = self.decoded[:]
+        other.decoded, other.raw = self.decoded[:], self.raw[:]
         other.string = self.string.copy() if self.string is not None else None
         return other
 
@@ -275,20 +277,26 @@ class ObjectScanner(JsonScanner):
                 return super().scan(text, start, final)
             self.string = StringScanner()
             self.notes = [(at, "an object", "a string")]
+            self.out = text[start:at]
             start = at
-        elif self.notes:
-            self.notes = []
+        else:
+            self.out = ""
+            if self.notes:
+                self.notes = []
         end = self.string.scan(text, start, final)
         self.decoded.append(self.string.out)
-        self.out = ""
+        self.raw.append(text[start:end])
         if self.string.done:
+            white = self.out
             decoded, notes = "".join(self.decoded), self.notes
-            super().scan(decoded, 0, True)
+            whole = super().scan(decoded, 0, True)
             self.notes, self.plain = notes, None
-            if self.error:
-                self.out = decoded
+            if not self.error and decoded[whole:].strip(" \t\r\n"):
+                self.done, self.error = False, "the end of the object's JSON text"
+            self.out = white + ("".join(self.raw) if self.error else self.out)
         elif self.string.error:
-            self.out, self.error = "".join(self.decoded), self.string.error
+            self.out += "".join(self.raw)
+            self.error = self.string.error
         return end
 
 

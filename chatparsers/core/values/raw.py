@@ -34,6 +34,10 @@ def _by_first(texts: Iterable[str]) -> str:
     return "|".join(f"(?<={re.escape(first)})(?:{'|'.join(found)})" for first, found in rests.items())
 
 
+def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(set(texts), key=lambda text: (-len(text), text)))
+
+
 Find = Callable[[str, int], Union["re.Match[str]", None]]
 
 
@@ -42,15 +46,17 @@ class StopFinder:
 
     ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that
     runs to the end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone.
-    ``plain`` finds the characters with which a stop may begin, ``plain_json`` also those that a JSON string
-    escapes. ``end``: the end of the text is a stop as well.
+    ``plain`` is that for a piece by itself; ``plain_json`` finds the characters with which a stop may begin and those
+    that a JSON string escapes. ``end``: the end of the text is a stop as well. ``shown``: the stops as a diagnostic tells them,
+    where special tokens are one character here.
     """
 
-    __slots__ = ("end", "find", "plain", "plain_json", "stops", "whole")
+    __slots__ = ("end", "find", "plain", "plain_json", "shown", "stops", "whole")
 
-    def __init__(self, stops: Iterable[str], end: bool = False) -> None:
+    def __init__(self, stops: Iterable[str], end: bool = False, shown: Iterable[str] | None = None) -> None:
         self.end = end
-        self.stops = tuple(sorted(set(stops), key=lambda stop: (-len(stop), stop)))
+        self.shown = None if shown is None else _longest_first(shown)
+        self.stops = _longest_first(stops)
         if not self.stops:
             never = re.compile(r"(?!)")
             self.find: Find = never.search
@@ -64,7 +70,7 @@ class StopFinder:
         self.whole = re.compile(rf"{starts}(?:{whole}|()(?!))").search
         self.find = re.compile(rf"{starts}(?:{whole}|()(?:{_by_first(begun) or '(?!)'})\Z)").search
         firsts = "".join(sorted({re.escape(stop[0]) for stop in self.stops}))
-        self.plain = re.compile(f"[{firsts}]").search
+        self.plain = self.find
         self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
@@ -75,10 +81,10 @@ class StopFinder:
     @property
     def expected(self) -> str:
         """The stops, for a diagnostic."""
-        return " or ".join(map(repr, self.stops)) or "the end of a value"
+        return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops, self.end)
+        return StopFinder, (self.stops, self.end, self.shown)
 
 
 class RawString:

@@ -1,0 +1,77 @@
+"""What fuzzing found that is not about one text of one format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from chatparsers import Turn, get_format
+from chatparsers.testing import TOOLS
+
+
+def bytewise(*special: str) -> Tokenizer:
+    """One token a byte, with these special tokens."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
+    return tokenizer
+
+
+def of_ids(name: str, text: str, **more: Any) -> Any:
+    format = get_format(name)
+    tokenizer = bytewise(*format.preserved_tokens, *format.stops)
+    turn: Turn = format.bind(tools=TOOLS, tokenizer=tokenizer, **more)
+    return turn.parse(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def test_special_tokens_are_spelt_in_arguments_that_are_no_json() -> None:
+    text = '<tool_call>\n{"name": "get_weather", "arguments": {"city"<think> oops</tool_call>'
+    [call] = of_ids("qwen3", text).tool_calls
+    assert call.arguments == '{"city"<think> oops'
+
+
+def test_special_tokens_are_spelt_in_content_that_is_a_json_string() -> None:
+    message = of_ids("generic", '{"response": "a<|x|>b"}')
+    assert message.content == "a<|x|>b"
+
+
+def test_special_tokens_are_spelt_in_diagnostics() -> None:
+    for name, text, expected in (
+        ("hermes-2-pro", '<tool_call>\n{"name": "get_time", "arguments": {}} oops', "'</tool_call>'"),
+        (
+            "glm-4-5",
+            "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Os",
+            "'</arg_value>' or '<|observation|>'",
+        ),
+    ):
+        [wrong] = of_ids(name, text).diagnostics
+        assert wrong.expected.startswith(expected.split(" or ")[0]), wrong
+
+
+def test_ids_behind_a_prefix_that_leaves_a_call_open() -> None:
+    prefix = '<tool_call>\n{"name": "get_weather", "arguments": {'
+    message = of_ids("hermes-2-pro", '"city": "Oslo"}}\n</tool_call>', prefix=prefix)
+    assert [(call.name, call.arguments, call.complete) for call in message.tool_calls] == [
+        ("get_weather", '{"city": "Oslo"}', True)
+    ]
+
+
+def test_events_of_a_call_that_the_prefix_left_open_come_once() -> None:
+    turn = get_format("hermes-2-pro").bind(
+        tools=TOOLS, prefix='<tool_call>\n{"name": "get_weather", "arguments": {"city": "'
+    )
+    stream = turn.stream()
+    assert stream.feed("") == []
+    fork = stream.fork()
+    for one in (stream, fork):
+        events = [*one.feed("Os"), *one.feed('lo"}}\n</tool_call>'), *one.finish()]
+        assert [type(event).__name__ for event in events] == [
+            "CallStart",
+            "CallArguments",
+            "CallArguments",
+            "CallEnd",
+        ]
+        assert "".join(event.text for event in events[1:3]) == '{"city": "Oslo"}'  # type: ignore[union-attr]
