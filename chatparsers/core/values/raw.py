@@ -47,8 +47,8 @@ class StopFinder:
     ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that
     runs to the end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone.
     ``plain`` is that for a piece by itself; ``plain_json`` finds the characters with which a stop may begin and those
-    that a JSON string escapes. ``end``: the end of the text is a stop as well. ``shown``: the stops as a diagnostic tells them,
-    where special tokens are one character here.
+    that a JSON string escapes. ``end``: the end of the text is a stop as well. ``shown``: the stops as a diagnostic
+    tells them, where special tokens are one character here.
     """
 
     __slots__ = ("end", "find", "plain", "plain_json", "shown", "stops", "whole")
