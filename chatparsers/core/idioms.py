@@ -261,13 +261,12 @@ class Builder(Primitives):
                 members += [comma] if len(members) > 2 else []
                 members += [self.member(key), written[part]]
             strict = Sequence.of(*members, Space("", True), "}")
-            return Lenient(strict, self._any_order(keys, name, ids, tool, wrapped))
+            # The grammar, which asks for each tool, reads the strict half alone.
+            return strict if tool is not None else Lenient(strict, self._any_order(keys, name, ids, wrapped))
 
         return self.each_tool(call)
 
-    def _any_order(
-        self, keys: dict[str, str], name: Node, ids: Node, tool: Tool | None, wrapped: bool
-    ) -> Node:
+    def _any_order(self, keys: dict[str, str], name: Node, ids: Node, wrapped: bool) -> Node:
         """The lenient reading of a JSON call: its members in any order, with others beside them."""
         named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
@@ -278,8 +277,8 @@ class Builder(Primitives):
         comma: Node = Space("") + "," + Space("")
         opening, closing = "{" + Space(""), Space("") + "}"
         before, after = self.many(other + comma), self.many(comma + other)
-        named_first = named + comma + before + args_key + Args(tool)
-        args_first = args_key + Args(tool, commit=False) + comma + before + named + Cut()
+        named_first = named + comma + before + args_key + Args(None)
+        args_first = args_key + Args(None, commit=False) + comma + before + named + Cut()
         bare = (
             opening + before + (named_first | args_first) + after + closing
             | opening + named + Declared() + closing

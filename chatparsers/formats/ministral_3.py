@@ -27,7 +27,7 @@ def bracket_calls(p: Builder, header: Nodelike = "") -> Node:
     def call(tool: Tool | None) -> Node:
         return p.name(tool) + any_header + args + p.args(tool)
 
-    return p.calls(p.token("[TOOL_CALLS]") + p.each_tool(call))
+    return p.calls(p.token("[TOOL_CALLS]") + p.space() + p.each_tool(call))
 
 
 def build(p: Builder) -> Node:

@@ -65,7 +65,9 @@ def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None
     if tools is None:
         return None
     return [
-        {**tool, "function": function(tool["function"])} if isinstance(tool.get("function"), dict) else function(tool)
+        {**tool, "function": function(tool["function"])}
+        if isinstance(tool.get("function"), dict)
+        else function(tool)
         for tool in tools
     ]
 
