@@ -403,16 +403,18 @@ class _Compiler:
         done = self.emit(m.JUMP, 0)
         self.patch(recover)
         broken, unclosed = self.emit(m.JUMP, 0), self.emit(m.JUMP, 0)
+        spellings = [spelling for text in self.stops for spelling in self.markers.spellings(text)]
+        stop = re.compile("|".join(map(re.escape, spellings)) or "(?!)").match
         for place, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
             self.patch(place)
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_BEGIN, None)
             scan = self.text(region, (*texts, *self.stops))
             found = self._ahead(Sequence.of(gap, begin), markup)
-            lost = [self._ahead(stop, markup) for stop in (*map(Literal, self.stops), End())]
+            lost = self.emit(m.AT, 0, stop)
             self.emit(m.ONE, region, None, "a character")
             self.emit(m.JUMP, scan)
-            self.patch(*lost)
+            self.patch(lost)
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_END, None)
             self.emit(m.ABANDON)

@@ -63,8 +63,9 @@ BROKEN_VALUE = 15
     DECLARED,
     PLACE,
     ABANDON,
+    AT,
     AFTER,
-) = range(26)
+) = range(27)
 
 # Stack frames: (kind, ip, length of the trail, in a call, height for nothing else)
 _CHOICE, _RECOVER, _RETURN = range(3)
@@ -394,6 +395,8 @@ class Machine:
             elif op == PLACE:
                 self.place = ins[1]
                 ip += 1
+            elif op == AT:  # a text that is known to be whole, or the end
+                ip = ins[1] if i == n or ins[2](text, i) else ip + 1
             elif op == ABANDON:
                 ip = self.program.fallback
                 while stack:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from chatparsers import Turn, get_format
+from chatparsers.core.values import json as scanner
 from chatparsers.testing import TOOLS
 
 
@@ -75,3 +78,26 @@ def test_events_of_a_call_that_the_prefix_left_open_come_once() -> None:
             "CallEnd",
         ]
         assert "".join(event.text for event in events[1:3]) == '{"city": "Oslo"}'  # type: ignore[union-attr]
+
+
+def test_many_broken_values_in_one_piece_cost_as_much_as_they_are_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The interpreter's JSON error counts the lines before it, so a value is tried on a part of the text alone."""
+    counted = 0
+
+    class Counting(json.JSONDecoder):
+        def raw_decode(self, s: str, idx: int = 0) -> tuple[Any, int]:
+            nonlocal counted
+            try:
+                return super().raw_decode(s, idx)
+            except json.JSONDecodeError as error:
+                counted += error.pos
+                raise
+
+    monkeypatch.setattr(scanner, "_decoder", Counting())
+    calls = 5000
+    broken = '<tool_call>{"name": "get_time", "arguments": {oops'
+    message = get_format("hermes-2-pro").bind(tools=TOOLS).parse(broken * calls)
+    assert len(message.tool_calls) == calls
+    assert counted < 5000 * calls

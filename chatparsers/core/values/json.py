@@ -36,6 +36,7 @@ _MENDED = {"None": "null", "True": "true", "False": "false"}
 _WORDS = frozenset({"true", "false", "null"})
 _LONGEST_WORD = 5
 _BULK = 64
+_PART = 4096
 
 # what may come next
 _VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(9)
@@ -60,13 +61,23 @@ _decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refu
 
 def _whole(text: str, start: int) -> int:
     """The end of the JSON value at ``start`` where it is whole and sound, else 0: the interpreter's own scanner
-    tells it faster than a loop here. Tried once a value, so that the work stays linear."""
+    tells it faster than a loop here. Tried once a value, so that the work stays linear; deep in a text on growing
+    parts of it, as the interpreter's error counts the lines of all that it was given."""
     if text[start] not in "{[":
         return 0
-    try:
-        return _decoder.raw_decode(text, start)[1]
-    except (ValueError, RecursionError):
-        return 0
+    size = _PART
+    while True:
+        at = start if start > _PART else 0
+        part = text[at : at + size] if at else text
+        try:
+            return at + _decoder.raw_decode(part, start - at)[1]
+        except json.JSONDecodeError as error:
+            reached = error.pos >= size // 2 or error.msg.startswith("Unterminated string")
+            if not at or at + size >= len(text) or not reached:
+                return 0
+            size *= 8
+        except (ValueError, RecursionError):
+            return 0
 
 
 class JsonScanner:
