@@ -121,7 +121,8 @@ def detect_in(template: Template) -> Detection:
         dropped = () if calls else ("the template renders no calls: told by its markers",)
         return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped))
     can = template.probe()
-    if probes and not (calls or can.tools or can.reasoning):
+    shown = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
+    if shown and not (calls or can.tools or can.reasoning):
         return Detection(CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning",))
     return Detection(None, 0.0, tuple(tried) or ("no format's markers are in the rendering",))
 

@@ -185,6 +185,10 @@ def test_no_format_explains_it() -> None:
     assert found.evidence
 
 
+def test_a_text_that_renders_no_messages() -> None:
+    assert detect("A page about {{ 'templates' }}.").name is None
+
+
 def test_no_template() -> None:
     with pytest.raises(TemplateError, match="line 1"):
         detect("{% if %}")
