@@ -261,16 +261,8 @@ class Machine:
                     kind, target, length, calling = stack.pop()
                     if kind == _CHOICE and len(stack) >= self.floor:
                         if len(trail) > length:
-                            raw = "".join([item[1] for item in trail[length:]])
-                            del trail[length:]
-                            if raw:
-                                if len(raw) <= i:
-                                    i -= len(raw)
-                                else:
-                                    text = raw + text[i:]
-                                    self.base += i - len(raw)
-                                    i = 0
-                                    n = len(text)
+                            text, i = self._go_back(length, text, i)
+                            n = len(text)
                         self.calling = calling
                         ip = target
                         break
@@ -360,15 +352,8 @@ class Machine:
                 ip += 1
             elif op == BACK or op == FAILTWICE:
                 _, _, length, self.calling = stack.pop()
-                raw = "".join([item[1] for item in trail[length:]])
-                del trail[length:]
-                if len(raw) <= i:
-                    i -= len(raw)
-                else:
-                    text = raw + text[i:]
-                    self.base += i - len(raw)
-                    i = 0
-                    n = len(text)
+                text, i = self._go_back(length, text, i)
+                n = len(text)
                 ip = ins[1] if op == BACK else 0
             elif op == STRAY:
                 if ins[1] is None:  # a closer, just read
@@ -424,6 +409,15 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
+
+    def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
+        """Takes all behind ``length`` off the trail; the window and the place in it where its text begins."""
+        raw = "".join([item[1] for item in self.trail[length:]])
+        del self.trail[length:]
+        if len(raw) <= i:
+            return text, i - len(raw)
+        self.base += i - len(raw)
+        return raw + text[i:], 0
 
     def _wanted(self, i: int, what: str) -> None:
         """Remembers what was expected at the furthest place reached, for diagnostics."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from . import machine as m
@@ -541,24 +542,16 @@ def _join(events: list[Event]) -> None:
     if len(events) < 2:
         return
     joined: list[Event] = []
-    texts: list[str] = []
-    last: Event | None = None
-    for event in [*events, None]:
-        same = (
-            last is not None
-            and type(event) is type(last)
-            and isinstance(event, (Content, Reasoning, CallArguments))
-            and (not isinstance(event, CallArguments) or event.index == last.index)  # type: ignore[union-attr]
-        )
-        if not same:
-            if texts and len(texts) > 1:
-                last.text = "".join(texts)  # type: ignore[union-attr]
-            texts = []
-            last = event
-            if event is not None:
-                joined.append(event)
-        if isinstance(event, (Content, Reasoning, CallArguments)):
-            texts.append(event.text)
+    for (kind, index), run in groupby(events, lambda event: (type(event), getattr(event, "index", None))):
+        if kind is CallStart or kind is CallEnd:
+            joined += run
+        else:
+            _say(
+                joined,
+                kind,
+                "".join([event.text for event in run if not isinstance(event, CallStart | CallEnd)]),
+                index,
+            )
     events[:] = joined
 
 
