@@ -27,13 +27,13 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     ``gap``: what stands between tags. ``pad``: what stands on each side of a value, trimmed off it.
     """
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
+    begun = ">" + p.trim(pad)
+    ended = p.lenient("</parameter>", p.peek(p.choice("<parameter=", "</function>")))
+    ended = p.trim(pad) + ended + p.space(gap)
 
     def argument(arg: Argument | None) -> Node:
         value = p.value(arg, until=pad + "</parameter>", also=also, python=True)
-        ended = p.lenient("</parameter>", p.peek(p.choice("<parameter=", "</function>")))
-        return (
-            "<parameter=" + p.arg_name(arg) + ">" + p.trim(pad) + value + p.trim(pad) + ended + p.space(gap)
-        )
+        return "<parameter=" + p.arg_name(arg) + begun + value + ended
 
     def function(tool: Tool | None) -> Node:
         return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"

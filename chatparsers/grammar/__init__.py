@@ -76,7 +76,12 @@ def write(
     if key is not None and key in _CACHE:
         _CACHE.move_to_end(key)
         return _CACHE[key][1]
-    reading = read(request, free=dialect != "gbnf", open_objects=additional_properties)
+    reading = read(
+        request,
+        free=dialect != "gbnf",
+        open_objects=additional_properties,
+        counted=dialect == "lark",
+    )
     found = None
     if reading is not None:
         text = _WRITERS[dialect](reading, request, token_references)

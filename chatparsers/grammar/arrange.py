@@ -1,18 +1,22 @@
 """The orders in which a call's arguments, or an object's members, may stand.
 
-Strategy: a small acyclic automaton whose states are what is still to come; each state is a shared rule, so its size is
+Strategy: a small acyclic automaton whose states are what is still to come; each state becomes a rule, so its size is
 what counts. Up to `FREE` members together, every order is generated: a state is a set (at most 2**FREE of them). Beyond
 that, up to `FREE_REQUIRED` required members come in any order and the optional ones in the declared order, anywhere
 between them: a state is a set and a position. Beyond that, both the required and the optional ones come in the declared
 order, freely merged: a state is a pair of positions. Each is there at most once, and every required one is there.
+
+The automaton depends on how many members there are and which are required, not on what they are: it is made of numbers
+(`State`), once for all tools of one shape, and a writer puts the members' rules in their places.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
-from .ir import EMPTY, NOTHING, Alt, Ir, Rep, Seq, Shared, alt, seq
+from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, seq
 
 __all__ = ["FREE", "FREE_REQUIRED", "Member", "arrange"]
 
@@ -21,6 +25,8 @@ FREE = 4
 
 FREE_REQUIRED = 3
 """Up to this many required members, theirs is free."""
+
+Enough = Callable[[frozenset[str]], bool]
 
 
 @dataclass(eq=False, slots=True)
@@ -36,7 +42,7 @@ def arrange(
     members: list[Member],
     separator: Ir = EMPTY,
     extra: Ir | None = None,
-    enough: Callable[[frozenset[str]], bool] | None = None,
+    enough: Enough | None = None,
     most: int | None = None,
 ) -> tuple[Ir, bool]:
     """The members in every order there is room for, ``separator`` between them, and whether ``enough`` and
@@ -45,110 +51,124 @@ def arrange(
     ``extra``: a member that may come any number of times, anywhere. ``enough``: a test of the names that are
     there, for the end; ``most``: how many there may be. Both hold only where every order is generated.
     """
-    shared = [
-        Member(m.name, m.node if isinstance(m.node, Shared) else Shared("m", m.node), m.required)
-        for m in members
-    ]
-    required = [m for m in shared if m.required]
-    optional = [m for m in shared if not m.required]
-    more = Rep(seq(separator, extra), 0, None) if extra is not None else EMPTY
+    counted = enough is not None or most is not None
     if not members:
-        return (Rep(seq(extra, more), 0, 1) if extra is not None else EMPTY), enough is None and most is None
-    states = _States(separator, extra, more)
+        if extra is None:
+            return EMPTY, not counted
+        return Rep(seq(extra, Rep(seq(separator, extra), 0, None)), 0, 1), not counted
     if len(members) <= FREE:
-        return _sets(shared, states, enough, most), True
-    return _ordered(
-        required, optional, states, len(required) <= FREE_REQUIRED
-    ), enough is None and most is None
+        must = tuple(member.required for member in members)
+        if counted:
+            states = _sets(must, extra is not None, [member.name for member in members], enough, most)
+        else:
+            states = _sets_of(must, extra is not None)
+        if not states:
+            return NOTHING if states is None else EMPTY, True
+    else:
+        required = [member for member in members if member.required]
+        members = [*required, *(member for member in members if not member.required)]
+        states = _merged(len(required), len(members) - len(required), extra is not None)
+    nodes = [
+        member.node if isinstance(member.node, Shared) else Shared("m", member.node) for member in members
+    ]
+    return Order(tuple(nodes), separator, extra, states), len(members) <= FREE or not counted
 
 
-class _States:
-    """Makes the states of an automaton: what may follow, once each."""
+class _Plan:
+    """Collects the states of an automaton, each behind those that it leads to."""
 
-    def __init__(self, separator: Ir, extra: Ir | None, more: Ir) -> None:
-        self.lead = separator.items if isinstance(separator, Seq) else (separator,)
-        self.extra = extra
-        self.more = () if extra is None else (more,)
+    def __init__(self, members: int, extra: bool) -> None:
+        self.extra = members
+        """The number of the extra member; those of the states come behind it."""
+        self.has_extra = extra
+        self.states: list[State] = []
 
-    def after(self, member: Ir, state: Ir) -> Ir:
-        """``member``, then ``state``."""
-        return Seq((member,)) if state is EMPTY else Seq((member, state))
+    def state(self, options: list[tuple[int, ...]], begun: bool, may_end: bool) -> tuple[int, ...] | None:
+        """How a state is named in an option: nothing where nothing follows; None where it has no end."""
+        if not options and not may_end:
+            return None
+        if not options and not self.has_extra:
+            return ()
+        self.states.append(State(tuple(options), begun, may_end))
+        return (self.extra + len(self.states),)
 
-    def make(self, options: list[Ir], begun: bool, may_end: bool) -> Ir:
-        """A state with these options; ``begun``: members stand before it."""
-        options = [option for option in options if option is not NOTHING]
-        if not options:
-            end = Seq(self.more) if begun and self.more else EMPTY
-            return end if may_end else NOTHING
-        node: Ir = options[0] if len(options) == 1 else Alt(tuple(options))
-        if begun and self.lead:
-            node = Seq((*self.lead, node))
-        if may_end:
-            node = alt(node, EMPTY)
-        if not begun:
-            return node
-        return Shared("s", Seq((*self.more, node)) if self.more else node)
+    def either(self, one: tuple[int, ...], rest: tuple[int, ...] | None) -> tuple[int, ...]:
+        """One option or another, as one."""
+        if rest is None:
+            return one
+        self.states.append(State((one, rest), False, False))
+        return (self.extra + len(self.states),)
+
+
+@lru_cache(maxsize=256)
+def _sets_of(must: tuple[bool, ...], extra: bool) -> tuple[State, ...]:
+    found = _sets(must, extra)
+    assert found is not None
+    return found
 
 
 def _sets(
-    members: list[Member],
-    states: _States,
-    enough: Callable[[frozenset[str]], bool] | None,
-    most: int | None,
-) -> Ir:
-    known: dict[tuple[int, bool], Ir] = {}
-    must = sum(1 << index for index, member in enumerate(members) if member.required)
+    must: tuple[bool, ...],
+    extra: bool,
+    names: list[str] | None = None,
+    enough: Enough | None = None,
+    most: int | None = None,
+) -> tuple[State, ...] | None:
+    """Every order; None where none of them is enough."""
+    plan = _Plan(len(must), extra)
+    known: dict[tuple[int, bool], tuple[int, ...] | None] = {}
+    needed = sum(1 << index for index, required in enumerate(must) if required)
 
-    def state(left: int, begun: bool) -> Ir:
-        found = known.get((left, begun))
-        if found is None:
-            there = [index for index in range(len(members)) if not left >> index & 1]
-            may_end = not left & must
-            if may_end and enough is not None:
-                may_end = enough(frozenset(members[index].name for index in there))
-            options: list[Ir] = []
+    def state(left: int, begun: bool) -> tuple[int, ...] | None:
+        key = (left, begun)
+        if key not in known:
+            there = [index for index in range(len(must)) if not left >> index & 1]
+            may_end = not left & needed
+            if may_end and enough is not None and names is not None:
+                may_end = enough(frozenset(names[index] for index in there))
+            options: list[tuple[int, ...]] = []
             if most is None or len(there) < most:
-                for index, member in enumerate(members):
+                for index in range(len(must)):
                     if left >> index & 1:
                         then = state(left & ~(1 << index), True)
-                        options.append(NOTHING if then is NOTHING else states.after(member.node, then))
-            if not begun and states.extra is not None:
-                options.append(states.after(states.extra, state(left, True)))
-            found = known[left, begun] = states.make(options, begun, may_end)
-        return found
+                        options += [] if then is None else [(index, *then)]
+            if not begun and extra:
+                then = state(left, True)
+                options += [] if then is None else [(plan.extra, *then)]
+            known[key] = plan.state(options, begun, may_end)
+        return known[key]
 
-    return state((1 << len(members)) - 1, False)
+    return None if state((1 << len(must)) - 1, False) is None else tuple(plan.states)
 
 
-def _ordered(required: list[Member], optional: list[Member], states: _States, free: bool) -> Ir:
-    """The optional ones in order, the required ones in any (``free``) or in theirs."""
-    known: dict[tuple[int, int, bool], Ir] = {}
-    chains: dict[tuple[int, int], Ir] = {}
+@lru_cache(maxsize=256)
+def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
+    """The optional members (behind the required ones) in order; the required ones in any, or in theirs where
+    they are many."""
+    plan = _Plan(required + optional, extra)
+    free = required <= FREE_REQUIRED
+    whole = (1 << required) - 1
+    # What may be left of the required ones, the least first.
+    lefts = range(whole + 1) if free else [whole & -(1 << index) for index in range(required, -1, -1)]
+    after: dict[int, tuple[int, ...]] = {}
+    """The states behind the first ``at`` optional members, by what is left of the required ones."""
+    one_of: dict[int, tuple[int, ...] | None] = dict.fromkeys(lefts)
+    """One of the optional members from ``at`` on, likewise."""
 
-    def chain(left: int, at: int) -> Ir:
-        """One of the optional members from ``at`` on."""
-        if at == len(optional):
-            return NOTHING
-        found = chains.get((left, at))
-        if found is None:
-            one = states.after(optional[at].node, state(left, at + 1, True))
-            rest = chain(left, at + 1)
-            found = chains[left, at] = one if rest is NOTHING else Shared("o", Alt((one, rest)))
-        return found
+    def options(left: int, begun: bool) -> list[tuple[int, ...]]:
+        first = [index for index in range(required) if left >> index & 1]
+        found = [(index, *after[left & ~(1 << index)]) for index in (first if free else first[:1])]
+        others = one_of[left]
+        found += [] if others is None else [others]
+        return [*found, (plan.extra, *after[left])] if extra and not begun else found
 
-    def state(left: int, at: int, begun: bool) -> Ir:
-        found = known.get((left, at, begun))
-        if found is None:
-            options: list[Ir] = []
-            for index, member in enumerate(required):
-                if left >> index & 1:
-                    options.append(states.after(member.node, state(left & ~(1 << index), at, True)))
-                    if not free:
-                        break
-            options.append(chain(left, at))
-            if not begun and states.extra is not None:
-                options.append(states.after(states.extra, state(left, at, True)))
-            found = known[left, at, begun] = states.make(options, begun, not left)
-        return found
-
-    return state((1 << len(required)) - 1, 0, False)
+    for at in range(optional, -1, -1):
+        if at < optional:
+            for left in lefts:
+                one_of[left] = plan.either((required + at, *after[left]), one_of[left])
+        after = {}
+        for left in lefts:
+            if extra or at or left != whole:
+                after[left] = plan.state(options(left, True), True, not left) or ()
+    plan.state(options(whole, False), False, not whole)
+    return tuple(plan.states)

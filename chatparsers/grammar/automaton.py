@@ -14,7 +14,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .ir import LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text
+from .ir import LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
 
 __all__ = ["Dfa", "TooLarge", "build", "nullable"]
 
@@ -150,22 +150,6 @@ class _Divisible:
         return state == 0
 
 
-class _Length:
-    def __init__(self, least: int, most: int | None) -> None:
-        self.least, self.most = least, most
-        self.start: Hashable = 0
-
-    def step(self, state: Hashable, atom: int) -> Hashable | None:
-        assert isinstance(state, int)
-        if self.most is None:
-            return min(state + 1, self.least)
-        return state + 1 if state < self.most else None
-
-    def accepts(self, state: Hashable) -> bool:
-        assert isinstance(state, int)
-        return state >= self.least
-
-
 class _FirstStop:
     """Aho-Corasick: dies where a stop ends, except that with an ``end`` it accepts there, and there alone."""
 
@@ -236,6 +220,15 @@ def _points(node: Ir, found: set[int]) -> None:
 def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
     """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past
     ``limit`` states."""
+    if not lang.least and lang.most is None:
+        return _build(lang, limit)
+    found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit)
+    size = len(lang.end_text)
+    most = None if lang.most is None else lang.most + size
+    return found and _counted(found, lang.least + size, most, limit)
+
+
+def _build(lang: Lang, limit: int) -> Dfa | None:
     end = lang.end_text
     found = {0}
     for part in lang.parts:
@@ -251,9 +244,6 @@ def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
         machines.append(_Divisible(part.divisor, cuts) if part.divisor else _Nfa(node, part.positive, cuts))
     if lang.stops or end:
         machines.append(_FirstStop(lang.stops, end, cuts))
-    if lang.least or lang.most is not None:
-        most = None if lang.most is None else lang.most + len(end)
-        machines.append(_Length(lang.least + len(end), most))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []
@@ -284,6 +274,62 @@ def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
         if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
     }
     return _finish(table, accepting, cuts)
+
+
+def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
+    """The texts of ``least`` to ``most`` characters of an automaton.
+
+    One layer of states for each count, the last count first, so that equal states are seen at once: what they
+    lead to is known.
+    """
+    known: dict[tuple[bool, tuple[tuple[Ranges, int], ...]], int] = {}
+    made: list[tuple[bool, tuple[tuple[Ranges, int], ...]]] = []
+
+    def state(accepting: bool, to: dict[int, list[Ranges]]) -> int:
+        edges = tuple(
+            (charset(span for ranges in every for span in ranges), then) for then, every in to.items()
+        )
+        if not accepting and not edges:
+            return -1
+        key = (accepting, edges)
+        if key not in known:
+            known[key] = len(made)
+            made.append(key)
+            if len(made) > 4 * limit:
+                raise TooLarge
+        return known[key]
+
+    top = least if most is None else most
+    if most is None:
+        made += [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
+        layer = list(range(len(made)))
+    else:
+        layer = [state(number in dfa.accepting and top >= least, {}) for number in range(len(dfa.edges))]
+    for count in range(top - 1, -1, -1):
+        following = layer
+        layer = []
+        for number, edges in enumerate(dfa.edges):
+            to: dict[int, list[Ranges]] = {}
+            for ranges, then in edges:
+                if following[then] >= 0:
+                    to.setdefault(following[then], []).append(ranges)
+            layer.append(state(number in dfa.accepting and count >= least, to))
+    if layer[0] < 0:
+        return None
+    order = {layer[0]: 0}
+    chosen = [layer[0]]
+    for number in chosen:
+        for _, then in made[number][1]:
+            if then not in order:
+                order[then] = len(chosen)
+                chosen.append(then)
+                if len(chosen) > limit:
+                    raise TooLarge
+    accepting = frozenset(order[number] for number in chosen if made[number][0])
+    return Dfa(
+        accepting,
+        tuple(tuple((ranges, order[then]) for ranges, then in made[number][1]) for number in chosen),
+    )
 
 
 def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa | None:

@@ -23,6 +23,7 @@ from .ir import (
     Encoding,
     Ir,
     Lang,
+    Order,
     Ranges,
     Ref,
     Rep,
@@ -35,6 +36,7 @@ from .ir import (
     overlap,
     without,
 )
+from .rules import RuleWriter
 
 __all__ = ["GbnfWriter", "write_gbnf"]
 
@@ -43,7 +45,9 @@ ESCAPED = charset(['"', "\\", (0, 31)])
 HIGH = charset([(0x80, LAST)])
 _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _CHAIN = 128
-"""Up to this many, a bounded repeat is a chain of rules; beyond, blocks of this many are."""
+"""Up to this many, a bounded repeat is a chain of rules."""
+_BLOCK = 64
+"""How many characters a block of a longer string has."""
 _RESERVED = frozenset({"true", "false", "root"})
 _COMMON = {
     "ws": '"" | " " | "\\n" [ \\t]{0,20}',
@@ -55,11 +59,9 @@ _COMMON = {
         "([0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "
         '"\\\\u" [dD] [c-fC-F] hex hex)) string-rest'
     ),
-    "char": '[^"\\\\\\u0000-\\u001F] | "\\\\" (["\\\\/bfnrt] | "u" char-hex)',
     "char-hex": (
         '[0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex)'
     ),
-    "char-exact": '[^"\\\\\\u0000-\\u001F] | "\\\\" (["\\\\bfnrt] | "u00" [01] hex | char-high)',
     "char-high": (
         '"u" ("00" [89a-fA-F] hex | "0" [1-9a-fA-F] hex hex | [1-9a-cA-CefEF] hex hex hex '
         '| [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex))'
@@ -70,9 +72,7 @@ _NEEDS = {
     "string-rest": ("string-esc",),
     "string-esc": ("string-hex",),
     "string-hex": ("hex",),
-    "char": ("char-hex",),
     "char-hex": ("hex",),
-    "char-exact": ("char-high",),
     "char-high": ("hex",),
 }
 
@@ -149,45 +149,24 @@ def _rule_name(hint: str) -> str:
     return base if base[0].isalpha() else "r-" + base
 
 
-class GbnfWriter:
+class GbnfWriter(RuleWriter):
     """Writes one grammar; ``token_ids`` has the ids of the markers to be written as token references."""
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
-        self.sources = rules
-        self.token_ids = token_ids or {}
-        self.out: dict[str, str] = {}
-        self.bodies: dict[str, str] = {}
-        self.names: dict[int, str] = {}
+        super().__init__(rules, token_ids)
         self.langs: dict[tuple[object, ...], str] = {}
-        self.refs: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-        self.alive: list[Ir] = []
 
     def write(self, root: Ir) -> str:
         """The grammar's text."""
         self.out["root"] = ""
         self.out["root"] = self.body(root)
-        return "".join(f"{name} ::= {body}\n" for name, body in self.out.items())
+        return "".join([f"{name} ::= {body}\n" for name, body in self.out.items()])
 
     # rules
 
-    def fresh(self, hint: str) -> str:
+    def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
-        while True:
-            count = self.counts.get(base, 0)
-            self.counts[base] = count + 1
-            name = f"{base}-{count}" if count or base in _RESERVED or base in _COMMON else base
-            if name not in self.out and name not in _COMMON and name not in _RESERVED:
-                self.out[name] = ""
-                return name
-
-    def rule(self, hint: str, body: str) -> str:
-        """The name of a rule with that body."""
-        name = self.bodies.get(body)
-        if name is None:
-            name = self.bodies[body] = self.fresh(hint)
-            self.out[name] = body
-        return name
+        return f"{base}-{count}" if count or base in _RESERVED or base in _COMMON else base
 
     def common(self, name: str) -> str:
         if name not in self.out:
@@ -197,18 +176,6 @@ class GbnfWriter:
         return name
 
     # nodes
-
-    def body(self, node: Ir) -> str:
-        """The right side of a rule."""
-        if isinstance(node, Alt):
-            return " | ".join(map(self.item_of_choice, node.options))
-        return self.item_of_choice(node)
-
-    def item_of_choice(self, node: Ir) -> str:
-        if type(node) is Seq:
-            names = self.names
-            return " ".join([names.get(id(item)) or self.atom(item) for item in node.items]) or '""'
-        return self.atom(node)
 
     def atom(self, node: Ir) -> str:
         """One element of a sequence."""
@@ -229,6 +196,8 @@ class GbnfWriter:
             return literal(node.text) if number is None else f"<[{number}]>"
         if isinstance(node, Rep):
             return self.repeat(node)
+        if isinstance(node, Order):
+            return f"({self.order(node)})"
         if isinstance(node, Alt) and len(node.options) != 1:
             return f"({self.body(node)})"
         if isinstance(node, Seq) and len(node.items) > 1:
@@ -239,25 +208,8 @@ class GbnfWriter:
             return self.atom(node.items[0]) if node.items else '""'
         raise TypeError(f"GBNF has no form for {type(node).__name__}")
 
-    def shared(self, node: Shared) -> str:
-        name = self.names.get(id(node))
-        if name is None:
-            self.alive.append(node)
-            inner = node.node
-            if isinstance(inner, Lang):
-                name = self.lang(inner)
-            else:
-                body = self.body(inner)
-                name = body if body in self.out else self.rule(node.hint, body)
-            self.names[id(node)] = name
-        return name
-
-    def ref(self, source: str) -> str:
-        name = self.refs.get(source)
-        if name is None:
-            name = self.refs[source] = self.fresh(source)
-            self.out[name] = self.body(self.sources[source])
-        return name
+    def new_shared(self, node: Shared) -> str:
+        return self.lang(node.node) if isinstance(node.node, Lang) else super().new_shared(node)
 
     def repeat(self, node: Rep) -> str:
         least, most = node.least, node.most
@@ -277,50 +229,35 @@ class GbnfWriter:
             return atom + _suffix(least, most)
         return self.count(self.atom(inner), least, most)
 
-    def count(self, atom: str, least: int, most: int | None, close: str = "") -> str:
-        """``atom`` between ``least`` and ``most`` times, then ``close``, as a chain of rules."""
+    def count(self, atom: str, least: int, most: int | None) -> str:
+        """``atom`` between ``least`` and ``most`` times, a chain of rules where they are few."""
         if len(atom) > 12 and (" " in atom or not atom.isalnum()):
             atom = self.rule("rep", atom)
         total = most if most is not None else least
         if total > _CHAIN:
-            return self.blocks(atom, least, most, close)
-        if most is None:
-            last = self.fresh("rep")
-            self.out[last] = f"{close or chr(34) * 2} | {atom} {last}"
-        else:
-            last = close
-        for index in range(total - 1, -1, -1):
+            more = f"{atom}*" if most is None else self.up_to(atom, most - least) if most > least else ""
+            return self.rule("count", f"{self.times(atom, least)} {more}".strip())
+        last = "" if most is not None else f"{atom}*"
+        for left in range(1, total + 1):
             after = f"{atom} {last}".rstrip()
-            left = total - index
-            body = after if total - left < least else f"{close or chr(34) * 2} | {after}"
-            last = self.rule("rep", body)
+            last = self.rule("rep", after if total - left < least else f'"" | {after}')
         return last
 
-    def blocks(self, atom: str, least: int, most: int | None, close: str) -> str:
-        """A long repeat: whole blocks of `_CHAIN`, each a rule, and what is left."""
-        block = self.rule("block", " ".join([atom] * _CHAIN))
+    def times(self, atom: str, count: int) -> str:
+        """``atom`` so many times: thousands are a rule, as engines limit what one repeat may be."""
+        whole, rest = divmod(count, 1000) if count > 1000 else (0, count)
+        found = [self.rule("block", f"{atom}{{1000}}") + _suffix(whole, whole)] if whole else []
+        return " ".join(found + ([atom + _suffix(rest, rest)] if rest else []))
 
-        def exactly(count: int) -> list[str]:
-            whole, rest = divmod(count, _CHAIN)
-            found = [block + _suffix(whole, whole)] if whole > 1 else [block] * whole
-            return [*found, *([self.rule("part", " ".join([atom] * rest))] if rest else [])]
-
-        parts = exactly(least)
-        if most is None:
-            parts.append(f"{atom}*")
-        elif most > least:
-            whole, rest = divmod(most - least, _CHAIN)
-            tail = self.count(atom, 0, rest) if rest else ""
-            if whole:
-                short = self.count(atom, 0, _CHAIN - 1)
-                options = [
-                    f"{block}{_suffix(0, whole - 1)} {short}",
-                    f"{block}{_suffix(whole, whole)} {tail}".rstrip(),
-                ]
-                parts.append(self.rule("upto", " | ".join(options)))
-            elif tail:
-                parts.append(tail)
-        return self.rule("count", " ".join([*parts, *([close] if close else [])]))
+    def up_to(self, atom: str, most: int) -> str:
+        """``atom`` at most so many times."""
+        if most <= 1000:
+            return atom + _suffix(0, most)
+        whole, rest = divmod(most, 1000)
+        block = self.rule("block", f"{atom}{{1000}}")
+        fewer = (block + _suffix(0, whole - 1) if whole > 1 else "") + f" {atom}{{0,999}}"
+        full = block + _suffix(whole, whole) + (f" {atom}{_suffix(0, rest)}" if rest else "")
+        return self.rule("upto", f"{fewer.lstrip()} | {full}")
 
     # strings and texts
 
@@ -351,8 +288,7 @@ class GbnfWriter:
             if quoted and not node.least and node.most is None:
                 return self.common("string")
             if quoted:
-                counted = self.count(self.common("char"), node.least, node.most, '"\\""')
-                return self.rule("string", f'"\\"" {counted}')
+                return self.rule("string", f'"\\"" {self.counted(node.least, node.most)}')
             if not quoted and not node.least and node.most is None:
                 return self.rule("text", f"{char_class(ANY)}*")
         direct = self.direct(node)
@@ -365,8 +301,50 @@ class GbnfWriter:
             if found is None:
                 raise TooLarge
             automaton = found
-        start = self.automaton(automaton, node.encoding, bool(node.parts))
+        start = self.automaton(automaton, node.encoding)
         return self.rule("string", f'"\\"" {start}') if quoted else start
+
+    def counted(self, least: int, most: int | None) -> str:
+        """What follows the opening quote of a string of so many characters: a rule for each of them.
+
+        A rule of one character, repeated, would say it in one line, but at each of its ends xgrammar has to
+        try every token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated:
+        there it tries them near the end of a block alone.
+        """
+        total = most if most is not None else least
+        if total <= _CHAIN:
+            last = '"\\""' if most is not None else self.common("string-rest")
+            return self.characters(total, least, last)
+        block = self.characters(_BLOCK, _BLOCK, "")
+
+        def exactly(count: int) -> list[str]:
+            whole, rest = divmod(count, _BLOCK)
+            found = [self.times(block, whole)] if whole else []
+            return found + ([self.characters(rest, rest, "")] if rest else [])
+
+        parts = exactly(least)
+        if most is None:
+            parts.append(self.common("string-rest"))
+        else:
+            whole, rest = divmod(most - least, _BLOCK)
+            tail = self.characters(rest, 0, '"\\""')
+            if whole:
+                short = self.characters(_BLOCK - 1, 0, '"\\""')
+                begun = self.up_to(block, whole - 1) if whole > 1 else ""
+                full = f"{self.times(block, whole)} {tail}"
+                tail = self.rule("upto", f"{begun} {short} | {full}".lstrip())
+            parts.append(tail)
+        return self.rule("counted", " ".join(parts))
+
+    def characters(self, most: int, least: int, last: str) -> str:
+        """Up to ``most`` characters of a JSON string, then ``last``; after ``least`` of them the quote may come."""
+        digits = self.common("char-hex")
+        for left in range(1, most + 1):
+            then = f" {last}" if last else ""
+            escape = self.rule("esc", f'["\\\\/bfnrt]{then} | "u" {digits}{then}')
+            end = '"\\"" | ' if most - left >= least else ""
+            last = self.rule("str", f'{end}[^"\\\\\\u0000-\\u001F]{then} | "\\\\" {escape}')
+        return last
 
     def direct(self, node: Lang) -> str | None:
         """One expression, where none of its characters needs an escape or begins a stop."""
@@ -388,9 +366,8 @@ class GbnfWriter:
             return None
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
 
-    def automaton(self, dfa: Dfa, encoding: Encoding, exact: bool) -> str:
-        """The rules of an automaton; for a string its closing quote is part of them. ``exact``: a character
-        that can stand as it is has no other spelling."""
+    def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
+        """The rules of an automaton; for a string its closing quote is part of them."""
         quoted = encoding != "raw"
         incoming = [0] * len(dfa.edges)
         incoming[0] = 2
@@ -412,7 +389,7 @@ class GbnfWriter:
             if not edges and state in dfa.accepting:
                 return '"\\""' if quoted else ""
             if incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting:
-                parts = self.edge(edges[0][0], encoding, exact)
+                parts = self.edge(edges[0][0], encoding)
                 if len(parts) == 1:
                     return f"{parts[0]} {follow(edges[0][1])}".rstrip()
             return name(state)
@@ -421,18 +398,23 @@ class GbnfWriter:
         first = name(0)
         for state in todo:
             options = ['"\\""' if quoted else '""'] if state in dfa.accepting else []
+            loop = ""
             for ranges, then in dfa.edges[state]:
+                parts = self.edge(ranges, encoding)
+                if then == state and parts[0].startswith("["):
+                    loop = parts.pop(0) + "*"
                 after = follow(then)
-                options += (f"{part} {after}".rstrip() for part in self.edge(ranges, encoding, exact))
-            self.out[names[state]] = " | ".join(options)
+                options += (f"{part} {after}".rstrip() for part in parts)
+            body = " | ".join(options)
+            if loop:
+                body = f"{loop} ({body})" if len(options) > 1 else f"{loop} {body}"
+            self.out[names[state]] = body
         return first
 
-    def edge(self, ranges: Ranges, encoding: Encoding, exact: bool) -> list[str]:
-        """The spellings of one character of a set."""
+    def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
+        """The spellings of one character of a set: in a string, one that can stand as it is has no other."""
         if encoding == "raw":
             return [char_class(ranges)]
-        if ranges == ANY:
-            return [self.common("char-exact" if exact else "char")]
         found: list[str] = []
         plain = without(ranges, ESCAPED)
         if plain:

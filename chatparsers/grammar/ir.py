@@ -29,12 +29,14 @@ __all__ = [
     "Free",
     "Ir",
     "Lang",
+    "Order",
     "Part",
     "Ranges",
     "Ref",
     "Rep",
     "Seq",
     "Shared",
+    "State",
     "Text",
     "TokenRef",
     "alt",
@@ -161,6 +163,54 @@ class Lang(Ir):
     @property
     def end_text(self) -> str:
         return "".join(item.text for item in self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One state of an `Order`: what may come next, and what then.
+
+    An option is one or two numbers, a member and the state behind it, or a state alone: the members come
+    first, from 0, then the extra member, then the states. ``begun``: members stand before it, so a separator
+    comes first. ``may_end``: nothing need come.
+    """
+
+    options: tuple[tuple[int, ...], ...]
+    begun: bool
+    may_end: bool
+
+
+@dataclass(eq=False, slots=True)
+class Order(Ir):
+    """Members with ``separator`` between them, in the orders that an automaton without cycles allows.
+
+    ``states``: each behind those that it leads to, so the last one is the start. ``extra``: a member that may
+    come any number of times, before each of the others and at the end.
+    """
+
+    members: tuple[Shared, ...]
+    separator: Ir
+    extra: Ir | None
+    states: tuple[State, ...]
+
+    def unfold(self) -> Ir:
+        """The same as choices and sequences."""
+        lead = tuple(_flat((self.separator,)))
+        more: tuple[Ir, ...] = ()
+        if self.extra is not None:
+            more = (Rep(Seq((*lead, self.extra)), 0, None),)
+        nodes: list[Ir] = [*self.members, self.extra or EMPTY]
+        for state in self.states:
+            node: Ir = EMPTY
+            if state.options:
+                node = alt(*(Seq(tuple(nodes[number] for number in option)) for option in state.options))
+                if state.begun:
+                    node = Seq((*lead, node))
+                if state.may_end:
+                    node = alt(node, EMPTY)
+            if state.begun:
+                node = Seq((*more, node))
+            nodes.append(Shared("s", node))
+        return nodes[-1]
 
 
 @dataclass(eq=False, slots=True)
@@ -304,25 +354,35 @@ def _split(
 
 def seq(*items: Ir) -> Ir:
     """One after the other: flat, adjacent texts joined, text up to a stop fused with the marker that ends it."""
-    if len(items) == 2 and type(items[0]) in _PLAIN and type(items[1]) in _PLAIN:
-        return Seq(items)
     out: list[Ir] = []
-    flat = list(_flat(items))
+    flat: list[Ir] = []
+    for item in items:
+        if type(item) is Seq:
+            flat.extend(_flat(item.items))
+        else:
+            flat.append(item)
     index = 0
     while index < len(flat):
         item = flat[index]
         index += 1
-        if isinstance(item, Alt) and not item.options:
-            return NOTHING
+        if type(item) in _PLAIN:
+            out.append(item)
+            continue
         if isinstance(item, Text):
             if not item.text:
                 continue
             if out and isinstance(out[-1], Text):
                 out[-1] = Text(out[-1].text + item.text)
                 continue
-        if out and isinstance(item, (Text, TokenRef)) and _open(out[-1]):
+        elif isinstance(item, Alt) and not item.options:
+            return NOTHING
+        if not out:
+            out.append(item)
+            continue
+        last = out[-1]
+        if isinstance(item, (Text, TokenRef)) and _open(last):
             literals: list[Text | TokenRef] = [item]
-            stops = _stops(out[-1])
+            stops = _stops(last)
             end = _first_stop(item.text, stops)
             while not end and index < len(flat):
                 following = flat[index]
@@ -339,14 +399,15 @@ def seq(*items: Ir) -> Ir:
                 continue
             out.extend(literals)
             continue
-        if out and isinstance(item, Alt) and _open(out[-1]) and all(map(_begins_literally, item.options)):
-            text = out.pop()
-            item = alt(*(seq(text, option) for option in item.options))
+        if isinstance(item, Alt) and _open(last) and all(map(_begins_literally, item.options)):
+            out.pop()
+            item = alt(*(seq(last, option) for option in item.options))
         out.append(item)
     return out[0] if len(out) == 1 else Seq(tuple(out))
 
 
-_PLAIN = frozenset({Shared, Ref, Blank})
+_PLAIN = frozenset({Shared, Ref, Blank, Order, Rep, Chars})
+"""What neither joins with what stands before it nor is changed by it."""
 
 
 def alt(*options: Ir) -> Ir:

@@ -43,13 +43,15 @@ from .regex import Unsupported, read_regex
 from .string_formats import EXPRESSIONS, UNSAID
 from .syntaxes import Syntax
 
-__all__ = ["SchemaCompiler", "Weakened"]
+__all__ = ["RawStrings", "SchemaCompiler", "Weakened"]
 
 TYPES = ("object", "array", "string", "number", "boolean", "null")
 _ALL = frozenset(TYPES)
 _DEFAULT_LIMIT = 64
 _MOST_STATES = 3_000
 _MOST_DIVISOR = 200
+_MOST_COUNTED = 256
+"""How many states counting the characters of text up to a marker may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class _Bag:
     most_items: int | None = None
     told: list[Weakened] = field(default_factory=list)
     """What is weakened, by type: reported only where that type is written."""
+    path: str = field(default="$", compare=False)
+    """Where the schema stands that was gathered last."""
 
     def copy(self) -> _Bag:
         return _Bag(
@@ -126,6 +130,7 @@ class _Bag:
             self.least_items,
             self.most_items,
             self.told[:],
+            self.path,
         )
 
 
@@ -162,12 +167,25 @@ def _type_of(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
+class RawStrings:
+    """Writes strings as raw text up to one of ``stops``, and keeps what it wrote."""
+
+    def __init__(self, stops: tuple[str, ...]) -> None:
+        self.stops = stops
+        self.written: list[Lang] = []
+
+    def write(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        """A string with these constraints on its characters."""
+        self.written.append(Lang(parts, least, most, "raw", self.stops))
+        return self.written[-1]
+
+
 class SchemaCompiler:
     """Compiles the schemas of one document (``root``) to nodes in one value syntax.
 
     ``rules`` receives the rules that recursion needs, ``weakened`` what could not be said; both are shared by
     the compilers of one grammar. ``open_objects``: members that a schema does not mention are generated, as
-    JSON Schema has it.
+    JSON Schema has it. ``counted``: the dialect counts the characters of text up to a marker.
     """
 
     def __init__(
@@ -177,12 +195,14 @@ class SchemaCompiler:
         rules: dict[str, Ir],
         weakened: dict[Weakened, None],
         open_objects: bool = False,
+        counted: bool = False,
     ) -> None:
         self.root = root
         self.syntax = syntax
         self.rules = rules
         self.weakened = weakened
         self.open_objects = open_objects
+        self.counted = counted
         self.known: dict[tuple[int, ...], Ir] = {}
         self.alive: list[Any] = []
         self.names: dict[tuple[int, ...], str] = {}
@@ -204,10 +224,9 @@ class SchemaCompiler:
             schema = wheres[0][0]
             if schema is True or schema == {}:
                 return self.anything()
-            if isinstance(schema, dict):
-                kind = schema.get("type")
-                if isinstance(kind, str) and kind in self.simple and _ONLY_TYPE.issuperset(schema):
-                    return self.simple[kind]
+            simple = self.of_type_alone(schema)
+            if simple is not None:
+                return self.simple[simple]
         key = tuple(sorted({id(schema) for schema, _ in wheres}))
         found = self.known.get(key)
         if found is not None:
@@ -225,6 +244,14 @@ class SchemaCompiler:
             node = Ref(name)
         self.known[key] = node
         return node
+
+    def of_type_alone(self, schema: Any) -> str | None:
+        """The type, where a schema says nothing else and it is neither an object nor an array."""
+        if type(schema) is dict:
+            kind = schema.get("type")
+            if type(kind) is str and kind in self.simple and _ONLY_TYPE.issuperset(schema):
+                return kind
+        return None
 
     def anything(self) -> Ir:
         """Any value."""
@@ -255,29 +282,30 @@ class SchemaCompiler:
             )
         return Ref(name)
 
-    def choose(
-        self, wheres: list[Where], strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None
-    ) -> Ir:
-        """The alternatives of a value; ``strings`` writes its strings where they are not the syntax's own."""
-        bags = [_Bag()]
+    def choose(self, wheres: list[Where], raw: RawStrings | None) -> Ir:
+        """The alternatives of a value; ``raw``: how its strings are written where not as the syntax has them."""
         self.alone = len(wheres) == 1
+        simple = self.of_type_alone(wheres[0][0]) if self.alone else None
+        if simple is not None:
+            return raw.write((), 0, None) if raw and simple == "string" else self.simple[simple]
+        bags = [_Bag()]
         for schema, path in wheres:
             bags = self.expand(bags, schema, path, ())
         options: list[Ir] = []
         for bag in bags:
             if bag.values is not None:
-                options += self.values(bag, wheres, strings)
+                options += self.values(bag, wheres, raw)
                 continue
-            if bag.types == _ALL and bag == _Bag() and strings is None:
+            if bag.types == _ALL and bag == _Bag() and raw is None:
                 return self.anything()
-            options += (self.of_type(kind, bag, strings) for kind in (*TYPES, "integer") if kind in bag.types)
+            options += (self.of_type(kind, bag, raw) for kind in (*TYPES, "integer") if kind in bag.types)
         return alt(*options)
 
     def values(
         self,
         bag: _Bag,
         wheres: list[Where],
-        strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None,
+        raw: RawStrings | None,
     ) -> list[Ir]:
         """The listed values that all constraints allow."""
         found: list[Ir] = []
@@ -285,12 +313,12 @@ class SchemaCompiler:
         for value in bag.values or ():
             if not all(self.valid(value, schema, 0) for schema, _ in wheres):
                 continue
-            if isinstance(value, str) and strings is not None:
+            if isinstance(value, str) and raw is not None:
                 plain.append(value)
             else:
                 found.append(self.syntax.literal(value))
-        if plain and strings is not None:
-            found.append(strings((Part(texts(plain)),), 0, None))
+        if plain and raw is not None:
+            found.append(raw.write((Part(texts(plain)),), 0, None))
         return found
 
     # gathering
@@ -390,6 +418,7 @@ class SchemaCompiler:
 
     def gather(self, bag: _Bag, schema: Mapping[str, Any], path: str) -> None:
         """Merges one schema object's own keywords into the bag."""
+        bag.path = path
         for keyword, value in schema.items():
             method = _KEYWORDS.get(keyword)
             if method is not None:
@@ -498,14 +527,12 @@ class SchemaCompiler:
 
     # one type
 
-    def of_type(
-        self, kind: str, bag: _Bag, strings: Callable[[tuple[Part, ...], int, int | None], Ir] | None
-    ) -> Ir:
+    def of_type(self, kind: str, bag: _Bag, raw: RawStrings | None) -> Ir:
         for weak in bag.told:
             if _APPLIES.get(weak.keyword, kind) == kind:
                 self.weakened[weak] = None
         if kind == "string":
-            return self.string(bag, strings or self.syntax.string)
+            return self.string(bag, raw)
         if kind in ("number", "integer"):
             return self.number(bag, kind == "integer")
         if kind == "object":
@@ -523,14 +550,15 @@ class SchemaCompiler:
                 found.append(Part(node))
         return tuple(found)
 
-    def string(self, bag: _Bag, write: Callable[[tuple[Part, ...], int, int | None], Ir]) -> Ir:
+    def string(self, bag: _Bag, raw: RawStrings | None) -> Ir:
         if bag.most is not None and bag.most < bag.least:
             return NOTHING
         parts = self.parts(bag)
         least, most = bag.least, bag.most
+        stops = (raw or self.syntax).stops
         if parts:
             try:
-                if build(Lang(parts, least, most), _MOST_STATES) is None:
+                if build(Lang(parts, least, most, stops=stops), _MOST_STATES) is None:
                     return NOTHING
             except TooLarge:
                 _, path, keyword = bag.patterns[-1]
@@ -541,16 +569,28 @@ class SchemaCompiler:
                         "beside a pattern it takes too many states",
                     )
                     least, most = 0, None
-                parts = self.few(parts, path, keyword)
-        return write(parts, least, most)
+                parts = self.few(parts, stops, path, keyword)
+        elif stops and not self.counted:
+            # One state for each character of a stop, at each count: each costs some engines 12 ms.
+            states = 1 + sum(map(len, stops))
+            why = "text up to a marker is not counted: it takes too many states"
+            if most is not None and most * states > _MOST_COUNTED:
+                self.tell(bag.path, "maxLength", why)
+                most = None
+            if least * states > _MOST_COUNTED:
+                self.tell(bag.path, "minLength", why)
+                least = 0
+        return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most)
 
-    def few(self, parts: tuple[Part, ...], path: str, keyword: str) -> tuple[Part, ...]:
+    def few(
+        self, parts: tuple[Part, ...], stops: tuple[str, ...], path: str, keyword: str
+    ) -> tuple[Part, ...]:
         """As many of the constraints as an automaton can bear."""
         try:
-            build(Lang(parts), _MOST_STATES)
+            build(Lang(parts, stops=stops), _MOST_STATES)
         except TooLarge:
             self.tell(path, keyword, "the regular expression takes too many states")
-            return self.few(parts[:-1], path, keyword)
+            return self.few(parts[:-1], stops, path, keyword)
         return parts
 
     def number(self, bag: _Bag, integer: bool) -> Ir:

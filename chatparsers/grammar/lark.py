@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from .gbnf import ESCAPED, HIGH
 from .ir import (
@@ -27,6 +28,7 @@ from .ir import (
     Free,
     Ir,
     Lang,
+    Order,
     Ranges,
     Ref,
     Rep,
@@ -40,6 +42,7 @@ from .ir import (
     without,
 )
 from .residual import residual
+from .rules import RuleWriter
 
 __all__ = ["write_lark"]
 
@@ -152,59 +155,35 @@ def _nullable(node: Ir) -> bool:
     return isinstance(node, Shared) and _nullable(node.node)
 
 
-class _Writer:
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
-        self.sources = rules
-        self.token_ids = token_ids
-        self.out: dict[str, str] = {}
-        self.bodies: dict[str, str] = {}
-        self.names: dict[int, str] = {}
-        self.refs: dict[str, str] = {}
-        self.counts: dict[str, int] = {}
-        self.alive: list[Ir] = []
+@lru_cache(maxsize=1024)
+def _rule_name(hint: str) -> str:
+    base = re.sub(r"[^A-Za-z0-9]+", "_", hint).strip("_") or "r"
+    return base if base[0].isalpha() else "r_" + base
 
+
+class _Writer(RuleWriter):
     def write(self, root: Ir) -> str:
         self.out["start"] = ""
         self.out["start"] = self.body(root)
-        return "".join(f"{name}: {body}\n" for name, body in self.out.items())
+        return "".join([f"{name}: {body}\n" for name, body in self.out.items()])
 
-    def fresh(self, hint: str) -> str:
-        base = re.sub(r"[^A-Za-z0-9]+", "_", hint).strip("_") or "r"
-        if not base[0].isalpha():
-            base = "r_" + base
-        while True:
-            count = self.counts.get(base, 0)
-            self.counts[base] = count + 1
-            name = f"{base}_{count}" if count else base
-            if name not in self.out:
-                self.out[name] = ""
-                return name
-
-    def define(self, hint: str, body: str) -> str:
-        name = self.bodies.get(body)
-        if name is None:
-            name = self.bodies[body] = self.fresh(hint)
-            self.out[name] = body
-        return name
+    def named(self, hint: str, count: int) -> str:
+        base = _rule_name(hint)
+        return f"{base}_{count}" if count else base
 
     def terminal(self, hint: str, body: str) -> str:
-        return self.define(hint.upper(), body)
+        return self.rule(hint.upper(), body)
 
     # nodes
 
     def body(self, node: Ir) -> str:
-        if isinstance(node, Alt):
-            if len(node.options) > 1 and all(
-                isinstance(option, Text) and option.text for option in node.options
-            ):
-                return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
-            return " | ".join(map(self.choice, node.options))
-        return self.choice(node)
-
-    def choice(self, node: Ir) -> str:
-        if isinstance(node, Seq):
-            return " ".join(filter(None, map(self.atom, node.items))) or '""'
-        return self.atom(node)
+        if (
+            isinstance(node, Alt)
+            and len(node.options) > 1
+            and all(isinstance(option, Text) and option.text for option in node.options)
+        ):
+            return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
+        return super().body(node)
 
     def atom(self, node: Ir) -> str:
         if isinstance(node, Text):
@@ -226,6 +205,8 @@ class _Writer:
             return self.repeat(node)
         if isinstance(node, Free):
             return self.free(node)
+        if isinstance(node, Order):
+            return f"({self.order(node)})"
         if isinstance(node, Alt) and len(node.options) != 1:
             inner = self.body(node)
             return inner if inner.isidentifier() else f"({inner})"
@@ -235,26 +216,12 @@ class _Writer:
             return self.body(node)
         raise TypeError(f"Lark has no form for {type(node).__name__}")
 
-    def shared(self, node: Shared) -> str:
-        name = self.names.get(id(node))
-        if name is None:
-            self.alive.append(node)
-            if node.lexeme and isinstance(node.node, Lang):
-                name = self.lang(node.node)
-            elif node.lexeme:
-                name = self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
-            else:
-                body = self.body(node.node)
-                name = body if body in self.out else self.define(node.hint.lower(), body)
-            self.names[id(node)] = name
-        return name
-
-    def ref(self, source: str) -> str:
-        name = self.refs.get(source)
-        if name is None:
-            name = self.refs[source] = self.fresh(source.lower())
-            self.out[name] = self.body(self.sources[source])
-        return name
+    def new_shared(self, node: Shared) -> str:
+        if node.lexeme:
+            if isinstance(node.node, Lang):
+                return self.lang(node.node)
+            return self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
+        return super().new_shared(node)
 
     def repeat(self, node: Rep) -> str:
         if node.most == 0:
@@ -295,7 +262,7 @@ class _Writer:
             lead = "".join(item.text for item in node.end[:-1])
             if lead:
                 before = self.terminal("TEXT", self.until(node, lead))
-            return self.define("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
+            return self.rule("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
         if node.end:
             return self.text_until(node, node.end_text)
         body, nullable = self.open_text(node)
@@ -386,7 +353,7 @@ class _Writer:
             schema["minimum"] = low
         if high is not None:
             schema["maximum"] = high
-        return self.define("int", "%json " + json.dumps(schema))
+        return self.rule("int", "%json " + json.dumps(schema))
 
     def free(self, node: Free) -> str:
         """Text, and calls wherever a trigger begins."""
@@ -404,7 +371,7 @@ class _Writer:
                 text = self.lang(Lang(stops=tuple(stops)))
                 options.append(f"{text} <[{number}]> {after}")
         tail = self.lang(Lang(stops=tuple(stops)))
-        calls = self.define("calls", " | ".join(options))
+        calls = self.rule("calls", " | ".join(options))
         return f"({calls}{'*' if node.parallel else '?'} {tail})"
 
 

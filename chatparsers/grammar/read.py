@@ -16,7 +16,7 @@ back as it was meant.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,7 @@ from ..core.nodes import (
     Until,
     Value,
     first,
+    tokens,
 )
 from ..core.nodes import Chars as CharsNode
 from ..core.nodes import Ref as RefNode
@@ -77,7 +78,7 @@ from .ir import (
     opt,
     seq,
 )
-from .json_schema import SchemaCompiler, Weakened
+from .json_schema import RawStrings, SchemaCompiler, Weakened
 from .regex import read_regex
 from .residual import residual
 from .syntaxes import syntax_of
@@ -128,9 +129,10 @@ _NO_CHILDREN = (Cut, Known, End, Declared)
 
 
 class _Reader:
-    def __init__(self, request: Request, open_objects: bool) -> None:
+    def __init__(self, request: Request, open_objects: bool, counted: bool) -> None:
         self.request = request
         self.open_objects = open_objects
+        self.counted = counted
         self.rules: dict[str, Ir] = {}
         self.weakened: dict[Weakened, None] = {}
         self.compilers: dict[tuple[int, str], SchemaCompiler] = {}
@@ -150,58 +152,25 @@ class _Reader:
 
     def node(self, node: Node) -> Ir:
         """What ``node`` generates."""
-        if isinstance(node, Literal):
-            return Text(node.text)
-        if isinstance(node, Token):
-            return TokenRef(node.text)
-        if isinstance(node, Sequence):
-            return seq(*map(self.node, node.items))
-        if isinstance(node, Lenient):
-            return self.node(node.strict)
-        if isinstance(node, (Tagged, Capture)):
-            return self.node(node.node if isinstance(node, Tagged) else node.generate)
-        if isinstance(node, Space):
-            return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
-        if isinstance(node, _NO_CHILDREN):
-            return EMPTY
-        if isinstance(node, Choice):
-            options: Iterable[Node] = node.options
-            if self.calls_only and any(map(_calls, node.options)):
-                options = filter(_calls, node.options)
-            return alt(*map(self.node, options))
-        if isinstance(node, Many):
-            return Rep(self.node(node.node), node.least, node.most)
-        if isinstance(node, CharsNode):
-            return Rep(Chars(_ranges(node.ranges)), node.least, node.most)
-        if isinstance(node, EachTool):
-            return self.each_tool(node)
-        if isinstance(node, EachArg):
-            return self.each_arg(node)
-        if isinstance(node, Args):
-            return self.args(node)
-        if isinstance(node, Value):
-            return self.argument_value(node)
-        if isinstance(node, Calls):
-            item = self.node(node.item)
-            if not node.parallel:
-                return item
-            item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
-            return seq(item, Rep(seq(self.node(node.separator), item), 0, None))
-        if isinstance(node, Json):
-            return self.compiler(node.schema, "json", "").value([(node.schema, "$")])
-        if isinstance(node, AnyChar):
-            return Chars(ANY)
-        if isinstance(node, Until):
-            return Lang(stops=node.stops)
-        if isinstance(node, Think):
-            return self.think(node)
-        if isinstance(node, Body):
-            return self.body(node)
-        if isinstance(node, (Rule, RefNode)):
-            return self.rule(node)
-        raise DefinitionError(
-            f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone"
-        )
+        read = _READ.get(type(node))
+        if read is None:
+            raise DefinitionError(
+                f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone"
+            )
+        return read(self, node)
+
+    def choice(self, node: Choice) -> Ir:
+        options: Iterable[Node] = node.options
+        if self.calls_only and any(map(_calls, node.options)):
+            options = filter(_calls, node.options)
+        return alt(*map(self.node, options))
+
+    def calls(self, node: Calls) -> Ir:
+        item = self.node(node.item)
+        if not node.parallel:
+            return item
+        item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
+        return seq(item, Rep(seq(self.node(node.separator), item), 0, None))
 
     def rule(self, node: Rule | RefNode) -> Ir:
         name = f"{node.name}-{self.tool.name}" if self.tool else node.name
@@ -290,7 +259,7 @@ class _Reader:
         found = self.compilers.get(key)
         if found is None:
             found = self.compilers[key] = SchemaCompiler(
-                root, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects
+                root, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects, self.counted
             )
         return found
 
@@ -301,9 +270,11 @@ class _Reader:
             return EMPTY
         if node.span.close is None:
             raise DefinitionError("think: reasoning at the start of the turn needs a closer")
-        stops = first(node.span.close)
-        if node.until is not None:
-            stops = (*stops, *first(node.until))
+        stops = (
+            *first(node.span.close),
+            *(() if node.until is None else first(node.until)),
+            *self.request.stops,
+        )
         opener, closer = self.node(node.span.open), self.node(node.span.close)
         before, after = _trimmed(opener)[0], _trimmed(closer)[1]
         opener = seq(opt(Text(before)) if before else EMPTY, _core(opener))
@@ -314,7 +285,7 @@ class _Reader:
     def body(self, node: Body) -> Ir:
         reasoning: Ir = EMPTY
         if node.reasoning is not None and self.request.options.thinking is not False:
-            reasoning = Rep(self.span(node.reasoning), 0, None)
+            reasoning = Rep(self.span(node, node.reasoning), 0, None)
         start = None if node.start is None else self.node(node.start)
         if (
             node.mode == "auto"
@@ -335,12 +306,21 @@ class _Reader:
             return seq(reasoning, alt(answer, *calls))
         if not calls:
             return Lang()
+        if node.reasoning is not None and node.reasoning.optional and reasoning is not EMPTY:
+            calls.append(seq(self.stretch(node, node.reasoning), alt(*calls)))
         return seq(reasoning, alt(*calls))
 
-    def span(self, span: Span) -> Ir:
+    def span(self, node: Body, span: Span) -> Ir:
+        """A stretch of text with its markers; in the text stands nothing that would end it for the parser."""
         if span.close is None:
             return seq(self.node(span.open), Lang())
-        return seq(self.node(span.open), Lang(stops=first(span.close)), self.node(span.close))
+        return seq(self.stretch(node, span), self.node(span.close))
+
+    def stretch(self, node: Body, span: Span) -> Ir:
+        """A stretch of text without its closer."""
+        closers = () if span.close is None else first(span.close)
+        stops = (*closers, *_exits(node, span), *self.request.stops)
+        return seq(self.node(span.open), Lang(stops=tuple(dict.fromkeys(stops))))
 
     def answer(self, node: Body) -> Ir | None:
         """The content where the request constrains it."""
@@ -398,10 +378,11 @@ class _Reader:
         """A body of which every stretch has markers; the last one may lack its closer."""
         if span.close is None:
             return self.sections(span, calls)
-        spans = [self.span(span)]
+        spans = [self.span(node, span)]
         if node.reasoning is not None and self.request.options.thinking is not False:
-            spans.insert(0, self.span(node.reasoning))
-        last = opt(seq(self.node(span.open), Lang(stops=first(span.close))))
+            spans.insert(0, self.span(node, node.reasoning))
+        stops = tuple(dict.fromkeys((*first(span.close), *_exits(node, span))))
+        last = opt(seq(self.node(span.open), Lang(stops=stops)))
         if self.request.options.parallel:
             return seq(Rep(alt(*spans, *calls), 0, None), last)
         text = Rep(alt(*spans), 0, None)
@@ -424,6 +405,37 @@ class _Reader:
         )
         return opt(seq(Text(common), ref))
 
+
+def _space(node: Space) -> Ir:
+    return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
+
+
+_READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
+    Literal: lambda reader, node: Text(node.text),
+    Token: lambda reader, node: TokenRef(node.text),
+    Space: lambda reader, node: _space(node),
+    AnyChar: lambda reader, node: Chars(ANY),
+    CharsNode: lambda reader, node: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
+    Until: lambda reader, node: Lang(stops=node.stops),
+    **dict.fromkeys(_NO_CHILDREN, lambda reader, node: EMPTY),
+    Sequence: lambda reader, node: seq(*map(reader.node, node.items)),
+    Choice: _Reader.choice,
+    Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
+    Lenient: lambda reader, node: reader.node(node.strict),
+    Tagged: lambda reader, node: reader.node(node.node),
+    Capture: lambda reader, node: reader.node(node.generate),
+    Rule: _Reader.rule,
+    RefNode: _Reader.rule,
+    Calls: _Reader.calls,
+    EachTool: _Reader.each_tool,
+    EachArg: _Reader.each_arg,
+    Args: _Reader.args,
+    Value: _Reader.argument_value,
+    Json: lambda reader, node: reader.compiler(node.schema, "json", "").value([(node.schema, "$")]),
+    Think: _Reader.think,
+    Body: _Reader.body,
+}
+"""How each kind of node is read; those that are not here match without saying what they match."""
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
 _OBJECT: Mapping[str, Any] = {"type": "object"}
@@ -477,14 +489,9 @@ def _raw_value(
     string: bool | None,
 ) -> Ir:
     """A value as raw text up to one of ``stops``: strings as they are, other types as JSON."""
-    found: list[Ir] = []
-
-    def strings(parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        node = Lang(parts, least, most, "raw", stops)
-        found.append(node)
-        return node
-
-    node = compiler.choose(where, strings)
+    raw = RawStrings(stops)
+    node = compiler.choose(where, raw)
+    found = raw.written
     if string is True:
         return alt(*found)
     if not found:
@@ -494,16 +501,13 @@ def _raw_value(
     ]
     if string is False:
         return alt(*others)
-    free = any(
-        isinstance(option, Lang) and not option.parts and not option.least and option.most is None
-        for option in found
-    )
+    free = any(not option.parts and not option.least and option.most is None for option in found)
     if others and free:
         if not _whole(argument):
             path = where[0][1]
             why = "text is also generated that reads as another type, without that type's constraints"
             compiler.weakened[Weakened(path, "type", why)] = None
-        return next(option for option in found if isinstance(option, Lang) and not option.parts)
+        return next(option for option in found if not option.parts)
     return node
 
 
@@ -692,6 +696,18 @@ def _core(marker: Ir) -> Ir:
     return seq(*items)
 
 
+def _exits(body: Body, within: Span) -> tuple[str, ...]:
+    """What ends a stretch of text in a body because another one or a call begins: special tokens, and texts only
+    where one begins with no token."""
+    found: dict[str, None] = {}
+    spans = (span.open for span in (body.reasoning, body.content) if span is not None and span is not within)
+    for part in (*(() if body.calls is None else (body.calls,)), *spans):
+        marked = set(tokens(part))
+        texts = first(part)
+        found.update(dict.fromkeys([text for text in texts if text in marked] or texts))
+    return tuple(found)
+
+
 def _find_body(node: Node) -> Body | None:
     if isinstance(node, Body):
         return node
@@ -703,19 +719,21 @@ def _find_body(node: Node) -> Body | None:
     return next((found for item in items if (found := _find_body(item)) is not None), None)
 
 
-def read(request: Request, *, free: bool = False, open_objects: bool = False) -> Reading | None:
+def read(
+    request: Request, *, free: bool = False, open_objects: bool = False, counted: bool = False
+) -> Reading | None:
     """The grammar of a request, None where nothing is constrained.
 
     ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``:
-    members that a schema does not mention are generated. Raises `SchemaError`, `RequestError`,
-    `DefinitionError`.
+    members that a schema does not mention are generated. ``counted``: the dialect counts the characters of
+    text up to a marker. Raises `SchemaError`, `RequestError`, `DefinitionError`.
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
     calls = request.options.tools and request.options.mode != "none"
     if not calls and request.options.schema is None and not user:
         return None
-    reader = _Reader(request, open_objects)
+    reader = _Reader(request, open_objects, counted)
     body = _find_body(request.tree)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")

@@ -17,6 +17,7 @@ from .ir import (
     Free,
     Ir,
     Lang,
+    Order,
     Part,
     Rep,
     Seq,
@@ -72,6 +73,8 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
             yield node, at
         else:
             yield from _advance(node.node, text, at)
+    elif isinstance(node, Order):
+        yield from _advance(node.unfold(), text, at)
     elif isinstance(node, Lang):
         yield from _language(node, text, at)
     elif isinstance(node, Free):

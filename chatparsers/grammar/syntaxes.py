@@ -16,6 +16,8 @@ class JsonSyntax:
     """JSON, with a little white space where models put it."""
 
     name = "json"
+    stops: tuple[str, ...] = ()
+    """What ends a string that is written as raw text."""
     true, false, null = Text("true"), Text("false"), Text("null")
 
     def __init__(self) -> None:
@@ -78,13 +80,14 @@ class GemmaSyntax(JsonSyntax):
     def __init__(self, quote: str) -> None:
         super().__init__()
         self.quote = quote
+        self.stops = (quote,)
         self.name = "gemma" + quote
         self.open_object, self.close_object = Text("{"), Text("}")
         self.open_array, self.close_array = Text("["), Text("]")
         self.comma, self.colon = Text(","), Text(":")
 
     def string(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        return seq(Text(self.quote), Lang(parts, least, most, "raw", (self.quote,)), Text(self.quote))
+        return seq(Text(self.quote), Lang(parts, least, most, "raw", self.stops), Text(self.quote))
 
     def text(self, value: str) -> Ir:
         return Text(self.quote + value + self.quote)

@@ -22,7 +22,6 @@ _NEEDLE = Path(__file__).parents[1] / "needle" / "test_matrix.py"
 
 
 UNCLOSED = {
-    "Apertus-8B-Instruct": "writes calls inside its reasoning, which it does not close",
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",
 }
 AS_PYTHON = re.compile(r">\s*(?:None|True|False)\s*<|[\[{]'|: (?:None|True|False)\b").search

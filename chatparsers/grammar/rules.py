@@ -1,0 +1,144 @@
+"""What the writers of dialects that have rules share: names, equal rules once, recursion, the orders of members.
+
+Strategy: a rule is known by its text, so equal sub-rules are written once whatever they came from. A node is written
+once as well: `Shared` by its identity. An `Order` is written from its automaton's numbers: of each state the text with
+gaps is made once for all members, and the members' names are put into the gaps, so a tool costs what its members cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any
+
+from .ir import Alt, Ir, Order, Seq, Shared, State
+
+__all__ = ["RuleWriter"]
+
+_Form = tuple[str, str, Callable[[list[str]], Any]]
+"""A state's hint, its text with gaps, and what picks the names for them."""
+
+
+class RuleWriter:
+    """Writes one grammar as named rules; ``rules`` has the sources of what `Ref` names."""
+
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None) -> None:
+        self.sources = rules
+        self.token_ids = token_ids or {}
+        self.out: dict[str, str] = {}
+        self.bodies: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        self.refs: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.forms: dict[tuple[int, str, str], list[_Form]] = {}
+        self.alive: list[Any] = []
+        """What is known by its identity, which is its own as long as it lives."""
+
+    # names and rules
+
+    def named(self, hint: str, count: int) -> str:
+        """A rule's name, the ``count``-th of its hint."""
+        raise NotImplementedError
+
+    def atom(self, node: Ir) -> str:
+        """One element of a sequence."""
+        raise NotImplementedError
+
+    def fresh(self, hint: str) -> str:
+        """A name that no rule has yet, and which is now taken."""
+        while True:
+            count = self.counts.get(hint, 0)
+            self.counts[hint] = count + 1
+            name = self.named(hint, count)
+            if name not in self.out:
+                self.out[name] = ""
+                return name
+
+    def rule(self, hint: str, body: str) -> str:
+        """The name of a rule with that body."""
+        name = self.bodies.get(body)
+        if name is None:
+            name = self.bodies[body] = self.fresh(hint)
+            self.out[name] = body
+        return name
+
+    # nodes
+
+    def body(self, node: Ir) -> str:
+        """The right side of a rule."""
+        if isinstance(node, Alt):
+            return " | ".join(map(self.choice, node.options))
+        return self.order(node) if isinstance(node, Order) else self.choice(node)
+
+    def choice(self, node: Ir) -> str:
+        """One side of a choice."""
+        if type(node) is Seq:
+            known = self.names
+            return (
+                " ".join(filter(None, [known.get(id(item)) or self.atom(item) for item in node.items]))
+                or '""'
+            )
+        return self.atom(node)
+
+    def shared(self, node: Shared) -> str:
+        """The name of a shared node's rule."""
+        name = self.names.get(id(node))
+        if name is None:
+            self.alive.append(node)
+            name = self.names[id(node)] = self.new_shared(node)
+        return name
+
+    def new_shared(self, node: Shared) -> str:
+        """Writes a shared node."""
+        body = self.body(node.node)
+        return body if body in self.out else self.rule(node.hint.lower(), body)
+
+    def ref(self, source: str) -> str:
+        """The name of a rule that may be recursive."""
+        name = self.refs.get(source)
+        if name is None:
+            name = self.refs[source] = self.fresh(source.lower())
+            self.out[name] = self.body(self.sources[source])
+        return name
+
+    # orders
+
+    def order(self, node: Order) -> str:
+        """The right side that begins an order; its other states become rules."""
+        names = [*map(self.shared, node.members)]
+        lead = self.choice(Seq((node.separator,)))
+        extra = "" if node.extra is None else self.atom(node.extra)
+        names.append(extra)
+        *forms, (_, form, pick) = self.forms_of(node.states, "" if lead == '""' else lead, extra)
+        for hint, text, numbers in forms:
+            names.append(self.rule(hint, text % numbers(names)))
+        found: str = form % pick(names)
+        return found
+
+    def forms_of(self, states: tuple[State, ...], lead: str, extra: str) -> list[_Form]:
+        """The states' texts with gaps, one list for all members in the same orders."""
+        key = (id(states), lead, extra)
+        found = self.forms.get(key)
+        if found is None:
+            self.alive.append(states)
+            more = f"({lead} {extra})*".replace("( ", "(") if extra else ""
+            found = self.forms[key] = [_form(state, lead, more) for state in states]
+        return found
+
+
+def _form(state: State, lead: str, more: str) -> _Form:
+    lead, more = lead.replace("%", "%%"), more.replace("%", "%%") if state.begun else ""
+    text = " | ".join(" ".join(["%s"] * len(option)) for option in state.options)
+    choice = len(state.options) > 1
+    if state.begun and lead and text:
+        text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
+    if state.may_end and text:
+        text, choice = f'{text} | ""', True
+    if more:
+        text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
+    numbers = [number for option in state.options for number in option]
+    return "s" if state.begun else "o", text or '""', itemgetter(*numbers) if numbers else _nothing
+
+
+def _nothing(names: list[str]) -> tuple[str, ...]:
+    return ()
