@@ -43,7 +43,7 @@ from .regex import Unsupported, read_regex
 from .string_formats import EXPRESSIONS, UNSAID
 from .syntaxes import Syntax
 
-__all__ = ["RawStrings", "SchemaCompiler", "Weakened"]
+__all__ = ["RawText", "SchemaCompiler", "Weakened"]
 
 TYPES = ("object", "array", "string", "number", "boolean", "null")
 _ALL = frozenset(TYPES)
@@ -167,12 +167,23 @@ def _type_of(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
-class RawStrings:
-    """Writes strings as raw text up to one of ``stops``, and keeps what it wrote."""
+class RawText:
+    """How a value is written as raw text up to one of ``stops``: strings as they are, which it keeps, the rest as JSON.
 
-    def __init__(self, stops: tuple[str, ...]) -> None:
+    ``python``: true, false and null also as Python prints them, as some templates do.
+    """
+
+    def __init__(self, stops: tuple[str, ...], python: bool) -> None:
         self.stops = stops
+        self.python = python
         self.written: list[Lang] = []
+
+    def word(self, node: Ir) -> Ir:
+        """One or several of the words true, false and null."""
+        if not self.python:
+            return node
+        words = node.options if isinstance(node, Alt) else (node,)
+        return alt(node, *(Text(_PYTHON[word.text]) for word in words if isinstance(word, Text)))
 
     def write(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
         """A string with these constraints on its characters."""
@@ -282,12 +293,12 @@ class SchemaCompiler:
             )
         return Ref(name)
 
-    def choose(self, wheres: list[Where], raw: RawStrings | None) -> Ir:
+    def choose(self, wheres: list[Where], raw: RawText | None) -> Ir:
         """The alternatives of a value; ``raw``: how its strings are written where not as the syntax has them."""
         self.alone = len(wheres) == 1
         simple = self.of_type_alone(wheres[0][0]) if self.alone else None
         if simple is not None:
-            return raw.write((), 0, None) if raw and simple == "string" else self.simple[simple]
+            return self.of_type(simple, _PLAIN, raw)
         bags = [_Bag()]
         for schema, path in wheres:
             bags = self.expand(bags, schema, path, ())
@@ -305,7 +316,7 @@ class SchemaCompiler:
         self,
         bag: _Bag,
         wheres: list[Where],
-        raw: RawStrings | None,
+        raw: RawText | None,
     ) -> list[Ir]:
         """The listed values that all constraints allow."""
         found: list[Ir] = []
@@ -316,7 +327,10 @@ class SchemaCompiler:
             if isinstance(value, str) and raw is not None:
                 plain.append(value)
             else:
-                found.append(self.syntax.literal(value))
+                literal = self.syntax.literal(value)
+                found.append(
+                    raw.word(literal) if raw and (value is None or isinstance(value, bool)) else literal
+                )
         if plain and raw is not None:
             found.append(raw.write((Part(texts(plain)),), 0, None))
         return found
@@ -527,7 +541,7 @@ class SchemaCompiler:
 
     # one type
 
-    def of_type(self, kind: str, bag: _Bag, raw: RawStrings | None) -> Ir:
+    def of_type(self, kind: str, bag: _Bag, raw: RawText | None) -> Ir:
         for weak in bag.told:
             if _APPLIES.get(weak.keyword, kind) == kind:
                 self.weakened[weak] = None
@@ -539,7 +553,7 @@ class SchemaCompiler:
             return self.object(bag)
         if kind == "array":
             return self.array(bag)
-        return self.simple[kind]
+        return raw.word(self.simple[kind]) if raw else self.simple[kind]
 
     def parts(self, bag: _Bag) -> tuple[Part, ...]:
         """The patterns and formats of a string."""
@@ -550,7 +564,7 @@ class SchemaCompiler:
                 found.append(Part(node))
         return tuple(found)
 
-    def string(self, bag: _Bag, raw: RawStrings | None) -> Ir:
+    def string(self, bag: _Bag, raw: RawText | None) -> Ir:
         if bag.most is not None and bag.most < bag.least:
             return NOTHING
         parts = self.parts(bag)
@@ -1177,6 +1191,8 @@ _CHOOSING = frozenset(
     }
 )
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
+_PYTHON = {"true": "True", "false": "False", "null": "None"}
+_PLAIN = _Bag()
 _INTEGER = Shared("integer", INTEGER, True)
 _NUMBER = Shared("number", NUMBER, True)
 

@@ -78,7 +78,7 @@ from .ir import (
     opt,
     seq,
 )
-from .json_schema import RawStrings, SchemaCompiler, Weakened
+from .json_schema import RawText, SchemaCompiler, Weakened
 from .regex import read_regex
 from .residual import residual
 from .syntaxes import syntax_of
@@ -252,7 +252,7 @@ class _Reader:
             )
         )
         stops = tuple(dict.fromkeys((*stops, *node.also)))
-        return _raw_value(compiler, where, argument, stops, node.string)
+        return _raw_value(compiler, where, argument, RawText(stops, node.python), node.string)
 
     def compiler(self, root: Any, syntax: str, quote: str) -> SchemaCompiler:
         key = (id(root), syntax + quote)
@@ -485,11 +485,10 @@ def _raw_value(
     compiler: SchemaCompiler,
     where: list[tuple[Any, str]],
     argument: Argument,
-    stops: tuple[str, ...],
+    raw: RawText,
     string: bool | None,
 ) -> Ir:
-    """A value as raw text up to one of ``stops``: strings as they are, other types as JSON."""
-    raw = RawStrings(stops)
+    """A value as raw text: strings as they are, other types as JSON; text alone where it may be any."""
     node = compiler.choose(where, raw)
     found = raw.written
     if string is True:
