@@ -7,16 +7,19 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-# Imported by pytest itself, so that its asserts tell what they compared: nothing of it is imported before.
-pytest_plugins = ["chatparsers.testing"]
-
 _TESTS = Path(__file__).parent
+sys.path.insert(0, str(_TESTS / "grammar"))  # what its tests share is imported as plain modules
+
+# Imported by pytest itself, so that its asserts tell what they compared: nothing of it is imported before.
+pytest_plugins = ["chatparsers.testing", "grammar_report"]
+
 NO_TEMPLATES = "no real templates: give --shared DIR or --templates DIR, or set CHATPARSERS_SHARED"
 
 

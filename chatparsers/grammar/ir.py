@@ -43,6 +43,7 @@ __all__ = [
     "charset",
     "complement",
     "literal_text",
+    "never",
     "opt",
     "overlap",
     "seq",
@@ -374,7 +375,7 @@ def seq(*items: Ir) -> Ir:
             if out and isinstance(out[-1], Text):
                 out[-1] = Text(out[-1].text + item.text)
                 continue
-        elif isinstance(item, Alt) and not item.options:
+        elif never(item):
             return NOTHING
         if not out:
             out.append(item)
@@ -419,6 +420,11 @@ def alt(*options: Ir) -> Ir:
         else:
             out.append(option)
     return out[0] if len(out) == 1 else Alt(tuple(out))
+
+
+def never(node: Ir) -> bool:
+    """Whether nothing matches ``node``."""
+    return isinstance(node, Alt) and not node.options
 
 
 def opt(node: Ir) -> Ir:

@@ -35,6 +35,7 @@ from .ir import (
     Shared,
     Text,
     alt,
+    never,
     seq,
     texts,
 )
@@ -678,12 +679,12 @@ class SchemaCompiler:
             heads.append(self.value(_useful(wheres)))
         rest = self.value(_useful([(rest, f"{path}.items") for _, rest, path in bag.prefix]))
         for index, head in enumerate(heads):
-            if _never(head):
+            if never(head):
                 most = index if most is None else min(most, index)
                 heads = heads[:index]
                 break
         else:
-            if _never(rest):
+            if never(rest):
                 most = len(heads) if most is None else min(most, len(heads))
         if most is not None and most < least:
             return NOTHING
@@ -726,7 +727,7 @@ class SchemaCompiler:
             else:
                 wheres = self.member(name, bag)
             node = self.value(_useful(wheres))
-            if _never(node):
+            if never(node):
                 if name in bag.required:
                     return NOTHING
                 continue
@@ -856,7 +857,7 @@ class SchemaCompiler:
         options: list[Ir] = []
         for found, wheres in regions:
             node_value = self.value(_useful(wheres))
-            if _never(node_value):
+            if never(node_value):
                 continue
             try:
                 if found and build(Lang(found, least, most), _MOST_STATES) is None:
@@ -1207,10 +1208,6 @@ def _shown(value: Any) -> str:
     except (TypeError, ValueError):
         text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _never(node: Ir) -> bool:
-    return isinstance(node, Alt) and not node.options
 
 
 def _useful(wheres: list[Where]) -> list[Where]:

@@ -51,6 +51,7 @@ _PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}
 _CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
 _HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
 _ANY = "(?s:.)"
+_BLANK = r"/ |\n[ \t]{0,20}/"
 _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -185,6 +186,21 @@ class _Writer(RuleWriter):
             return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
         return super().body(node)
 
+    def choice(self, node: Ir) -> str:
+        """One side of a choice; white space behind a literal belongs to its terminal, as fewer are faster."""
+        if type(node) is not Seq:
+            return self.atom(node)
+        out: list[str] = []
+        literal = False
+        for item in node.items:
+            if literal and type(item) is Blank:
+                out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
+                literal = False
+                continue
+            out.append(self.names.get(id(item)) or self.atom(item))
+            literal = type(item) is Text
+        return " ".join(filter(None, out)) or '""'
+
     def atom(self, node: Ir) -> str:
         if isinstance(node, Text):
             return _literal(node.text)
@@ -195,7 +211,7 @@ class _Writer(RuleWriter):
         if isinstance(node, Chars):
             return self.terminal("CHAR", f"/{_class(node.ranges)}/")
         if isinstance(node, Blank):
-            return self.terminal("WS", r"/ |\n[ \t]{0,20}/") + "?"
+            return self.terminal("WS", _BLANK) + "?"
         if isinstance(node, Ref):
             return self.ref(node.name)
         if isinstance(node, TokenRef):

@@ -60,7 +60,6 @@ from .ir import (
     ANY,
     BLANKS,
     EMPTY,
-    NOTHING,
     Alt,
     Blank,
     Chars,
@@ -75,6 +74,7 @@ from .ir import (
     Text,
     TokenRef,
     alt,
+    never,
     opt,
     seq,
 )
@@ -191,10 +191,12 @@ class _Reader:
             outer, self.tool = self.tool, tool
             made = self.node(node.make(tool))
             self.tool = outer
-            if not (isinstance(made, Alt) and not made.options):
-                options.append(made)
-        if not options and self.tools:
-            raise SchemaError("no arguments are valid for any of the tools", "$.tools")
+            if never(made):
+                raise SchemaError(
+                    f"no arguments are valid for the tool {tool.name!r}: it could never be called",
+                    f"$.tools.{tool.name}.parameters",
+                )
+            options.append(made)
         return alt(*options)
 
     def each_arg(self, node: EachArg) -> Ir:
@@ -216,9 +218,12 @@ class _Reader:
             self.compiler(schema, "json", "").choose([(schema, path)], None)
         for name, argument in arguments.items():
             made = self.node(node.make(argument))
-            if isinstance(made, Alt) and not made.options:
+            if never(made):
                 if argument.required:
-                    return NOTHING
+                    raise SchemaError(
+                        f"no value is valid for the required argument {name!r} of the tool {tool.name!r}",
+                        f"{path}.properties.{name}",
+                    )
                 continue
             members.append(Member(name, made, argument.required))
         separator = EMPTY if node.separator is None else self.node(node.separator)
@@ -327,7 +332,7 @@ class _Reader:
         given = self.request.response_format
         if node.schema is not None:
             inner = self.compiler(node.schema, "json", "").value([(node.schema, "$.response_format")])
-            if isinstance(inner, Alt) and not inner.options:
+            if never(inner):
                 raise SchemaError("no value is valid", "$.response_format")
         elif given is not None and given.get("type") == "grammar":
             inner = self.user_grammar(given)

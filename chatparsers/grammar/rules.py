@@ -106,7 +106,7 @@ class RuleWriter:
     def order(self, node: Order) -> str:
         """The right side that begins an order; its other states become rules."""
         names = [*map(self.shared, node.members)]
-        lead = self.choice(Seq((node.separator,)))
+        lead = self.choice(node.separator)
         extra = "" if node.extra is None else self.atom(node.extra)
         names.append(extra)
         *forms, (_, form, pick) = self.forms_of(node.states, "" if lead == '""' else lead, extra)

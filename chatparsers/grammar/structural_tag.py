@@ -60,6 +60,14 @@ def _overlapping(node: Lang) -> bool:
     )
 
 
+def _free(node: Ir) -> bool:
+    """Whether there is free text with calls, for which a grammar has no form."""
+    if isinstance(node, Rep):
+        return _free(node.node)
+    items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
+    return isinstance(node, Free) or any(map(_free, items))
+
+
 def _native(node: Ir) -> bool:
     """Whether ``node`` is worth a form of its own: free text or text up to a marker, not below a shared rule."""
     if isinstance(node, Free):
@@ -82,6 +90,7 @@ def _native(node: Ir) -> bool:
 class _Tags:
     def __init__(self, rules: Mapping[str, Ir]) -> None:
         self.rules = rules
+        self.grammars: list[str] = []
 
     def format(self, node: Ir) -> dict[str, Any]:
         """``node`` as a format object."""
@@ -147,7 +156,8 @@ class _Tags:
         }
 
     def grammar(self, node: Ir) -> dict[str, Any]:
-        return {"type": "grammar", "grammar": _Writer(self.rules).write(node)}
+        self.grammars.append(_Writer(self.rules).write(node))
+        return {"type": "grammar", "grammar": self.grammars[-1]}
 
     def free(self, node: Free) -> dict[str, Any]:
         tags = []
@@ -179,4 +189,10 @@ def _without_end(node: Ir) -> tuple[Ir, str]:
 
 def write_structural_tag(root: Ir, rules: Mapping[str, Ir]) -> str:
     """The structural tag as JSON text."""
-    return json.dumps({"type": "structural_tag", "format": _Tags(rules).format(root)}, ensure_ascii=False)
+    tags = _Tags(rules)
+    format = tags.format(root)
+    if len(tags.grammars) > 1 and not _free(root):  # they share no rules: one grammar of all may be shorter
+        whole = _Writer(rules).write(root)
+        if len(whole) < sum(map(len, tags.grammars)):
+            format = {"type": "grammar", "grammar": whole}
+    return json.dumps({"type": "structural_tag", "format": format}, ensure_ascii=False)

@@ -87,16 +87,6 @@ class Score:
                     f"{name}: {text[:80]} is {'valid' if valid else 'invalid'} but {what} under {dumps(schema)[:300]}"
                 )
 
-    def table(self) -> str:
-        """The score as text."""
-        rows = [
-            f"{keyword:28} {self.right[keyword]:4} right {self.weak[keyword]:4} weakened"
-            for keyword in sorted({*self.right, *self.weak})
-        ]
-        right, weak = sum(self.right.values()), sum(self.weak.values())
-        total = f"{'all':28} {right:4} right {weak:4} weakened {len(self.wrong)} wrong"
-        return "\n".join([*rows, total])
-
 
 def official(folder: Path) -> Iterator[tuple[str, str, Any, list[tuple[Any, bool]]]]:
     """The cases of a folder of the official suite: keyword, name, schema, instances."""

@@ -151,6 +151,45 @@ def test_invalid_schema_is_an_error_with_its_path() -> None:
             chatparsers.get_format(name).bind(tools=[bad]).grammar()
 
 
+@pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder"])
+def test_a_tool_that_no_call_can_satisfy_is_an_error(name: str) -> None:
+    bad = tool("f", {"a": {"type": "integer", "minimum": 2, "maximum": 1}}, ["a"])
+    for dialect in DIALECTS:
+        with pytest.raises(SchemaError, match=r"^\$\.tools\.f\.parameters.*: no .* valid for the .* 'f'"):
+            chatparsers.get_format(name).bind(tools=[*WEATHER, bad]).grammar(dialect)
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_long_strings(name: str) -> None:
+    """Any length is written; what is not counted is weakened and said so."""
+    for least, most in ((1, 5), (0, 300), (20, 100_000)):
+        long = tool("f", {"a": {"type": "string", "minLength": least, "maxLength": most}}, ["a"])
+        turn = chatparsers.get_format(name).bind(tools=[long], tool_choice="required")
+        for dialect in DIALECTS:
+            grammar = turn.grammar(dialect)
+            assert len(str(grammar)) < 50_000
+            assert {weak.path for weak in grammar.weakened} <= {"$.tools.f.parameters.properties.a"}
+            assert {weak.keyword for weak in grammar.weakened} <= {"minLength", "maxLength"}
+            assert dialect != "lark" or not grammar.weakened
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_reasoning_holds_nothing_that_ends_the_turn(dialect: str) -> None:
+    """Found by random walks: GPT-OSS' analysis could hold `<|call|>`, behind which nothing is read."""
+    thought = "<|channel|>analysis<|message|>Let me {}look.<|end|>"
+    call = (
+        "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+        '{"city": "Oslo"}<|call|>'
+    )
+    checker = judge("gpt-oss", dialect, prefix="<|start|>assistant")
+    assert checker.status(thought.format("") + call) == FULL
+    for marker in ("<|call|>", "<|return|>", "<|channel|>"):
+        wrong = thought.format(marker) + call
+        status, begin = checker.status(wrong), wrong.index("me ") + 3
+        assert status.kind == "rejected"
+        assert begin < status.at < begin + len(marker)
+
+
 def test_unknown_dialect() -> None:
     with pytest.raises(RequestError, match="did you mean gbnf"):
         chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER).grammar("gbfn")

@@ -1,0 +1,97 @@
+"""One report of the grammar tests, behind the run: what the engines took, the schemas' score, what was generated.
+
+The tests record what they counted; a pytest plugin, so that the process that collects from all workers prints it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+__all__ = ["record"]
+
+_PROPERTY = "grammar"
+
+
+def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
+    """Keeps what a test counted; ``kind`` is ``compiled``, ``compared``, ``schemas`` or ``generated``."""
+    plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
+    request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    records = [
+        value
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.stats.get(outcome, ())
+        if getattr(report, "when", "") == "call"
+        for name, value in getattr(report, "user_properties", ())
+        if name == _PROPERTY
+    ]
+    for title, lines in (("grammars: format × mode", matrix), ("schemas", schemas), ("generated", generated)):
+        found = list(lines(records))
+        if found:
+            terminalreporter.section(title)
+            for line in found:
+                terminalreporter.write_line(line)
+
+
+def of(records: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    """The records of one kind."""
+    return [record for record in records if record["kind"] == kind]
+
+
+def matrix(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How many grammars each engine compiled of each format in each mode, and how many texts they agreed on."""
+    compiled, compared = of(records, "compiled"), of(records, "compared")
+    if not compiled:
+        return
+    modes = list(dict.fromkeys(record["mode"] for record in compiled))
+    cells: Counter[tuple[str, str]] = Counter()
+    for record in compiled:
+        cells[record["format"], record["mode"]] += record["taken"]
+    yield f"{'grammars compiled':20}" + "".join(f"  {mode}" for mode in modes)
+    for name in sorted({record["format"] for record in compiled}):
+        yield f"{name:20}" + "".join(f"  {cells[name, mode] or '-':>{len(mode)}}" for mode in modes)
+    taken: Counter[str] = Counter()
+    for record in compiled:
+        taken.update(record["engines"])
+    refused = sum(record["refused"] for record in compiled)
+    by_engine = ", ".join(f"{engine} {count}" for engine, count in sorted(taken.items()))
+    yield f"compiled: {by_engine}; refused: {refused}"
+    texts, accepted, different = (
+        sum(record[what] for record in compared) for what in ("texts", "accepted", "different")
+    )
+    yield f"compared in all dialects: {texts} texts, {accepted} of them accepted; engines differ on {different}"
+
+
+def schemas(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """The score by keyword, the suites side by side."""
+    found = sorted(of(records, "schemas"), key=lambda record: record["suite"])
+    if not found:
+        return
+    yield f"{'right + weakened':28}" + "".join(f"{record['suite']:>30}" for record in found)
+    for keyword in sorted({keyword for record in found for keyword in (*record["right"], *record["weak"])}):
+        counts = [(record["right"].get(keyword, 0), record["weak"].get(keyword, 0)) for record in found]
+        yield f"{keyword:28}" + "".join(
+            f"{f'{right} + {weak}' if right or weak else '':>30}" for right, weak in counts
+        )
+    totals = [(sum(r["right"].values()), sum(r["weak"].values()), r["wrong"], r["other"]) for r in found]
+    yield f"{'all':28}" + "".join(f"{f'{right} + {weak}':>30}" for right, weak, _, _ in totals)
+    yield f"{'wrong':28}" + "".join(f"{wrong:>30}" for _, _, wrong, _ in totals)
+    yield f"{'narrower on purpose':28}" + "".join(f"{other:>30}" for _, _, _, other in totals)
+
+
+def generated(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How many texts were generated, and how many of them were not read back."""
+    found = of(records, "generated")
+    if found:
+        walks, unparsed, invalid = (sum(r[what] for r in found) for what in ("walks", "unparsed", "invalid"))
+        least = min(record["walks"] for record in found)
+        yield (
+            f"{walks} texts of {len(found)} formats, at least {least} of each: "
+            f"{unparsed} failed to parse, {invalid} failed to validate"
+        )
