@@ -181,7 +181,7 @@ def main() -> None:
                 what = f"xgrammar's {BUILT_IN[name]}"
                 try:
                     tag = xgrammar().get_model_structural_tag(
-                        BUILT_IN[name], tools=tools, tool_choice="required"
+                        BUILT_IN[name], tools=tools, tool_choice="required", reasoning="auto"
                     )
                     compile_time, compiled = timed(lambda tag=tag: compiler.compile_structural_tag(tag), 3)
                 except (ValueError, RuntimeError) as error:

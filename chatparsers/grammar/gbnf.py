@@ -268,6 +268,7 @@ class GbnfWriter(RuleWriter):
             tuple((type(item), item.text) for item in node.end),
             node.least,
             node.most,
+            node.nested,
             tuple((id(part.node), part.positive, part.divisor) for part in node.parts),
         )
         name = self.langs.get(key)

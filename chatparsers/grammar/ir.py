@@ -151,7 +151,8 @@ class Lang(Ir):
     """A string: all of ``parts`` hold of its characters, and there are ``least`` to ``most`` of them.
 
     Raw text has none of ``stops`` inside; with an ``end`` (literals, one of the stops at their end) the text
-    is followed by it, and the first stop in both together is the one at the very end.
+    is followed by it, and the first stop in both together is the one at the very end. ``nested``: it stands
+    in an object or array, so a comma or a bracket follows, perhaps behind white space.
     """
 
     parts: tuple[Part, ...] = ()
@@ -160,6 +161,7 @@ class Lang(Ir):
     encoding: Encoding = "raw"
     stops: tuple[str, ...] = ()
     end: tuple[Text | TokenRef, ...] = ()
+    nested: bool = False
 
     @property
     def end_text(self) -> str:

@@ -221,25 +221,28 @@ class SchemaCompiler:
         self.ids: dict[str, Any] | None = None
         self.alone = True
         self.simple: dict[str, Ir] = {
-            "string": syntax.string((), 0, None),
+            "string": syntax.string((), 0, None, False),
             "integer": _INTEGER,
             "number": _NUMBER,
             "boolean": _boolean(syntax),
             "null": syntax.null,
         }
+        self.nested = False
+        """Whether the value that is written now stands in an object or array."""
+        self.simple_nested = {**self.simple, "string": syntax.string((), 0, None, True)}
 
     # values
 
-    def value(self, wheres: list[Where]) -> Ir:
-        """What is valid under all of these schemas."""
+    def value(self, wheres: list[Where], nested: bool = False) -> Ir:
+        """What is valid under all of these schemas; ``nested``: in an object or array."""
         if len(wheres) == 1:
             schema = wheres[0][0]
             if schema is True or schema == {}:
                 return self.anything()
             simple = self.of_type_alone(schema)
             if simple is not None:
-                return self.simple[simple]
-        key = tuple(sorted({id(schema) for schema, _ in wheres}))
+                return (self.simple_nested if nested else self.simple)[simple]
+        key = (int(nested), *sorted({id(schema) for schema, _ in wheres}))
         found = self.known.get(key)
         if found is not None:
             return found
@@ -249,7 +252,9 @@ class SchemaCompiler:
             return Ref(name)
         self.alive.extend(schema for schema, _ in wheres)
         self.names[key] = name = f"{self.syntax.name[:1]}-{len(self.rules)}-{len(self.names)}"
+        outer, self.nested = self.nested, nested
         node = self.choose(wheres, None)
+        self.nested = outer
         del self.names[key]
         if name in self.rules:
             self.rules[name] = node
@@ -271,7 +276,7 @@ class SchemaCompiler:
         if name not in self.rules:
             syntax, ref = self.syntax, Ref(name)
             self.rules[name] = EMPTY
-            string = syntax.string((), 0, None)
+            string = syntax.string((), 0, None, False)
             members = seq(
                 syntax.any_key((), 0, None),
                 ref,
@@ -595,7 +600,7 @@ class SchemaCompiler:
             if least * states > _MOST_COUNTED:
                 self.tell(bag.path, "minLength", why)
                 least = 0
-        return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most)
+        return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most, self.nested)
 
     def few(
         self, parts: tuple[Part, ...], stops: tuple[str, ...], path: str, keyword: str
@@ -676,8 +681,8 @@ class SchemaCompiler:
                 else (rest, f"{path}.items")
                 for prefix, rest, path in bag.prefix
             ]
-            heads.append(self.value(_useful(wheres)))
-        rest = self.value(_useful([(rest, f"{path}.items") for _, rest, path in bag.prefix]))
+            heads.append(self.value(_useful(wheres), True))
+        rest = self.value(_useful([(rest, f"{path}.items") for _, rest, path in bag.prefix]), True)
         for index, head in enumerate(heads):
             if never(head):
                 most = index if most is None else min(most, index)
@@ -726,7 +731,7 @@ class SchemaCompiler:
                 wheres: list[Where] = [(False, "")]
             else:
                 wheres = self.member(name, bag)
-            node = self.value(_useful(wheres))
+            node = self.value(_useful(wheres), True)
             if never(node):
                 if name in bag.required:
                     return NOTHING
@@ -856,7 +861,7 @@ class SchemaCompiler:
             regions.append((tuple(parts), wheres))
         options: list[Ir] = []
         for found, wheres in regions:
-            node_value = self.value(_useful(wheres))
+            node_value = self.value(_useful(wheres), True)
             if never(node_value):
                 continue
             try:

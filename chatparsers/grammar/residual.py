@@ -113,12 +113,12 @@ def _repeat(node: Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
         return
     if node.least == 0:
         yield None, at
-    if node.most == 0:
-        return
     again = Rep(node.node, max(0, node.least - 1), None if node.most is None else node.most - 1)
     for rest, end in _advance(node.node, text, at):
         if rest is not None:
-            yield seq(rest, again), end
+            yield (rest if again.most == 0 else seq(rest, again)), end
+        elif end > at and again.most == 0:
+            yield None, end
         elif end > at:
             yield from _repeat(again, text, end)
 

@@ -27,9 +27,9 @@ class JsonSyntax:
         self.comma = seq(Text(","), blank)
         self.colon = seq(Text(":"), blank)
 
-    def string(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        """A string with these constraints on its characters."""
-        return Lang(parts, least, most, "json")
+    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
+        """A string with these constraints on its characters; ``nested``: in an object or array."""
+        return Lang(parts, least, most, "json", nested=nested)
 
     def text(self, value: str) -> Ir:
         """That string."""
@@ -86,7 +86,7 @@ class GemmaSyntax(JsonSyntax):
         self.open_array, self.close_array = Text("["), Text("]")
         self.comma, self.colon = Text(","), Text(":")
 
-    def string(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         return seq(Text(self.quote), Lang(parts, least, most, "raw", self.stops), Text(self.quote))
 
     def text(self, value: str) -> Ir:
