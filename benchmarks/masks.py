@@ -1,6 +1,6 @@
 """What the grammars cost: time to write, to compile, and to make a token mask with a real vocabulary of 150,000 tokens.
 
-    python benchmarks/masks.py [--shared DIR] [--formats NAME,…] [--tools 3,60] [--json FILE]
+    python benchmarks/masks.py [--shared DIR] [--formats NAME,…] [--tools 3,60] [--json FILE] [--page FILE]
 
 Each format is driven along a required call of one of its tools as its template writes it, reasoning before it where the
 format has that; the mask is made before every token. Beside it stand xgrammar's own structural tags for the same
@@ -11,12 +11,13 @@ and worst over all tokens of the text, in the first run over it (a server's usua
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +40,64 @@ BUILT_IN = {
     "minimax-m2": "minimax",
     "gpt-oss": "harmony",
 }
+TARGETS = {"xgrammar": (500, 50), "llguidance": (50, 200)}
+"""With 60 tools: ms to compile, mean µs a mask."""
 TEXT = 3 * (
     "I think that the user wants to know about the open issues; let me look. A line of code: def f(x): return x + 1 "
     "<b>bold</b>, Ümläute, 你好 and so on, for a while. "
 )
+BEGIN, END = "<!-- masks: begin -->", "<!-- masks: end -->"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One grammar in one engine. ``refused``: the token of the text that it did not take, -1 where it took all."""
+
+    format: str
+    tools: int
+    engine: str
+    dialect: str
+    write_ms: float
+    size: int
+    compile_ms: float
+    mean_us: float
+    worst_us: float
+    refused: int
+
+    @property
+    def within(self) -> bool:
+        """Whether it keeps to the targets, which are for 60 tools; an engine's own tags have none."""
+        if self.tools < 60 or self.dialect not in grammars.DIALECTS:
+            return True
+        compile_ms, mean_us = TARGETS[self.engine]
+        return self.refused < 0 and self.compile_ms <= compile_ms and self.mean_us <= mean_us
+
+    def line(self) -> str:
+        """The row as text."""
+        note = f"  refused at token {self.refused}" if self.refused >= 0 else "" if self.within else "  over"
+        return (
+            f"{self.format:18} {self.tools:5} {self.engine + ' ' + self.dialect:27} {self.write_ms:8.1f} "
+            f"{self.size // 1024:5} {self.compile_ms:10.1f} {self.mean_us:8.1f} {self.worst_us:9.1f}{note}"
+        )
+
+
+HEAD = (
+    f"{'format':18} tools {'engine and dialect':27} {'write ms':>8} {'KB':>5} "
+    f"{'compile ms':>10} {'mean µs':>8} {'worst µs':>9}"
+)
 
 
 def timed(run: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
-    """The best time in seconds, and what the last run gave."""
+    """The best time in ms, and what the last run gave."""
     best = float("inf")
     for _ in range(times):
         start = time.perf_counter()
         found = run()
         best = min(best, time.perf_counter() - start)
-    return best, found
+    return best * 1e3, found
+
+
+# the text
 
 
 def value_of(schema: dict[str, Any]) -> Any:
@@ -87,171 +132,170 @@ def example(name: str, tools: list[dict[str, Any]]) -> tuple[chatparsers.Turn, s
     return turn, text.rstrip("\n")
 
 
-def masks_xgrammar(compiled: Any, ids: list[int], size: int) -> tuple[list[float], bool]:
-    import numpy as np
-    from engines import xgrammar
-
-    matcher = xgrammar().GrammarMatcher(compiled)
-    mask = np.zeros((1, (size + 31) // 32), dtype=np.int32)
-    times = []
-    for token in ids:
-        start = time.thread_time()
-        matcher.fill_next_token_bitmask(mask)
-        times.append(time.thread_time() - start)
-        if not matcher.accept_token(token):
-            return times, False
-    return times, True
+# the engines
 
 
-def masks_llguidance(tokenizer: Any, text: str, ids: list[int]) -> tuple[list[float], bool, str]:
-    from engines import llguidance
+class Engines:
+    """Both engines over the vocabulary of a tokenizer file."""
 
-    matcher = llguidance().LLMatcher(tokenizer, llguidance().LLMatcher.grammar_from_lark(text), log_level=0)
-    times = []
-    for token in ids:
-        start = time.thread_time()
-        matcher.compute_bitmask()
-        times.append(time.thread_time() - start)
-        if not matcher.consume_token(token):
-            return times, False, matcher.get_error()
-    return times, True, ""
+    def __init__(self, path: Path) -> None:
+        from engines import llguidance, xgrammar
+        from test_generated import real_vocabulary
+        from tokenizers import Tokenizer
+
+        self.xgrammar, self.llguidance = xgrammar(), llguidance()
+        self.tokens, (self.compiler, _), self.tokenizer = real_vocabulary(path)
+        plain = json.loads(gzip.decompress(path.read_bytes()))
+        plain["added_tokens"] = []
+        self.encoder = Tokenizer.from_str(json.dumps(plain))
+
+    def compile(self, dialect: str, grammar: str) -> Callable[[], Any]:
+        """Compiles a grammar; the result makes a matcher."""
+        if dialect == "lark":
+            matcher = self.llguidance.LLMatcher
+            return lambda: matcher(self.tokenizer, matcher.grammar_from_lark(grammar), log_level=0)
+        make = self.compiler.compile_grammar if dialect == "gbnf" else self.compiler.compile_structural_tag
+        compiled = make(grammar)
+        return lambda: self.xgrammar.GrammarMatcher(compiled)
+
+    def masks(self, matcher: Any, ids: list[int]) -> list[float]:
+        """The CPU time in µs of the mask before each token, as far as the matcher takes them."""
+        import numpy as np
+
+        if isinstance(matcher, self.llguidance.LLMatcher):
+            make, take = matcher.compute_bitmask, matcher.consume_token
+        else:
+            mask = np.zeros((1, (len(self.tokens) + 31) // 32), dtype=np.int32)
+            make, take = lambda: matcher.fill_next_token_bitmask(mask), matcher.accept_token
+        times = []
+        for token in ids:
+            start = time.thread_time()
+            make()
+            times.append((time.thread_time() - start) * 1e6)
+            if not take(token):
+                break
+        return times
+
+    def measure(self, row: Row, grammar: str, ids: list[int]) -> Row:
+        """The row with what compiling and the masks cost."""
+
+        def run() -> Any:
+            return self.compile(row.dialect, grammar)()
+
+        compile_ms, matcher = timed(run, 3)
+        times = self.masks(matcher, ids)
+        return replace(
+            row,
+            size=len(grammar),
+            compile_ms=compile_ms,
+            mean_us=sum(times) / len(times),
+            worst_us=max(times),
+            refused=-1 if len(times) == len(ids) else len(times),
+        )
+
+
+def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
+    """A format with so many tools: in each dialect, and as the engine has it itself."""
+    from samples import many_tools
+
+    tools = many_tools(count)
+    turn, text = example(name, tools)
+    ids = engines.encoder.encode(text).ids
+    blank = Row(name, count, "", "", 0, 0, 0, 0, 0, -1)
+    for dialect in ("structural_tag", "gbnf", "lark"):
+        grammars._CACHE.clear()
+        write_ms, grammar = timed(lambda dialect=dialect: str(turn.grammar(dialect)))
+        engine = "llguidance" if dialect == "lark" else "xgrammar"
+        yield engines.measure(replace(blank, engine=engine, dialect=dialect, write_ms=write_ms), grammar, ids)
+    if name in BUILT_IN:
+        tag = engines.xgrammar.get_model_structural_tag(
+            BUILT_IN[name], tools=tools, tool_choice="required", reasoning="auto"
+        )
+        own = replace(blank, engine="xgrammar's", dialect=BUILT_IN[name])
+        yield engines.measure(own, tag.model_dump_json(by_alias=True), ids)
+
+
+# the report
+
+
+def page(path: Path, rows: list[Row]) -> None:
+    """Puts the figures for 60 tools between the page's two comments. Raises SystemExit where they are not there."""
+    text = path.read_text(encoding="utf-8")
+    before, begun, rest = text.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not begun or not ended:
+        raise SystemExit(
+            f"{path}: expected the lines {BEGIN} and {END}: add them where the table is to stand"
+        )
+    lines = [
+        "| 60 tools | xgrammar, structural tag | xgrammar, GBNF | llguidance, Lark | xgrammar's own tag |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name in dict.fromkeys(row.format for row in rows):
+        cells = {row.dialect: row for row in rows if row.format == name and row.tools == 60}
+        own = next((row for row in cells.values() if row.dialect not in grammars.DIALECTS), None)
+        shown = [cells.get("structural_tag"), cells.get("gbnf"), cells.get("lark"), own]
+        lines.append(f"| `{name}` | " + " | ".join(map(cell, shown)) + " |")
+    path.write_text("\n".join([before + BEGIN, *lines, END + after]), encoding="utf-8")
+
+
+def cell(row: Row | None) -> str:
+    """A row in a cell: ms to compile, mean and worst µs a mask."""
+    if row is None:
+        return "–"
+    if row.refused >= 0:
+        return f"{row.compile_ms:.0f} ms, other text"
+    return f"{row.compile_ms:.0f} ms, {row.mean_us:.0f} µs, {row.worst_us:.0f} µs"
+
+
+def writing() -> Iterator[str]:
+    """What writing 100 tools costs, in lines of text."""
+    from samples import many_tools
+
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=many_tools(100, 10))
+    for dialect in grammars.DIALECTS:
+        best = float("inf")
+        for _ in range(5):
+            grammars._CACHE.clear()
+            spent, grammar = timed(lambda dialect=dialect: str(turn.grammar(dialect)))
+            best = min(best, spent)
+        cached, _ = timed(lambda dialect=dialect: turn.grammar(dialect))
+        yield (
+            f"writing 100 tools of 10 parameters, {dialect:15} {best:6.1f} ms, cached {cached:.2f} ms, "
+            f"{len(grammar) // 1024} KB"
+        )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--shared", default=os.environ.get("CHATPARSERS_SHARED", str(ROOT.parent / "shared")))
-    parser.add_argument("--formats", default="")
-    parser.add_argument("--tools", default="3,60")
-    parser.add_argument("--json", default="")
+    parser.add_argument("--formats", metavar="NAME,…", help="these alone")
+    parser.add_argument("--tools", default="3,60", help="how many tools (default: %(default)s)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="keep every figure")
+    parser.add_argument("--page", metavar="FILE", type=Path, help="write the table of 60 tools into a page")
     options = parser.parse_args()
     path = Path(options.shared) / "tokenizers" / "qwen3.json.gz"
     if not path.is_file():
         raise SystemExit(f"no vocabulary: {path} is missing (give --shared DIR)")
-    from engines import llguidance, xgrammar
-    from samples import many_tools
-    from test_generated import names, real_vocabulary
+    from test_matrix import TOOL_FORMATS
 
-    tokens, (compiler, _), tokenizer = real_vocabulary(path)
-    import gzip
-
-    from tokenizers import Tokenizer
-
-    plain = json.loads(gzip.decompress(path.read_bytes()))
-    plain["added_tokens"] = []
-    encoder = Tokenizer.from_str(json.dumps(plain))
-    rows: list[dict[str, Any]] = []
-    chosen = (
-        options.formats.split(",")
-        if options.formats
-        else [n for n in names() if chatparsers.get_format(n).features.tools]
-    )
-    print(
-        f"{'format':18} tools {'engine and dialect':24} {'write ms':>8} {'KB':>5} "
-        f"{'compile ms':>10} {'mean µs':>8} {'worst µs':>9}"
-    )
-    for name in chosen:
+    engines = Engines(path)
+    rows: list[Row] = []
+    print(HEAD)
+    for name in options.formats.split(",") if options.formats else TOOL_FORMATS:
         for count in map(int, options.tools.split(",")):
-            tools = many_tools(count)
-            turn, text = example(name, tools)
-            ids = encoder.encode(text).ids
-            plans: list[tuple[str, str]] = [
-                ("xgrammar", "structural_tag"),
-                ("xgrammar", "gbnf"),
-                ("llguidance", "lark"),
-            ]
-            for engine, dialect in plans:
-                grammars._CACHE.clear()
-                written, grammar = timed(lambda turn=turn, dialect=dialect: str(turn.grammar(dialect)))
-                if engine == "llguidance":
-                    compile_time, _ = timed(
-                        lambda g=grammar: llguidance().LLMatcher(
-                            tokenizer, llguidance().LLMatcher.grammar_from_lark(g), log_level=0
-                        ),
-                        3,
-                    )
-                    times, whole, _ = masks_llguidance(tokenizer, grammar, ids)
-                else:
-                    make = compiler.compile_grammar if dialect == "gbnf" else compiler.compile_structural_tag
-                    compile_time, compiled = timed(lambda make=make, g=grammar: make(g), 3)
-                    times, whole = masks_xgrammar(compiled, ids, len(tokens))
-                rows.append(
-                    row(name, count, f"{engine} {dialect}", written, len(grammar), compile_time, times, whole)
-                )
-            if name in BUILT_IN:
-                what = f"xgrammar's {BUILT_IN[name]}"
-                try:
-                    tag = xgrammar().get_model_structural_tag(
-                        BUILT_IN[name], tools=tools, tool_choice="required", reasoning="auto"
-                    )
-                    compile_time, compiled = timed(lambda tag=tag: compiler.compile_structural_tag(tag), 3)
-                except (ValueError, RuntimeError) as error:
-                    print(f"{name:18} {count:5} {what}: {str(error).splitlines()[0][:80]}")
-                    continue
-                times, whole = masks_xgrammar(compiled, ids, len(tokens))
-                rows.append(row(name, count, what, 0, 0, compile_time, times, whole))
-    over = [row for row in rows if row["tools"] == 60 and not within(row)]
-    print(f"\n60 tools: {len(over)} over a target" + "".join(f"; {r['format']} {r['engine']}" for r in over))
-    print()
-    for dialect in grammars.DIALECTS:
-        tools = many_tools(100, 10)
-        turn = chatparsers.get_format("hermes-2-pro").bind(tools=tools)
-        best = 1.0
-        for _ in range(5):
-            grammars._CACHE.clear()
-            seconds, grammar = timed(lambda turn=turn, dialect=dialect: str(turn.grammar(dialect)))
-            best = min(best, seconds)
-        cached, _ = timed(lambda turn=turn, dialect=dialect: turn.grammar(dialect))
-        rows.append({"write": dialect, "ms": best * 1e3, "cached ms": cached * 1e3, "bytes": len(grammar)})
-        print(
-            f"writing 100 tools of 10 parameters, {dialect:15} {best * 1e3:6.1f} ms, "
-            f"cached {cached * 1e3:.2f} ms, {len(grammar) // 1024} KB"
-        )
+            for row in rows_of(name, count, engines):
+                rows.append(row)
+                print(row.line(), flush=True)
+    over = [row for row in rows if not row.within]
+    print(f"\n{len(over)} over a target" + "".join(f"; {row.format} {row.dialect}" for row in over) + "\n")
+    print("\n".join(writing()))
     if options.json:
-        Path(options.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")
-
-
-TARGETS = {"xgrammar": (500, 50), "llguidance": (50, 200)}
-"""With 60 tools: ms to compile, mean µs a mask."""
-
-
-def within(row: dict[str, Any]) -> bool:
-    """Whether a row keeps to the targets for 60 tools; an engine's own tags have none."""
-    engine, _, dialect = row["engine"].partition(" ")
-    if dialect not in grammars.DIALECTS:
-        return True
-    compile_ms, mean = TARGETS[engine]
-    return row["accepted"] and row["compile_ms"] <= compile_ms and row["mask_mean_us"] <= mean
-
-
-def row(
-    name: str,
-    count: int,
-    what: str,
-    written: float,
-    size: int,
-    compile_time: float,
-    times: list[float],
-    whole: bool,
-) -> dict[str, Any]:
-    mean = sum(times) / len(times) * 1e6 if times else 0.0
-    worst = max(times, default=0.0) * 1e6
-    note = "" if whole else f"  refused at token {len(times)}"
-    print(
-        f"{name:18} {count:5} {what:24} {written * 1e3:8.1f} {size // 1024:5} "
-        f"{compile_time * 1e3:10.1f} {mean:8.1f} {worst:9.1f}{note}",
-        flush=True,
-    )
-    return {
-        "format": name,
-        "tools": count,
-        "engine": what,
-        "write_ms": written * 1e3,
-        "bytes": size,
-        "compile_ms": compile_time * 1e3,
-        "mask_mean_us": mean,
-        "mask_worst_us": worst,
-        "accepted": whole,
-    }
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    if options.page:
+        page(options.page, rows)
 
 
 if __name__ == "__main__":

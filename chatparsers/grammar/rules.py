@@ -111,7 +111,8 @@ class RuleWriter:
         names.append(extra)
         *forms, (_, form, pick) = self.forms_of(node.states, "" if lead == '""' else lead, extra)
         for hint, text, numbers in forms:
-            names.append(self.rule(hint, text % numbers(names)))
+            body = text % numbers(names)
+            names.append(body if body in self.out else self.rule(hint, body))
         found: str = form % pick(names)
         return found
 
