@@ -374,7 +374,7 @@ class _Reader:
         rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel)
         if start is None or all(head.startswith(words) for head in _literal_heads(start)):
             return rest
-        heads = _split_heads(start)
+        heads = _split_heads(start, _stretches(node, ""))
         plain = Lang(tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=words)
         begun = alt(*(seq(Shared("begin", head, True), after) for head, after in heads))
         return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
@@ -603,12 +603,7 @@ def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigge
     other parts."""
     if body.calls is None or calls is None:
         return ()
-    others = [
-        "".join(item.text for item in begin)
-        for span in (body.reasoning, body.content)
-        if span
-        for begin, _ in _openings(span.open)
-    ]
+    others = _stretches(body, "")
     found: dict[Trigger, None] = {}
     for begin, _ in _openings(body.calls):
         while begin and not begin[0].text.strip():
@@ -629,22 +624,33 @@ def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigge
     return tuple(found)
 
 
-def _split_heads(node: Ir) -> list[tuple[Ir, Ir]]:
-    """The ways in which ``node`` can begin, far enough to tell it from prose, each with what follows."""
+def _stretches(body: Body, prefix: str) -> list[str]:
+    """How reasoning and content begin in a body, behind what the prompt has written."""
+    spans = (span.open for span in (body.reasoning, body.content) if span is not None)
+    texts = ("".join(item.text for item in begin) for open in spans for begin, _ in _openings(open))
+    return [text.removeprefix(prefix) for text in texts]
+
+
+def _split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
+    """The ways in which ``node`` can begin, far enough to tell it from prose and from ``others``, each with what
+    follows."""
     if isinstance(node, Shared):
-        return _split_heads(node.node)
+        return _split_heads(node.node, others)
     if isinstance(node, Alt):
-        return [found for option in node.options for found in _split_heads(option)]
+        return [found for option in node.options for found in _split_heads(option, others)]
     items = node.items if isinstance(node, Seq) else (node,)
     if not items:
         return []
     if isinstance(items[0], (Alt, Shared)):
-        return [(head, seq(after, *items[1:])) for head, after in _split_heads(items[0])]
+        return [(head, seq(after, *items[1:])) for head, after in _split_heads(items[0], others)]
+    text = ""
     for index, item in enumerate(items):
         if not isinstance(item, (Text, TokenRef, Blank)):
             return [(_regular(items[:index]), seq(*items[index:]))]
-        if isinstance(item, (Text, TokenRef)) and _ENOUGH(item.text):
-            return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
+        if isinstance(item, (Text, TokenRef)):
+            text += item.text
+            if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
+                return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
     return [(_regular(items), EMPTY)]
 
 
@@ -657,9 +663,11 @@ def _regular(items: Iterable[Ir]) -> Ir:
     )
 
 
-def _beginning(node: Ir) -> str:
-    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose."""
-    return "(?:" + "|".join(dict.fromkeys(_expression(head) for head, _ in _split_heads(node))) + ")"
+def _beginning(node: Ir, others: list[str]) -> str:
+    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose and
+    from ``others``."""
+    heads = (_expression(head) for head, _ in _split_heads(node, others))
+    return "(?:" + "|".join(dict.fromkeys(heads)) + ")"
 
 
 def _expression(node: Ir) -> str:
@@ -764,8 +772,10 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 
+    others = _stretches(body, request.prefix)
+
     def at_start(node: Ir) -> None:
-        triggers[Trigger("pattern", rf"^\s*({_beginning(node)}[\s\S]*)")] = None
+        triggers[Trigger("pattern", rf"^\s*({_beginning(node, others)}[\s\S]*)")] = None
 
     if request.prefix:
         begun = residual(alt(*options), request.prefix)

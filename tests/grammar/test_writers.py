@@ -103,6 +103,22 @@ def test_triggers() -> None:
     assert re.fullmatch(pattern, 'Use {"name": 1}') is None
 
 
+def test_triggers_tell_calls_from_the_other_parts() -> None:
+    """GPT-OSS' calls begin like its reasoning and content, in the turn and behind what the prompt wrote."""
+    for prefix in ("", "<|start|>assistant"):
+        grammar = chatparsers.get_format("gpt-oss").bind(tools=WEATHER, prefix=prefix).grammar()
+        patterns = [t.value if t.kind == "pattern" else re.escape(t.value) for t in grammar.triggers]
+
+        def triggered(text: str, patterns: list[str] = patterns) -> bool:
+            return any(re.search(pattern, text) for pattern in patterns)
+
+        begun = prefix or "<|start|>assistant"
+        for other in ("analysis<|message|>To", "final<|message|>It", "commentary<|message|>I will"):
+            assert not triggered(f"{begun}<|channel|>{other}".removeprefix(prefix))
+        assert triggered(f"{begun}<|channel|>commentary to=functions.get_weather ".removeprefix(prefix))
+        assert triggered(f"{begun} to=functions.get_weather<|channel|>".removeprefix(prefix))
+
+
 def test_trigger_tokens_and_references() -> None:
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=WEATHER)
     view = SimpleNamespace(
