@@ -14,11 +14,10 @@ depends on its length.
 from __future__ import annotations
 
 import re
-from copy import copy
 from functools import lru_cache
 
 from ..errors import DefinitionError
-from .base import Search, escape
+from .base import Search, Transcoder, escape
 from .json import JsonScanner
 
 __all__ = ["GemmaScanner"]
@@ -52,34 +51,17 @@ def _plain(quote: str) -> Search:
     return re.compile(rf'[{re.escape(quote[0])}"\\\x00-\x1f]').search
 
 
-class GemmaScanner:
+class GemmaScanner(Transcoder):
     """One value in Gemma's syntax; ``quote`` is the marker around strings, ``kinds`` as in `JsonScanner`."""
 
-    __slots__ = (
-        "done",
-        "error",
-        "inner",
-        "key",
-        "kinds",
-        "notes",
-        "out",
-        "plain",
-        "quote",
-        "stack",
-        "state",
-        "waiting",
-    )
+    __slots__ = ("inner", "key", "kinds", "quote", "stack", "state", "waiting")
 
     def __init__(self, quote: str, kinds: str = "") -> None:
         if not quote:
             raise DefinitionError(
                 "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
             )
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.quote = quote
         self.kinds = kinds
         self.state = _VALUE
@@ -89,12 +71,6 @@ class GemmaScanner:
         self.inner: JsonScanner | None = None
         self.waiting = False
         """The scan must stop for want of text."""
-
-    def copy(self) -> GemmaScanner:
-        other = copy(self)
-        other.stack, other.notes = self.stack[:], self.notes[:]
-        other.inner = self.inner.copy() if self.inner else None
-        return other
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from copy import copy
 
-from .base import Search, escape
+from .base import Search, Transcoder, escape
 
 __all__ = ["JsonScanner", "ObjectScanner", "StringScanner"]
 
@@ -80,26 +79,17 @@ def _whole(text: str, start: int) -> int:
             return 0
 
 
-class JsonScanner:
+class JsonScanner(Transcoder):
     """One JSON value; ``kinds`` are the characters it may begin with (``"{"`` for an object), "" for any."""
 
-    __slots__ = ("done", "error", "kinds", "notes", "number", "out", "plain", "stack", "state")
+    __slots__ = ("kinds", "number", "stack", "state")
 
     def __init__(self, kinds: str = "") -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.kinds = kinds
         self.state = _VALUE
         self.stack: list[str] = []
         self.number: list[str] = []
-
-    def copy(self) -> JsonScanner:
-        other = copy(self)
-        other.stack, other.number, other.notes = self.stack[:], self.number[:], self.notes[:]
-        return other
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
@@ -265,13 +255,6 @@ class ObjectScanner(JsonScanner):
         self.decoded: list[str] = []
         self.raw: list[str] = []
 
-    def copy(self) -> ObjectScanner:
-        other = copy(self)
-        other.stack, other.number, other.notes = self.stack[:], self.number[:], self.notes[:]
-        other.decoded, other.raw = self.decoded[:], self.raw[:]
-        other.string = self.string.copy() if self.string is not None else None
-        return other
-
     def scan(self, text: str, start: int, final: bool) -> int:
         if self.stack:
             return super().scan(text, start, final)
@@ -311,21 +294,14 @@ class ObjectScanner(JsonScanner):
         return end
 
 
-class StringScanner:
+class StringScanner(Transcoder):
     """The inside of a JSON string, its opening quote included, passed on as the text it stands for."""
 
-    __slots__ = ("begun", "done", "error", "notes", "out", "plain")
+    __slots__ = ("begun",)
 
     def __init__(self) -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.begun = False
-
-    def copy(self) -> StringScanner:
-        return copy(self)
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)

@@ -25,9 +25,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from copy import copy
 
-from .base import Search, escape
+from .base import Search, Transcoder, escape
 
 __all__ = ["PythonScanner"]
 
@@ -143,36 +142,17 @@ _MODES = {
 }
 
 
-class PythonScanner:
+class PythonScanner(Transcoder):
     """One Python literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts; JSON's too.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
     cannot belong to it.
     """
 
-    __slots__ = (
-        "done",
-        "error",
-        "kept",
-        "key",
-        "long",
-        "mode",
-        "notes",
-        "number",
-        "out",
-        "parts",
-        "plain",
-        "stack",
-        "state",
-        "waiting",
-    )
+    __slots__ = ("kept", "key", "long", "mode", "number", "parts", "stack", "state", "waiting")
 
     def __init__(self) -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False
@@ -186,11 +166,6 @@ class PythonScanner:
         self.parts: list[str] = []
         self.kept = 0
         self.waiting = False
-
-    def copy(self) -> PythonScanner:
-        other = copy(self)
-        other.stack, other.notes, other.parts = self.stack[:], self.notes[:], []
-        return other
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from copy import copy
 from typing import Union
 
 from .base import Search, Transcoder, escape
@@ -87,22 +86,15 @@ class StopFinder:
         return StopFinder, (self.stops, self.end, self.shown)
 
 
-class RawString:
+class RawString(Transcoder):
     """Text up to a stop, passed on as a JSON string."""
 
-    __slots__ = ("begun", "done", "error", "notes", "out", "plain", "stops")
+    __slots__ = ("begun", "stops")
 
     def __init__(self, stops: StopFinder) -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.stops = stops
         self.begun = False
-
-    def copy(self) -> RawString:
-        return copy(self)
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
@@ -120,28 +112,18 @@ class RawString:
         return end
 
 
-class RawTyped:
+class RawTyped(Transcoder):
     """A value that is no string: JSON (or Python) of its types, up to a stop."""
 
-    __slots__ = ("done", "error", "expected", "held", "inner", "notes", "out", "plain", "python", "stops")
+    __slots__ = ("expected", "held", "inner", "python", "stops")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.stops = stops
         self.expected = " or ".join(sorted(types - {"number"} if "integer" in types else types))
         self.held: list[str] = []
         self.inner: Transcoder | None = None
         self.python = python
-
-    def copy(self) -> RawTyped:
-        other = copy(self)
-        other.held = self.held[:]
-        other.inner = self.inner.copy() if self.inner else None
-        return other
 
     def scan(self, text: str, start: int, final: bool) -> int:
         self.out = ""
@@ -195,32 +177,13 @@ class RawTyped:
         return json.dumps(text, ensure_ascii=False)
 
 
-class RawUnion:
+class RawUnion(Transcoder):
     """A value that may be a string or something else: held while it may still be the other type."""
 
-    __slots__ = (
-        "began",
-        "done",
-        "error",
-        "held",
-        "notes",
-        "others",
-        "out",
-        "plain",
-        "probe",
-        "python",
-        "read",
-        "stops",
-        "string",
-        "tail",
-    )
+    __slots__ = ("began", "held", "others", "probe", "python", "read", "stops", "string", "tail")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        self.out = ""
-        self.done = False
-        self.error = ""
-        self.notes: list[tuple[int, str, str]] = []
-        self.plain: Search | None = None
+        super().__init__()
         self.stops = stops
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -230,13 +193,6 @@ class RawUnion:
         self.python = python
         self.read: list[str] = []
         self.string: RawString | None = None
-
-    def copy(self) -> RawUnion:
-        other = copy(self)
-        other.held, other.read = self.held[:], self.read[:]
-        other.probe = self.probe.copy()
-        other.string = self.string.copy() if self.string else None
-        return other
 
     def scan(self, text: str, start: int, final: bool) -> int:
         if self.string is not None:
