@@ -11,15 +11,19 @@ is shorter than a bound that does not depend on the text; the concatenation of `
 from __future__ import annotations
 
 import json.encoder
+import re
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["Search", "Transcoder", "escape"]
+__all__ = ["WS", "Search", "Transcoder", "escape", "white"]
 
 _T = TypeVar("_T", bound="Transcoder")
 
 Search = Callable[[str], object]
 """Finds in a piece the first character that is not plain; None where all of it is."""
+
+WS = r"[ \t\r\n]*"
+white = re.compile(WS).match
 
 
 class Transcoder:

@@ -17,21 +17,18 @@ import re
 from functools import lru_cache
 
 from ..errors import DefinitionError
-from .base import Search, Transcoder, escape
-from .json import JsonScanner
+from .base import Search, Transcoder, escape, white
+from .json import NUMBER, JsonScanner
 
 __all__ = ["GemmaScanner"]
 
 _WINDOW = 256
 
-_white = re.compile(r"[ \t\r\n]*").match
 _key_run = re.compile(r"[^:,{} \t\r\n]*").match
 
 # Taken at once where they are whole: a plain key and its colon, a scalar of JSON.
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
-_whole_scalar = re.compile(
-    r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null)(?=[,\]}])"
-).match
+_whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}}])").match
 
 # What may come next; _STRING is between markers, _BARE in a key without quotes, _JSON in a scalar of JSON.
 _VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON = range(9)
@@ -178,7 +175,7 @@ class GemmaScanner(Transcoder):
             self._fail()
             return i
         limit = i + _WINDOW
-        match = _white(text, i, limit)
+        match = white(text, i, limit)
         end = match.end() if match else i
         if end == n and end < limit and not final:
             self.waiting = True
@@ -195,7 +192,7 @@ class GemmaScanner(Transcoder):
         char = text[i]
         state = self.state
         if char in " \t\r\n":
-            match = _white(text, i)
+            match = white(text, i)
             end = match.end() if match else i
             parts.append(text[i:end])
             return end

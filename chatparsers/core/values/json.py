@@ -12,24 +12,23 @@ from __future__ import annotations
 import json
 import re
 
-from .base import Search, Transcoder, escape
+from .base import WS, Search, Transcoder, escape, white
 
-__all__ = ["JsonScanner", "ObjectScanner", "StringScanner"]
+__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "ObjectScanner", "StringScanner"]
 
-_STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
-_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_WS = r"[ \t\r\n]*"
-_SCALAR = rf'(?:"{_STRING}"|{_NUMBER}|true|false|null)'
+# What is JSON already, as regular expressions.
+STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
+NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+SCALAR = rf'(?:"{STRING}"|{NUMBER}|true|false|null)'
 
-_run = re.compile(_STRING).match
+_run = re.compile(STRING).match
 _odd: Search = re.compile(r'["\\\x00-\x1f]').search
-_white = re.compile(_WS).match
-_number = re.compile(_NUMBER).fullmatch
+_number = re.compile(NUMBER).fullmatch
 _number_run = re.compile(r"[-+.0-9eE]*").match
 _word_run = re.compile(r"[A-Za-z_]*").match
 _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
-_members = re.compile(rf'(?:{_WS}"{_STRING}"{_WS}:{_WS}{_SCALAR}{_WS},)+').match
-_items = re.compile(rf"(?:{_WS}{_SCALAR}{_WS},)+").match
+_members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
+_items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
 
 _MENDED = {"None": "null", "True": "true", "False": "false"}
 _WORDS = frozenset({"true", "false", "null"})
@@ -144,7 +143,7 @@ class JsonScanner(Transcoder):
                 continue
             char = text[i]
             if char in " \t\r\n":
-                match = _white(text, i)
+                match = white(text, i)
                 i = match.end() if match else i
                 continue
             if state == _NEXT:
@@ -259,7 +258,7 @@ class ObjectScanner(JsonScanner):
         if self.stack:
             return super().scan(text, start, final)
         if self.string is None:
-            match = _white(text, start)
+            match = white(text, start)
             at = match.end() if match else start
             if text.startswith("null", at):
                 self.out, self.notes, self.done = text[start:at] + "{}", [(at, "an object", "null")], True
@@ -281,13 +280,13 @@ class ObjectScanner(JsonScanner):
         self.decoded.append(self.string.out)
         self.raw.append(text[start:end])
         if self.string.done:
-            white = self.out
+            before = self.out
             decoded, notes = "".join(self.decoded), self.notes
             whole = super().scan(decoded, 0, True)
             self.notes, self.plain = notes, None
             if not self.error and decoded[whole:].strip(" \t\r\n"):
                 self.done, self.error = False, "the end of the object's JSON text"
-            self.out = white + ("".join(self.raw) if self.error else self.out)
+            self.out = before + ("".join(self.raw) if self.error else self.out)
         elif self.string.error:
             self.out += "".join(self.raw)
             self.error = self.string.error

@@ -26,7 +26,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .base import Search, Transcoder, escape
+from .base import WS, Search, Transcoder, escape, white
+from .json import NUMBER, SCALAR, STRING
 
 __all__ = ["PythonScanner"]
 
@@ -37,15 +38,13 @@ _BULK = 64
 _LONGEST_WORD = 5
 _LONGEST_ESCAPE = 10
 
-_WS = r"[ \t\r\n]*"
 _HEX = "[0-9a-fA-F]"
 _PREFIX = "(?:[rR][bBfF]?|[bBfF][rR]?|[uU])?"
 
-_white = re.compile(_WS).match
 _word_run = re.compile(r"[A-Za-z_][A-Za-z0-9_]*").match
 _prefix = re.compile(_PREFIX).fullmatch
-_adjacent = re.compile(rf"{_WS}(?={_PREFIX}['\"])").match
-_adjacent_begun = re.compile(rf"{_WS}{_PREFIX}\Z").match
+_adjacent = re.compile(rf"{WS}(?={_PREFIX}['\"])").match
+_adjacent_begun = re.compile(rf"{WS}{_PREFIX}\Z").match
 
 
 # The first scalar in brackets, whole, and what follows it.
@@ -55,17 +54,15 @@ def _string(q: str) -> str:
 
 
 _STRINGS = _string('"') + "|" + _string("'")
-_first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){_WS})+|[-+.0-9A-Za-z_]+{_WS})([:,}})])").match
+_first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){WS})+|[-+.0-9A-Za-z_]+{WS})([:,}})])").match
 
 # Whole flat members that are JSON already, up to a comma that is not the last.
-_JSON_STRING = rf'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u{_HEX}{{4}})[^"\\\x00-\x1f]*)*'
-_JSON_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_JSON_SCALAR = rf'(?:"{_JSON_STRING}"|{_JSON_NUMBER}|true|false|null)'
-_COMMA = rf"{_WS},(?={_WS}[^ \t\r\n\])}}])"
-_members = re.compile(rf'(?:{_WS}"{_JSON_STRING}"{_WS}:{_WS}{_JSON_SCALAR}{_COMMA})+').match
-_items = re.compile(rf"(?:{_WS}{_JSON_SCALAR}{_COMMA})+").match
+_COMMA = rf"{WS},(?={WS}[^ \t\r\n\])}}])"
+_members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{_COMMA})+').match
+_items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
 
-_single = re.compile(rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*""").match
+_SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
+_single = re.compile(_SINGLE).match
 
 
 def _quoted(inside: str) -> str:
@@ -84,11 +81,9 @@ _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HE
 _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
 # A whole string, of one literal, that is the same in JSON but for its quotes.
-_whole_string = re.compile(
-    rf"""(?:'(?!'')[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*'|"(?!"){_JSON_STRING}")(?=[,:\]}})])"""
-).match
+_whole_string = re.compile(rf"""(?:'(?!''){_SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
-_json_number = re.compile(_JSON_NUMBER).fullmatch
+_json_number = re.compile(NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
 _decimal = re.compile(rf"([-+]?)({_DIGITS})?(?:\.({_DIGITS})?)?(?:[eE]([-+]?{_DIGITS}))?").fullmatch
 _based = re.compile(rf"([-+]?)0(?:[xX]((?:_?{_HEX})+)|[oO]((?:_?[0-7])+)|[bB]((?:_?[01])+))").fullmatch
@@ -224,7 +219,7 @@ class PythonScanner(Transcoder):
         """One token outside of strings and numbers."""
         char = text[i]
         if char in " \t\r\n":
-            match = _white(text, i)
+            match = white(text, i)
             i = match.end() if match else i
             if i == len(text):
                 return i
@@ -296,7 +291,7 @@ class PythonScanner(Transcoder):
         n = len(text)
         limit = i + _WINDOW
         brace = text[i] == "{"
-        match = _white(text, i + 1, limit)
+        match = white(text, i + 1, limit)
         after = match.end() if match else i + 1
         if after < n and after < limit:
             char = text[after]
@@ -341,7 +336,7 @@ class PythonScanner(Transcoder):
         if end < n and text[end] == " ":
             end += 1
         if end < n and text[end] in " \t\r\n":
-            match = _white(text, i + 1, limit)
+            match = white(text, i + 1, limit)
             end = match.end() if match else i + 1
         if end == n and end < limit and not final:
             self.waiting = True
