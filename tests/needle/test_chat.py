@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from chatparsers import formats, get_format, load
+from chatparsers import load
 from chatparsers.core.errors import TemplateError
 from chatparsers.testing import Entry, Inexpressible, Scenario, check_expected, render, scenarios
-from chatparsers.testing.plugin import TEMPLATES
 
-_TESTS = Path(__file__).parents[1]
-_FAMILIES = json.loads((_TESTS / "needle" / "templates.json").read_text(encoding="utf-8"))
 _WANTED = (
     "content-no-tools",
     "content-with-reasoning",
@@ -25,27 +18,6 @@ _WANTED = (
     "continue-content",
     "continue-behind-reasoning",
 )
-
-
-def entries(config: pytest.Config) -> Iterator[Entry]:
-    for info in formats():
-        own = _TESTS / "templates_own" / f"{info.name}.jinja"
-        if info.origin == "chatparsers" and own.is_file():
-            yield Entry(info.load(), own)
-    for path in config.stash[TEMPLATES]:
-        family = _FAMILIES.get(path.name)
-        if family:
-            yield Entry(get_format(family["format"]), path, family.get("eos"), real=True)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "entry" in metafunc.fixturenames:
-        only = metafunc.config.getoption("--chatparsers-format")
-        chosen = [
-            e for e in entries(metafunc.config) if only is None or e.format.name == get_format(only).name
-        ]
-        ids = [f"{entry.format.name}-{entry.path.stem}" for entry in chosen]
-        metafunc.parametrize("entry", chosen, ids=ids)
 
 
 def test_a_prepared_turn_reads_the_answer(entry: Entry) -> None:

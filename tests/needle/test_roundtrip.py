@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from chatparsers import formats, get_format
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
 from chatparsers.core.nodes import Literal, Token, walk
@@ -30,33 +28,7 @@ from chatparsers.testing import (
     chunkings,
     render,
 )
-from chatparsers.testing.plugin import TEMPLATES
 from chatparsers.testing.scenarios import raw_stops
-
-_TESTS = Path(__file__).parents[1]
-_FAMILIES = json.loads((_TESTS / "needle" / "templates.json").read_text(encoding="utf-8"))
-
-
-def entries(config: pytest.Config) -> Iterator[Entry]:
-    for info in formats():
-        own = _TESTS / "templates_own" / f"{info.name}.jinja"
-        if info.origin == "chatparsers" and own.is_file():
-            yield Entry(info.load(), own)
-    for path in config.stash[TEMPLATES]:
-        family = _FAMILIES.get(path.name)
-        if family:
-            yield Entry(get_format(family["format"]), path, family.get("eos"), real=True)
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "entry" in metafunc.fixturenames:
-        only = metafunc.config.getoption("--chatparsers-format")
-        chosen = [
-            e for e in entries(metafunc.config) if only is None or e.format.name == get_format(only).name
-        ]
-        ids = [f"{entry.format.name}-{entry.path.stem}" for entry in chosen]
-        metafunc.parametrize("entry", chosen, ids=ids)
-
 
 CHARACTERS = st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n\t \"'\\{}[]<>|,:=&")
 ANY = st.text(CHARACTERS, max_size=30)
