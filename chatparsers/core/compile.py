@@ -148,6 +148,24 @@ class _Compiler:
             op, _, *rest = self.code[place]
             self.code[place] = (op, len(self.code), *rest)
 
+    def attempt(self, code: Callable[[], Any], leave: int = m.COMMIT) -> int:
+        """Emits ``code`` so that where it fails, what is emitted next is tried; returns the place that is to be
+        patched with where it goes on otherwise."""
+        place = self.emit(m.CHOICE, 0)
+        code()
+        end = self.emit(leave, 0)
+        self.patch(place)
+        return end
+
+    def up_to(self, times: int, code: Callable[[], Any]) -> None:
+        """Emits ``code`` so many times, each tried only behind the one before it."""
+        outs = []
+        for _ in range(times):
+            outs.append(self.emit(m.CHOICE, 0))
+            code()
+            self.patch(self.emit(m.COMMIT, 0))
+        self.patch(*outs)
+
     def finder(self, stops: Iterable[str], end: bool = False) -> StopFinder:
         stops = tuple(stops)
         spelt = (spelling for stop in stops for spelling in self.markers.spellings(stop))
@@ -190,12 +208,7 @@ class _Compiler:
             self.choice_of([partial(self.emit, m.LIT, region, spelling, shown) for spelling in spellings])
 
     def choice_of(self, options: list[Callable[[], Any]]) -> None:
-        ends = []
-        for option in options[:-1]:
-            place = self.emit(m.CHOICE, 0)
-            option()
-            ends.append(self.emit(m.COMMIT, 0))
-            self.patch(place)
+        ends = [self.attempt(option) for option in options[:-1]]
         options[-1]()
         self.patch(*ends)
 
@@ -222,28 +235,17 @@ class _Compiler:
             self.emit(m.COMMIT, loop)
             self.patch(loop)
             return
-        outs = []
-        for _ in range(node.most - node.least):
-            outs.append(self.emit(m.CHOICE, 0))
-            self.node(node.node, region, markup)
-            place = self.emit(m.COMMIT, 0)
-            self.patch(place)
-        self.patch(*outs)
+        self.up_to(node.most - node.least, partial(self.node, node.node, region, markup))
 
     def chars(self, node: Chars, region: int, markup: int) -> None:
         one = re.compile(f"{self.markers.no_token}[{node.ranges}]").match
+        once = partial(self.emit, m.ONE, region, one, f"[{node.ranges}]")
         for _ in range(node.least):
-            self.emit(m.ONE, region, one, f"[{node.ranges}]")
+            once()
         if node.most is None:
             self.emit(m.SPAN, region, re.compile(f"(?:{self.markers.no_token}[{node.ranges}])*").match)
             return
-        outs = []
-        for _ in range(node.most - node.least):
-            outs.append(self.emit(m.CHOICE, 0))
-            self.emit(m.ONE, region, one, f"[{node.ranges}]")
-            place = self.emit(m.COMMIT, 0)
-            self.patch(place)
-        self.patch(*outs)
+        self.up_to(node.most - node.least, once)
 
     def space(self, node: Space, region: int, markup: int) -> None:
         self.emit(m.SPAN, region, _white)
@@ -442,15 +444,8 @@ class _Compiler:
         self.text(region, [*closers, *(text for node in exits for text in first(node))])
         ends = [self.emit(m.UNCLOSED, 0, "" if span.optional else " or ".join(map(repr, closers)))]
         if span.close is not None:
-            place = self.emit(m.CHOICE, 0)
-            self.node(span.close, markup, markup)
-            ends.append(self.emit(m.COMMIT, 0))
-            self.patch(place)
-        for node in exits:
-            place = self.emit(m.CHOICE, 0)
-            self.node(node, markup, markup)
-            ends.append(self.emit(m.BACK, 0))
-            self.patch(place)
+            ends.append(self.attempt(partial(self.node, span.close, markup, markup)))
+        ends += [self.attempt(partial(self.node, node, markup, markup), m.BACK) for node in exits]
         self.emit(m.ONE, region, None, "a character")
         self.emit(m.JUMP, begin)
         self.patch(*ends)
@@ -458,10 +453,7 @@ class _Compiler:
     def think(self, node: Think, region: int, markup: int) -> None:
         exits: list[Node] = [head(node.until)] if node.until is not None else []
         exits += [Literal(stop) for stop in self.format.stops]
-        place = self.emit(m.CHOICE, 0)
-        self.node(node.span.open, markup, markup)
-        opened = self.emit(m.COMMIT, 0)
-        self.patch(place)
+        opened = self.attempt(partial(self.node, node.span.open, markup, markup))
         skip = None if node.always else self.emit(m.JUMP, 0)
         self.patch(opened)
         self.emit(m.CUT)
@@ -491,17 +483,10 @@ class _Compiler:
         handlers = []
         if node.start is not None:
             handlers.append(self.emit(m.RECOVER, 0))
-            place = self.emit(m.CHOICE, 0)
-            self.node(node.start, region, markup)
-            self.patch(place, self.emit(m.COMMIT, 0))
+            self.patch(self.attempt(partial(self.node, node.start, region, markup)))
             self.emit(m.DISARM)
         loop = self.emit(m.TOP, 0)
-        after = []
-        for end in ends:
-            place = self.emit(m.CHOICE, 0)
-            self.node(end, markup, markup)
-            after.append(self.emit(m.COMMIT, 0))
-            self.patch(place)
+        after = [self.attempt(partial(self.node, end, markup, markup)) for end in ends]
         options: list[Callable[[], None]] = []
         if node.reasoning is not None:
             options.append(lambda: self._section(m.REASONING, markup, spans[0][1], exits + ends))
