@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chatparsers.core.values.base import Transcoder
 from chatparsers.core.values.gemma import GemmaScanner
-from chatparsers.core.values.json import JsonScanner, StringScanner
+from chatparsers.core.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.core.values.python import PythonScanner
 from chatparsers.core.values.raw import StopFinder, raw_transcoder
 
@@ -28,12 +28,14 @@ def _raw(*types: str) -> Make:
 MAKES: dict[str, Make] = {
     "json": JsonScanner,
     "json object": lambda: JsonScanner("{"),
+    "json arguments": ObjectScanner,
     "json string": StringScanner,
     "python": PythonScanner,
     "gemma <escape>": lambda: GemmaScanner("<escape>"),
     'gemma <|"|>': lambda: GemmaScanner('<|"|>'),
     "gemma token": lambda: GemmaScanner("\ud801", "{"),
     "raw string": _raw("string"),
+    "raw array": _raw("array", "integer"),
     "raw union": _raw("string", "integer", "null"),
 }
 
