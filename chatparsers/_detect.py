@@ -46,6 +46,11 @@ _TOOLS: list[dict[str, Any]] = [
     }
 ]
 _ARGUMENTS = {"thing": "needle in hay", "count": 7}
+_CALL = {
+    "id": "probe0001",
+    "type": "function",
+    "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
+}
 _HISTORY = [{"role": "user", "content": "Find it."}]
 _CONTENT = "The probe answers."
 _REASONING = "The probe thinks."
@@ -159,24 +164,14 @@ def _probes(template: Template) -> Iterator[_Probe]:
     """The turns that the template can render, each with what is in it."""
     can = template.probe()
     answer = {"role": "assistant", "content": _CONTENT}
-    call = {
-        "id": "probe0001",
-        "type": "function",
-        "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
-    }
+    call = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
     wanted: list[tuple[str, dict[str, Any]]] = [("an answer", answer)]
     if can.reasoning:
         wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
     if can.tool_calls:
-        wanted.append(("a call", {"role": "assistant", "content": "", "tool_calls": [call]}))
+        wanted.append(("a call", call))
         if can.reasoning_with_calls:
-            thought = {
-                "role": "assistant",
-                "content": "",
-                "reasoning_content": _REASONING,
-                "tool_calls": [call],
-            }
-            wanted.append(("a call behind reasoning", thought))
+            wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
     for what, message in wanted:
         thinking = True if "reasoning" in what else None
         tools = _TOOLS if can.tools else None
@@ -193,17 +188,12 @@ def _probes(template: Template) -> Iterator[_Probe]:
 
 def _context(template: Template) -> Iterator[str]:
     """Renderings that show markers no answer has: the tools, and a tool's result."""
-    call = {
-        "id": "probe0001",
-        "type": "function",
-        "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
-    }
     turns: list[list[dict[str, Any]]] = [
         _HISTORY,
         [
             *_HISTORY,
-            {"role": "assistant", "content": "", "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": "probe0001", "name": "probe_tool", "content": "found"},
+            {"role": "assistant", "content": "", "tool_calls": [_CALL]},
+            {"role": "tool", "tool_call_id": _CALL["id"], "name": "probe_tool", "content": "found"},
         ],
     ]
     for messages in turns:

@@ -6,26 +6,17 @@ import json
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from chatparsers import Turn, get_format
 from chatparsers.core.values import json as scanner
 from chatparsers.testing import TOOLS
 
-
-def bytewise(*special: str) -> Tokenizer:
-    """One token a byte, with these special tokens."""
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
-    return tokenizer
+from ..ids.conftest import byte_tokenizer
 
 
 def of_ids(name: str, text: str, **more: Any) -> Any:
     format = get_format(name)
-    tokenizer = bytewise(*format.preserved_tokens, *format.stops)
+    tokenizer = byte_tokenizer((*format.preserved_tokens, *format.stops))
     turn: Turn = format.bind(tools=TOOLS, tokenizer=tokenizer, **more)
     return turn.parse(tokenizer.encode(text, add_special_tokens=False).ids)
 
