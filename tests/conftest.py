@@ -101,3 +101,18 @@ def tokenizer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
         return loaders[name]()
 
     return load
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A test that asks for an ``entry`` is run for every format with each template of its family."""
+    if "entry" in metafunc.fixturenames:
+        from chatparsers import get_format
+
+        from .needle.test_matrix import entries
+
+        only = metafunc.config.getoption("--chatparsers-format")
+        chosen = [
+            e for e in entries(metafunc.config) if only is None or e.format.name == get_format(only).name
+        ]
+        ids = [f"{entry.format.name}-{entry.path.stem}" for entry in chosen]
+        metafunc.parametrize("entry", chosen, ids=ids)

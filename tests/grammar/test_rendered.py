@@ -3,38 +3,24 @@ where present."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from test_matrix import DIALECTS
 
+from chatparsers.testing import Entry
 from chatparsers.testing.rendering import Inexpressible, render
 from chatparsers.testing.scenarios import Scenario, scenarios
-
-_NEEDLE = Path(__file__).parents[1] / "needle" / "test_matrix.py"
-
 
 UNCLOSED = {
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",
 }
 AS_PYTHON = re.compile(r"[\[{]'|: (?:None|True|False)\b").search
 """Objects and arrays as Seed's template prints them, by Python: the parser mends them, the grammar writes JSON."""
-
-
-def entries(config: pytest.Config) -> list[Any]:
-    spec = importlib.util.spec_from_file_location("needle_matrix", _NEEDLE)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return list(module.entries(config))
 
 
 def valid(scenario: Scenario) -> bool:
@@ -52,12 +38,7 @@ def valid(scenario: Scenario) -> bool:
     return True
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    found = entries(metafunc.config)
-    metafunc.parametrize("entry", found, ids=[f"{entry.format.name}-{entry.path.stem}" for entry in found])
-
-
-def test_rendered_is_generated(entry: Any) -> None:
+def test_rendered_is_generated(entry: Entry) -> None:
     seen: Counter[str] = Counter()
     for scenario in scenarios(entry.format):
         if not valid(scenario) or scenario.heavy:
