@@ -187,18 +187,20 @@ class _Writer(RuleWriter):
         return super().body(node)
 
     def choice(self, node: Ir) -> str:
-        """One side of a choice; white space behind a literal belongs to its terminal, as fewer are faster."""
+        """One side of a choice; white space behind a literal or a key belongs to its terminal, as fewer are faster.
+
+        Behind all of them: of two terminals that both match, the lexer would keep the one that takes the space.
+        """
         if type(node) is not Seq:
             return self.atom(node)
         out: list[str] = []
-        literal = False
+        before: Ir | None = None
         for item in node.items:
-            if literal and type(item) is Blank:
+            if type(item) is Blank and (type(before) is Text or (type(before) is Lang and before.end)):
                 out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
-                literal = False
-                continue
-            out.append(self.names.get(id(item)) or self.atom(item))
-            literal = type(item) is Text
+            else:
+                out.append(self.names.get(id(item)) or self.atom(item))
+            before = item
         return " ".join(filter(None, out)) or '""'
 
     def atom(self, node: Ir) -> str:

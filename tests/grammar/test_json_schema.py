@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import subprocess
 import sys
 import tarfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -140,6 +140,12 @@ SCHEMAS: dict[str, list[Any]] = {
     "anyOf": [
         {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 2}]},
         {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+        {  # a key that one alternative names and the other does not
+            "anyOf": [
+                {"properties": {"b": {"type": "integer"}}, "required": ["b"]},
+                {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+            ]
+        },
     ],
     "oneOf": [
         {"oneOf": [{"type": "string"}, {"type": "null"}]},
@@ -280,38 +286,23 @@ def test_length_is_exact() -> None:
         assert not score.wrong, score.wrong
 
 
-def official_folder(config: pytest.Config) -> Path:
-    """The official suite, which jsonschema's source distribution on PyPI carries; fetched once, in nightly runs."""
-    cache = Path(str(config.cache.mkdir("json-schema-test-suite"))) if config.cache else Path(".")
-    found = next(cache.glob("*/json/tests"), None)
-    if found is None:
-        if not config.getoption("--nightly", default=False):
-            pytest.skip(
-                "the official suite is fetched from PyPI (jsonschema's source distribution) with --nightly"
-            )
-        version = jsonschema.__version__ if hasattr(jsonschema, "__version__") else "4.26.0"
-        command = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "-q",
-            "--no-deps",
-            "--no-binary",
-            "jsonschema",
-            "-d",
-            str(cache),
-        ]
-        done = subprocess.run(
-            [*command, f"jsonschema=={version}"], capture_output=True, text=True, check=False
+@pytest.fixture(scope="session")
+def official_folder(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The official suite, which jsonschema's source distribution on PyPI carries; fetched in nightly runs."""
+    if not pytestconfig.getoption("--nightly"):
+        pytest.skip(
+            "the official suite is fetched from PyPI (jsonschema's source distribution) with --nightly"
         )
-        archive = next(cache.glob("jsonschema-*.tar.gz"), None)
-        if archive is None:
-            pytest.skip(f"the official suite could not be fetched: {done.stderr[-200:]}")
-        with tarfile.open(fileobj=io.BytesIO(archive.read_bytes())) as tar:
-            tar.extractall(cache, filter="data")
-        found = next(cache.glob("*/json/tests"))
-    return found
+    folder = tmp_path_factory.mktemp("json-schema-test-suite")
+    command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", "jsonschema"]
+    wanted = f"jsonschema=={version('jsonschema')}"
+    done = subprocess.run([*command, "-d", str(folder), wanted], capture_output=True, text=True, check=False)
+    archive = next(folder.glob("jsonschema-*.tar.gz"), None)
+    if archive is None:
+        pytest.skip(f"the official suite could not be fetched: {done.stderr[-200:]}")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return next(folder.glob("*/json/tests"))
 
 
 OTHER_MEANING = {
@@ -338,9 +329,9 @@ mixed IPv6; and draft 7's rule that `$ref` hides its siblings."""
 
 
 @pytest.mark.parametrize("draft", ["draft2020-12", "draft7", "draft2020-12/optional/format"])
-def test_official_suite(draft: str, request: pytest.FixtureRequest) -> None:
+def test_official_suite(draft: str, official_folder: Path, request: pytest.FixtureRequest) -> None:
     score = Score()
-    for keyword, name, schema, tests in official(official_folder(request.config) / draft):
+    for keyword, name, schema, tests in official(official_folder / draft):
         if (draft, keyword) not in OTHER_MEANING:
             try:
                 score.case(keyword, name, schema, tests)
