@@ -19,18 +19,9 @@ from .residual import residual
 
 __all__ = ["write_structural_tag"]
 
-_HEX = "[0-9a-fA-F]"
 _BEGUN = (
-    r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]'
-    + _HEX
-    + r"{3}|[dD]([0-7]"
-    + _HEX
-    + r"{2}|[89abAB]"
-    + _HEX
-    + r"{2}\\u[dD][c-fC-F]"
-    + _HEX
-    + r"{2}))))*"
-)
+    r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*'
+).replace("H", "[0-9a-fA-F]")
 """A JSON string but for its closing quote."""
 _INSIDE = ' (= "\\"" [ \\n\\t]* [,}\\]])'
 """What follows that in an object or array. Told so, xgrammar need not try at run time the tokens that go on
