@@ -640,8 +640,8 @@ class SchemaCompiler:
                     else Shared("int", integer_range(first, last), True)
                 )
             if first is not None and last is not None and (last - first) // int(step) <= 256:
-                begin = first + -first % int(step)
-                return Shared("int", texts(map(str, range(begin, last + 1, int(step)))), True)
+                values = range(first + -first % int(step), last + 1, int(step))
+                return Shared("int", texts(map(str, values)), True) if values else NOTHING
             return Shared(
                 "int",
                 Lang(
@@ -746,6 +746,9 @@ class SchemaCompiler:
             return NOTHING
         if extra is None and most is not None and most >= len(members):
             most = None
+        if extra is not None and least > required + 1:
+            why = "a grammar cannot tell whether a name that the schema does not list is there twice"
+            self.tell(bag.path, "minProperties", why)
         if not members and extra is not None and (least or most is not None):
             more = seq(syntax.comma, extra)
             inner = seq(

@@ -16,6 +16,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from .gbnf import ESCAPED, HIGH
 from .ir import (
@@ -51,6 +52,7 @@ _PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}
 _CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
 _HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
 _ANY = "(?s:.)"
+_EMPTY = "(?:)"
 _BLANK = r"/ |\n[ \t]{0,20}/"
 _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -132,16 +134,32 @@ def _regex(node: Ir, encoding: Encoding) -> str:
     raise TypeError(f"not regular: {type(node).__name__}")
 
 
-def _regular(node: Ir) -> bool:
-    if isinstance(node, (Text, Chars)):
-        return True
-    if isinstance(node, (Rep, Shared)):
-        return _regular(node.node)
-    return (
-        all(map(_regular, node.items if isinstance(node, Seq) else node.options))
-        if isinstance(node, (Seq, Alt))
-        else False
-    )
+def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
+    """The options of a choice; where one begins with a literal that is the beginning of another's, that is cut there:
+    the lexer would wait for the longer one and not go back."""
+    first = [option.items[0] if isinstance(option, Seq) and option.items else option for option in options]
+    texts = sorted({item.text for item in first if isinstance(item, Text) and item.text})
+    if not any(longer.startswith(text) for text, longer in pairwise(texts)):
+        return options
+    found: list[Ir] = []
+    for option, item in zip(options, first, strict=True):
+        if isinstance(item, Text):
+            cuts = [len(text) for text in texts if text != item.text and item.text.startswith(text)]
+            ends = [0, *cuts, len(item.text)]
+            pieces = [Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
+            option = Seq((*pieces, *(option.items[1:] if isinstance(option, Seq) else ())))
+        found.append(option)
+    return tuple(found)
+
+
+def _one_character(node: Ir) -> bool:
+    """Whether a node is one character of a set. Repeated, it is one terminal; of anything longer, the lexer could begin
+    one more than there is, and it does not go back."""
+    if isinstance(node, Shared):
+        return _one_character(node.node)
+    if isinstance(node, Alt):
+        return all(map(_one_character, node.options))
+    return isinstance(node, Chars) or (isinstance(node, Text) and len(node.text) == 1)
 
 
 def _nullable(node: Ir) -> bool:
@@ -184,7 +202,7 @@ class _Writer(RuleWriter):
             and all(isinstance(option, Text) and option.text for option in node.options)
         ):
             return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
-        return super().body(node)
+        return super().body(Alt(_told_apart(node.options)) if isinstance(node, Alt) else node)
 
     def choice(self, node: Ir) -> str:
         """One side of a choice; white space behind a literal or a key belongs to its terminal, as fewer are faster.
@@ -244,11 +262,9 @@ class _Writer(RuleWriter):
     def repeat(self, node: Rep) -> str:
         if node.most == 0:
             return '""'
-        if _regular(node.node) and not isinstance(node.node, Text):
-            inner = _regex(node, "raw")
-            if not _nullable(node):
-                return self.terminal("RUN", f"/{inner}/")
-            return self.terminal("RUN", f"/{inner}/ & /{_ANY}+/") + "?"
+        if _one_character(node.node) and not isinstance(node.node, Text):
+            some = Rep(node.node, max(1, node.least), node.most)
+            return self.terminal("RUN", f"/{_regex(some, 'raw')}/") + ("" if node.least else "?")
         atom = self.atom(node.node)
         if atom.endswith(("?", "*", "+", "}")):
             atom = f"({atom})"
@@ -290,7 +306,9 @@ class _Writer(RuleWriter):
         if not node.parts:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             return f'/"{_CHAR}{count}"{_escape(node.end_text)}/'
-        terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'json')}/" for part in node.parts]
+        terms = [
+            ("" if part.positive else "~") + f"/{_regex(part.node, 'json') or _EMPTY}/" for part in node.parts
+        ]
         if not any(part.positive for part in node.parts) or node.least or node.most is not None:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             terms.append(f"/{_EXACT}{count}/")
@@ -298,7 +316,9 @@ class _Writer(RuleWriter):
         return f'"\\"" {inner} {_literal(chr(34) + node.end_text)}'
 
     def terms(self, node: Lang) -> list[str]:
-        terms = [("" if part.positive else "~") + f"/{_regex(part.node, 'raw')}/" for part in node.parts]
+        terms = [
+            ("" if part.positive else "~") + f"/{_regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
+        ]
         if node.least or node.most is not None:
             terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
         return terms

@@ -285,7 +285,10 @@ class _Reader:
         opener = seq(opt(Text(before)) if before else EMPTY, _core(opener))
         closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
         thought = seq(Lang(stops=tuple(dict.fromkeys(stops))), closer)
-        return seq(opt(opener), thought) if node.always else opt(seq(opener, thought))
+        if node.always:
+            return seq(opt(opener), thought)
+        begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
+        return seq(opener, thought) if begun else opt(seq(opener, thought))  # what is written is no content
 
     def body(self, node: Body) -> Ir:
         reasoning: Ir = EMPTY

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from engines import FULL, compile_for, engines_of, llguidance, xgrammar
 from grammar_report import record
-from samples import MANY, TOOLS, Walk, literals, walk_bytes
+from samples import MANY, TOOLS, Walk, literals, tool, walk_bytes
 from test_generated import byte_vocabulary, hash_of, names
 
 import chatparsers
@@ -44,6 +44,7 @@ MODES: dict[str, dict[str, Any]] = {
     "required": {"tools": TOOLS, "tool_choice": "required"},
     "named": {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "get_weather"}}},
     "single": {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
+    "no arguments": {"tools": [tool("now", {}, [])], "tool_choice": "required"},
     "schema": {"response_format": SCHEMA},
     "schema-and-tools": {"tools": TOOLS, "response_format": SCHEMA},
     "grammar": {"response_format": GRAMMAR},
@@ -175,10 +176,10 @@ def compare(
             different.append(f"{what}: {found}, {text!r}")
 
 
-@pytest.mark.parametrize("mode", ["required", "named", "single", "schema", "schema-and-tools", "grammar"])
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "auto"])
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_engines_agree(name: str, mode: str, nightly: bool, request: pytest.FixtureRequest) -> None:
-    if not (nightly or mode in ("required", "schema")):
+    if not (nightly or mode in ("required", "no arguments", "schema")):
         pytest.skip("the other modes are compared with --nightly")
     xgrammar(), llguidance()
     chance = random.Random(f"{name} {mode}")
@@ -197,7 +198,9 @@ def test_free_text_and_calls_agree(name: str, nightly: bool, request: pytest.Fix
     chance = random.Random(name)
     counted: Counter[str] = Counter()
     different: list[str] = []
-    for state, more in (states(name) if nightly else {"free": {}}).items():
+    for state, more in states(name).items():
+        if not nightly and state not in ("free", "open"):
+            continue
         asked = {"tools": TOOLS, "tool_choice": "auto", **more}
         judges = {dialect: compiled(name, asked, dialect)[1] for dialect in ("lark", "structural_tag")}
         calls = random_texts(name, asked, 2)

@@ -158,6 +158,29 @@ def test_weakened_is_reported() -> None:
         assert chatparsers.get_format(name).bind(tools=MANY[:10]).grammar().weakened == ()
 
 
+def test_members_that_may_be_there_twice_are_not_counted() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}
+    grammar = chatparsers.get_format("hermes-2-pro").bind(tools=[tool("f", {"a": schema}, [])]).grammar()
+    assert [weak.keyword for weak in grammar.weakened] == ["minProperties"]
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_listed_values_may_be_empty(name: str) -> None:
+    listed = tool("f", {"a": {"enum": ["", "b"]}}, ["a"])
+    for dialect in DIALECTS:
+        judge(name, dialect, tools=[listed])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_answer_that_begins_like_a_call(dialect: str) -> None:
+    properties = {"answer": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "required": ["answer"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+    checker = judge("generic", dialect, tool_choice="auto", response_format=wanted)
+    assert checker.status('{"answer": "Oslo"}') == FULL
+    assert checker.status('{"tool_call": {"name": "get_weather", "arguments": {"city": "Oslo"}}}') == FULL
+
+
 def test_invalid_schema_is_an_error_with_its_path() -> None:
     bad = tool("f", {"a": {"type": "integr"}}, [])
     for name in ("hermes-2-pro", "qwen3-coder"):
@@ -167,9 +190,10 @@ def test_invalid_schema_is_an_error_with_its_path() -> None:
             chatparsers.get_format(name).bind(tools=[bad]).grammar()
 
 
+@pytest.mark.parametrize("schema", [{"maximum": 1}, {"maximum": 4, "multipleOf": 5}])
 @pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder"])
-def test_a_tool_that_no_call_can_satisfy_is_an_error(name: str) -> None:
-    bad = tool("f", {"a": {"type": "integer", "minimum": 2, "maximum": 1}}, ["a"])
+def test_a_tool_that_no_call_can_satisfy_is_an_error(name: str, schema: dict[str, Any]) -> None:
+    bad = tool("f", {"a": {"type": "integer", "minimum": 2, **schema}}, ["a"])
     for dialect in DIALECTS:
         with pytest.raises(SchemaError, match=r"^\$\.tools\.f\.parameters.*: no .* valid for the .* 'f'"):
             chatparsers.get_format(name).bind(tools=[*WEATHER, bad]).grammar(dialect)
