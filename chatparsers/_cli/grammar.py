@@ -37,7 +37,7 @@ def check(arguments: Namespace) -> int:
         rules = len(read_gbnf(text).rules)
     except ChatParsersError as error:
         raise Refused(f"{name_of(arguments.file)}: {error}") from error
-    print(f"{name_of(arguments.file)}: a GBNF grammar of {rules} rules, no errors")
+    print(f"{name_of(arguments.file)}: a GBNF grammar of {rules} rule{'s' if rules > 1 else ''}, no errors")
     return 0
 
 
