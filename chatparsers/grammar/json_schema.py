@@ -740,7 +740,7 @@ class SchemaCompiler:
         extra = self.extra(bag, tuple(named))
         least, most = bag.least_members, bag.most_members
         required = sum(member.required for member in members)
-        if most is not None and most < required:
+        if most is not None and most < max(required, least):
             return NOTHING
         if extra is None and least > len(members):
             return NOTHING

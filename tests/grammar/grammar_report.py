@@ -63,7 +63,7 @@ def matrix(records: list[Mapping[str, Any]]) -> Iterator[str]:
     by_engine = ", ".join(f"{engine} {count}" for engine, count in sorted(taken.items()))
     yield f"compiled: {by_engine}; refused: {refused}"
     texts, accepted, different = (
-        sum(record[what] for record in compared) for what in ("texts", "accepted", "different")
+        sum(record.get(what, 0) for record in compared) for what in ("texts", "accepted", "different")
     )
     yield f"compared in all dialects: {texts} texts, {accepted} of them accepted; engines differ on {different}"
 

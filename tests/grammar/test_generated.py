@@ -21,7 +21,6 @@ from samples import TOOLS, Walk, literals, walk_bytes
 
 import chatparsers
 
-SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 REAL = 151_643
 
 
@@ -100,6 +99,7 @@ def walks(
 def check(name: str, request: dict[str, Any], text: str, chance: random.Random) -> list[str]:
     """What is wrong with a generated text."""
     turn = chatparsers.get_format(name).bind(**request)
+    schemas = {tool["function"]["name"]: tool["function"]["parameters"] for tool in request["tools"]}
     try:
         message = turn.parse(text, strict=True)
         stream = turn.stream(strict=True)
@@ -122,7 +122,7 @@ def check(name: str, request: dict[str, Any], text: str, chance: random.Random) 
             continue
         try:
             arguments = json.loads(call.arguments)
-            jsonschema.validate(arguments, SCHEMAS[call.name], format_checker=jsonschema.FormatChecker())
+            jsonschema.validate(arguments, schemas[call.name], format_checker=jsonschema.FormatChecker())
         except (ValueError, KeyError, jsonschema.ValidationError) as error:
             wrong.append(f"invalid arguments {call.arguments!r}: {str(error).splitlines()[0]}")
     return wrong
