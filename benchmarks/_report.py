@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Budget", "Row", "Table", "as_json", "as_text", "write_readme"]
-
-_BEGIN, _END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+__all__ = ["Budget", "Row", "Table", "as_json", "as_markdown", "as_text", "write_between", "write_readme"]
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,8 @@ def _cells(table: Table) -> list[list[str]]:
     return lines
 
 
-def _markdown(lines: list[list[str]]) -> list[str]:
+def as_markdown(lines: list[list[str]]) -> list[str]:
+    """A table of cells, its head first, in Markdown."""
     head, *rest = (f"| {' | '.join(line)} |" for line in lines)
     rule = "|---|" + "---:|" * (len(lines[0]) - 2) + ("---|" if lines[0][-1] == "budget" else "---:|")
     return [head, rule, *rest]
@@ -98,7 +97,7 @@ def as_text(tables: Iterable[Table], markdown: bool) -> str:
     texts = []
     for table in tables:
         title = f"### {table.title}\n" if markdown else table.title
-        lines = (_markdown if markdown else _plain)(_cells(table)) if table.rows else []
+        lines = (as_markdown if markdown else _plain)(_cells(table)) if table.rows else []
         texts.append("\n".join([title, *lines, *(["", *table.notes] if table.notes else [])]))
     return "\n\n".join(texts)
 
@@ -134,21 +133,25 @@ def write_readme(
 
     Raises ValueError where they are not there.
     """
-    text = path.read_text(encoding="utf-8")
-    before, begun, rest = text.partition(_BEGIN)
-    _, ended, after = rest.partition(_END)
-    if not begun or not ended:
-        raise ValueError(
-            f"{path}: expected the lines {_BEGIN} and {_END}: add them where the tables are to stand"
-        )
     said = (
         f"CPU time, medians, on {machine['cpu']}, {machine['python']}, one process; `python benchmarks/parse.py` "
         "measures and prints all of it."
     )
     tables = [
-        *_markdown(_cells(pieces)),
+        *as_markdown(_cells(pieces)),
         "",
-        *_markdown([["also", "measured", "budget"], *map(list, others)]),
+        *as_markdown([["also", "measured", "budget"], *map(list, others)]),
     ]
-    lines = [before + _BEGIN, *tables, "", said, _END + after]
-    path.write_text("\n".join(lines), encoding="utf-8")
+    write_between(path, "benchmarks", [*tables, "", said])
+
+
+def write_between(path: Path, name: str, lines: Iterable[str]) -> None:
+    """Puts lines between the two comments of that name in a page. Raises ValueError where they are not there."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, begun, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, ended, after = rest.partition(end)
+    if not begun or not ended:
+        raise ValueError(
+            f"{path}: expected the lines {begin} and {end}: add them where the tables are to stand"
+        )
+    path.write_text("\n".join([before + begin, *lines, end + after]), encoding="utf-8")

@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from _report import as_markdown, write_between
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "grammar")]
 
@@ -46,7 +48,6 @@ TEXT = 3 * (
     "I think that the user wants to know about the open issues; let me look. A line of code: def f(x): return x + 1 "
     "<b>bold</b>, Ümläute, 你好 and so on, for a while. "
 )
-BEGIN, END = "<!-- masks: begin -->", "<!-- masks: end -->"
 
 
 @dataclass(frozen=True)
@@ -220,23 +221,18 @@ def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
 
 def page(path: Path, rows: list[Row]) -> None:
     """Puts the figures for 60 tools between the page's two comments. Raises SystemExit where they are not there."""
-    text = path.read_text(encoding="utf-8")
-    before, begun, rest = text.partition(BEGIN)
-    _, ended, after = rest.partition(END)
-    if not begun or not ended:
-        raise SystemExit(
-            f"{path}: expected the lines {BEGIN} and {END}: add them where the table is to stand"
-        )
     lines = [
-        "| 60 tools | xgrammar, structural tag | xgrammar, GBNF | llguidance, Lark | xgrammar's own tag |",
-        "|---|---:|---:|---:|---:|",
+        ["60 tools", "xgrammar, structural tag", "xgrammar, GBNF", "llguidance, Lark", "xgrammar's own tag"]
     ]
     for name in dict.fromkeys(row.format for row in rows):
         cells = {row.dialect: row for row in rows if row.format == name and row.tools == 60}
         own = next((row for row in cells.values() if row.dialect not in grammars.DIALECTS), None)
         shown = [cells.get("structural_tag"), cells.get("gbnf"), cells.get("lark"), own]
-        lines.append(f"| `{name}` | " + " | ".join(map(cell, shown)) + " |")
-    path.write_text("\n".join([before + BEGIN, *lines, END + after]), encoding="utf-8")
+        lines.append([f"`{name}`", *map(cell, shown)])
+    try:
+        write_between(path, "masks", as_markdown(lines))
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
 
 
 def cell(row: Row | None) -> str:

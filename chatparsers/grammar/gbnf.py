@@ -152,15 +152,11 @@ def _rule_name(hint: str) -> str:
 class GbnfWriter(RuleWriter):
     """Writes one grammar; ``token_ids`` has the ids of the markers to be written as token references."""
 
+    first, defines = "root", " ::= "
+
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
         super().__init__(rules, token_ids)
         self.langs: dict[tuple[object, ...], str] = {}
-
-    def write(self, root: Ir) -> str:
-        """The grammar's text."""
-        self.out["root"] = ""
-        self.out["root"] = self.body(root)
-        return "".join([f"{name} ::= {body}\n" for name, body in self.out.items()])
 
     # rules
 
@@ -235,7 +231,7 @@ class GbnfWriter(RuleWriter):
             atom = self.rule("rep", atom)
         total = most if most is not None else least
         if total > _CHAIN:
-            more = f"{atom}*" if most is None else self.up_to(atom, most - least) if most > least else ""
+            more = f"{atom}*" if most is None else self.up_to(atom, most - least)
             return self.rule("count", f"{self.times(atom, least)} {more}".strip())
         last = "" if most is not None else f"{atom}*"
         for left in range(1, total + 1):
@@ -252,12 +248,15 @@ class GbnfWriter(RuleWriter):
     def up_to(self, atom: str, most: int) -> str:
         """``atom`` at most so many times."""
         if most <= 1000:
-            return atom + _suffix(0, most)
+            return atom + _suffix(0, most) if most else ""
         whole, rest = divmod(most, 1000)
         block = self.rule("block", f"{atom}{{1000}}")
-        fewer = (block + _suffix(0, whole - 1) if whole > 1 else "") + f" {atom}{{0,999}}"
-        full = block + _suffix(whole, whole) + (f" {atom}{_suffix(0, rest)}" if rest else "")
-        return self.rule("upto", f"{fewer.lstrip()} | {full}")
+        return self.blocks(block, whole, f"{atom}{{0,999}}", self.up_to(atom, rest))
+
+    def blocks(self, block: str, whole: int, short: str, tail: str) -> str:
+        """Fewer than ``whole`` blocks and then ``short``, or ``whole`` of them and then ``tail``."""
+        fewer = f"{self.up_to(block, whole - 1)} {short}".lstrip()
+        return self.rule("upto", f"{fewer} | {self.times(block, whole)} {tail}".rstrip())
 
     # strings and texts
 
@@ -331,9 +330,7 @@ class GbnfWriter(RuleWriter):
             tail = self.characters(rest, 0, '"\\""')
             if whole:
                 short = self.characters(_BLOCK - 1, 0, '"\\""')
-                begun = self.up_to(block, whole - 1) if whole > 1 else ""
-                full = f"{self.times(block, whole)} {tail}"
-                tail = self.rule("upto", f"{begun} {short} | {full}".lstrip())
+                tail = self.blocks(block, whole, short, tail)
             parts.append(tail)
         return self.rule("counted", " ".join(parts))
 

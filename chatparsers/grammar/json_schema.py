@@ -42,9 +42,9 @@ from .ir import (
 from .numbers import DIGIT, INTEGER, NATURAL, NUMBER, SIGN, integer_range, number_parts
 from .regex import Unsupported, read_regex
 from .string_formats import EXPRESSIONS, UNSAID
-from .syntaxes import Syntax
+from .syntaxes import RawText, Syntax
 
-__all__ = ["RawText", "SchemaCompiler", "Weakened"]
+__all__ = ["SchemaCompiler", "Weakened"]
 
 TYPES = ("object", "array", "string", "number", "boolean", "null")
 _ALL = frozenset(TYPES)
@@ -166,30 +166,6 @@ def _type_of(value: Any) -> str:
     if isinstance(value, (int, float)):
         return "number"
     return "object" if isinstance(value, Mapping) else "array"
-
-
-class RawText:
-    """How a value is written as raw text up to one of ``stops``: strings as they are, which it keeps, the rest as JSON.
-
-    ``python``: true, false and null also as Python prints them, as some templates do.
-    """
-
-    def __init__(self, stops: tuple[str, ...], python: bool) -> None:
-        self.stops = stops
-        self.python = python
-        self.written: list[Lang] = []
-
-    def word(self, node: Ir) -> Ir:
-        """One or several of the words true, false and null."""
-        if not self.python:
-            return node
-        words = node.options if isinstance(node, Alt) else (node,)
-        return alt(node, *(Text(_PYTHON[word.text]) for word in words if isinstance(word, Text)))
-
-    def write(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        """A string with these constraints on its characters."""
-        self.written.append(Lang(parts, least, most, "raw", self.stops))
-        return self.written[-1]
 
 
 class SchemaCompiler:
@@ -334,9 +310,7 @@ class SchemaCompiler:
                 plain.append(value)
             else:
                 literal = self.syntax.literal(value)
-                found.append(
-                    raw.word(literal) if raw and (value is None or isinstance(value, bool)) else literal
-                )
+                found.append(raw.word(literal) if raw else literal)
         if plain and raw is not None:
             found.append(raw.write((Part(texts(plain)),), 0, None))
         return found
@@ -1200,7 +1174,6 @@ _CHOOSING = frozenset(
     }
 )
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
-_PYTHON = {"true": "True", "false": "False", "null": "None"}
 _PLAIN = _Bag()
 _INTEGER = Shared("integer", INTEGER, True)
 _NUMBER = Shared("number", NUMBER, True)

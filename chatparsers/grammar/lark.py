@@ -181,10 +181,7 @@ def _rule_name(hint: str) -> str:
 
 
 class _Writer(RuleWriter):
-    def write(self, root: Ir) -> str:
-        self.out["start"] = ""
-        self.out["start"] = self.body(root)
-        return "".join([f"{name}: {body}\n" for name, body in self.out.items()])
+    first, defines = "start", ": "
 
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
@@ -204,22 +201,21 @@ class _Writer(RuleWriter):
             return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
         return super().body(Alt(_told_apart(node.options)) if isinstance(node, Alt) else node)
 
-    def choice(self, node: Ir) -> str:
-        """One side of a choice; white space behind a literal or a key belongs to its terminal, as fewer are faster.
+    def atoms(self, items: tuple[Ir, ...]) -> list[str]:
+        """The elements of a sequence; white space behind a literal or a key belongs to its terminal, as fewer are
+        faster.
 
         Behind all of them: of two terminals that both match, the lexer would keep the one that takes the space.
         """
-        if type(node) is not Seq:
-            return self.atom(node)
         out: list[str] = []
         before: Ir | None = None
-        for item in node.items:
+        for item in items:
             if type(item) is Blank and (type(before) is Text or (type(before) is Lang and before.end)):
                 out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
             else:
                 out.append(self.names.get(id(item)) or self.atom(item))
             before = item
-        return " ".join(filter(None, out)) or '""'
+        return out
 
     def atom(self, node: Ir) -> str:
         if isinstance(node, Text):

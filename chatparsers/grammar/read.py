@@ -78,10 +78,10 @@ from .ir import (
     opt,
     seq,
 )
-from .json_schema import RawText, SchemaCompiler, Weakened
+from .json_schema import SchemaCompiler, Weakened
 from .regex import read_regex
 from .residual import residual
-from .syntaxes import syntax_of
+from .syntaxes import RawText, syntax_of
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
 
@@ -284,7 +284,7 @@ class _Reader:
         before, after = _trimmed(opener)[0], _trimmed(closer)[1]
         opener = seq(opt(Text(before)) if before else EMPTY, _core(opener))
         closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
-        thought = seq(Lang(stops=tuple(dict.fromkeys(stops))), closer)
+        thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
         begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
@@ -315,20 +315,20 @@ class _Reader:
         if not calls:
             return Lang()
         if node.reasoning is not None and node.reasoning.optional and reasoning is not EMPTY:
-            calls.append(seq(self.stretch(node, node.reasoning), alt(*calls)))
+            open_ = self.stretch(node, node.reasoning, *self.request.stops)
+            calls.append(seq(open_, alt(*calls)))
         return seq(reasoning, alt(*calls))
 
     def span(self, node: Body, span: Span) -> Ir:
         """A stretch of text with its markers; in the text stands nothing that would end it for the parser."""
         if span.close is None:
             return seq(self.node(span.open), Lang())
-        return seq(self.stretch(node, span), self.node(span.close))
+        return seq(self.stretch(node, span, *self.request.stops), self.node(span.close))
 
-    def stretch(self, node: Body, span: Span) -> Ir:
-        """A stretch of text without its closer."""
+    def stretch(self, node: Body, span: Span, *stops: str) -> Ir:
+        """A stretch of text without its closer; in the text is none of ``stops`` either."""
         closers = () if span.close is None else first(span.close)
-        stops = (*closers, *_exits(node, span), *self.request.stops)
-        return seq(self.node(span.open), Lang(stops=tuple(dict.fromkeys(stops))))
+        return seq(self.node(span.open), _text_until(*closers, *_exits(node, span), *stops))
 
     def answer(self, node: Body) -> Ir | None:
         """The content where the request constrains it."""
@@ -389,8 +389,7 @@ class _Reader:
         spans = [self.span(node, span)]
         if node.reasoning is not None and self.request.options.thinking is not False:
             spans.insert(0, self.span(node, node.reasoning))
-        stops = tuple(dict.fromkeys((*first(span.close), *_exits(node, span))))
-        last = opt(seq(self.node(span.open), Lang(stops=stops)))
+        last = opt(self.stretch(node, span))
         if self.request.options.parallel:
             return seq(Rep(alt(*spans, *calls), 0, None), last)
         text = Rep(alt(*spans), 0, None)
@@ -412,6 +411,11 @@ class _Reader:
             *(seq(rest, after) for rest in rests[1:] if rest is not None),
         )
         return opt(seq(Text(common), ref))
+
+
+def _text_until(*stops: str) -> Lang:
+    """Text in which none of these is."""
+    return Lang(stops=tuple(dict.fromkeys(stops)))
 
 
 def _space(node: Space) -> Ir:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from .ir import Alt, Ir, Order, Seq, Shared, State
 
@@ -22,6 +22,11 @@ _Form = tuple[str, str, Callable[[list[str]], Any]]
 class RuleWriter:
     """Writes one grammar as named rules; ``rules`` has the sources of what `Ref` names."""
 
+    first: ClassVar[str]
+    """The name of the first rule."""
+    defines: ClassVar[str]
+    """What stands between a rule's name and its right side."""
+
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None) -> None:
         self.sources = rules
         self.token_ids = token_ids or {}
@@ -33,6 +38,12 @@ class RuleWriter:
         self.forms: dict[tuple[int, str, str], list[_Form]] = {}
         self.alive: list[Any] = []
         """What is known by its identity, which is its own as long as it lives."""
+
+    def write(self, root: Ir) -> str:
+        """The grammar's text, the rule of ``root`` first."""
+        self.out[self.first] = ""
+        self.out[self.first] = self.body(root)
+        return "".join([f"{name}{self.defines}{body}\n" for name, body in self.out.items()])
 
     # names and rules
 
@@ -73,12 +84,13 @@ class RuleWriter:
     def choice(self, node: Ir) -> str:
         """One side of a choice."""
         if type(node) is Seq:
-            known = self.names
-            return (
-                " ".join(filter(None, [known.get(id(item)) or self.atom(item) for item in node.items]))
-                or '""'
-            )
+            return " ".join(filter(None, self.atoms(node.items))) or '""'
         return self.atom(node)
+
+    def atoms(self, items: tuple[Ir, ...]) -> list[str]:
+        """The elements of a sequence."""
+        known = self.names
+        return [known.get(id(item)) or self.atom(item) for item in items]
 
     def shared(self, node: Shared) -> str:
         """The name of a shared node's rule."""

@@ -10,7 +10,7 @@ order of members that also keeps the required ones.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .gbnf import GbnfWriter, literal
@@ -56,30 +56,27 @@ def _overlapping(node: Lang) -> bool:
     )
 
 
-def _free(node: Ir) -> bool:
-    """Whether there is free text with calls, for which a grammar has no form."""
+def _holds(node: Ir, test: Callable[[Ir], bool]) -> bool:
+    """Whether ``test`` holds of a node or of one in it, not below a shared rule."""
     if isinstance(node, Rep):
-        return _free(node.node)
+        return _holds(node.node, test)
     items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
-    return isinstance(node, Free) or any(map(_free, items))
+    return test(node) or any(_holds(item, test) for item in items)
 
 
 def _native(node: Ir) -> bool:
-    """Whether ``node`` is worth a form of its own: free text or text up to a marker, not below a shared rule."""
-    if isinstance(node, Free):
-        return True
-    if isinstance(node, Lang):
-        return (
-            node.encoding == "raw"
-            and not node.parts
-            and not node.least
-            and node.most is None
-            and bool(node.stops or not node.end)
-        )
-    if isinstance(node, Rep):
-        return _native(node.node)
-    return any(
-        map(_native, node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ())
+    """Whether ``node`` holds what is worth a form of its own: free text with calls, or text up to a marker."""
+    return _holds(node, lambda part: isinstance(part, Free) or (isinstance(part, Lang) and _plain(part)))
+
+
+def _plain(node: Lang) -> bool:
+    """Whether a language is text up to a marker and no more."""
+    return (
+        node.encoding == "raw"
+        and not node.parts
+        and not node.least
+        and node.most is None
+        and bool(node.stops or not node.end)
     )
 
 
@@ -187,7 +184,8 @@ def write_structural_tag(root: Ir, rules: Mapping[str, Ir]) -> str:
     """The structural tag as JSON text."""
     tags = _Tags(rules)
     format = tags.format(root)
-    if len(tags.grammars) > 1 and not _free(root):  # they share no rules: one grammar of all may be shorter
+    free = _holds(root, lambda part: isinstance(part, Free))  # for which a grammar has no form
+    if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
         whole = _Writer(rules).write(root)
         if len(whole) < sum(map(len, tags.grammars)):
             format = {"type": "grammar", "grammar": whole}

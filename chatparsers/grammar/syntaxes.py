@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from .arrange import Member, arrange
-from .ir import Blank, Chars, Ir, Lang, Part, Rep, Text, charset, seq
+from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Text, alt, charset, seq
 
-__all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "Syntax", "syntax_of"]
+__all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
 
 
 class JsonSyntax:
@@ -102,6 +102,36 @@ class GemmaSyntax(JsonSyntax):
         plain = Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)]))
         return seq(Lang((*parts, Part(Rep(plain, 1, None))), least, most), Text(":"))
 
+
+class RawText:
+    """How a value is written as raw text up to one of ``stops``: strings as they are, which it keeps, the rest as JSON.
+
+    ``python``: true, false and null also as Python prints them, as some templates do.
+    """
+
+    def __init__(self, stops: tuple[str, ...], python: bool) -> None:
+        self.stops = stops
+        self.python = python
+        self.written: list[Lang] = []
+
+    def word(self, node: Ir) -> Ir:
+        """A value that may be one or several of the words true, false and null."""
+        if not self.python:
+            return node
+        words = node.options if isinstance(node, Alt) else (node,)
+        return alt(node, *(_PRINTED[w.text] for w in words if isinstance(w, Text) and w.text in _PRINTED))
+
+    def write(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+        """A string with these constraints on its characters."""
+        self.written.append(Lang(parts, least, most, "raw", self.stops))
+        return self.written[-1]
+
+
+_PRINTED = {
+    JsonSyntax.true.text: PythonSyntax.true,
+    JsonSyntax.false.text: PythonSyntax.false,
+    JsonSyntax.null.text: PythonSyntax.null,
+}
 
 Syntax = JsonSyntax
 
