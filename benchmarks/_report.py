@@ -1,4 +1,4 @@
-"""Tables of figures, each row with its budget: for the terminal, as Markdown, as JSON, and for the README."""
+"""Tables of figures, each row with its budget: for the terminal, as Markdown, as JSON, and for a page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Budget", "Row", "Table", "as_json", "as_markdown", "as_text", "write_between", "write_readme"]
+__all__ = ["Budget", "Row", "Table", "as_json", "as_markdown", "as_text", "write_between", "write_page"]
 
 
 @dataclass(frozen=True)
@@ -126,10 +126,10 @@ def as_json(tables: Iterable[Table], machine: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def write_readme(
+def write_page(
     path: Path, pieces: Table, others: Sequence[tuple[str, str, str]], machine: dict[str, str]
 ) -> None:
-    """Puts the table of pieces and a table of the other figures between the two comments of the README.
+    """Puts the table of pieces and a table of the other figures between the two comments of a page.
 
     Raises ValueError where they are not there.
     """

@@ -1,6 +1,6 @@
 """What parsing costs: CPU time a piece and a token, throughput, latency, memory; each figure beside its budget.
 
-    python benchmarks/parse.py [--quick] [--markdown] [--json FILE] [--readme README.md] [--memory] [--strict]
+    python benchmarks/parse.py [--quick] [--markdown] [--json FILE] [--page docs/performance.md] [--memory] [--strict]
 
 The yardstick is a bare `tokenizers.decoders.DecodeStream` over the same text in the same run. docs/performance.md
 says how to read the tables. Nothing here fails for being slow, unless with ``--strict``.
@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # this checkout, installed or not
 
 from _measure import ROOT, best_of, cut, feed, fresh, machine, medians, step, tokenizers_in, trained
-from _report import Budget, Row, Table, as_json, as_text, number, write_readme
+from _report import Budget, Row, Table, as_json, as_text, number, write_page
 from _texts import KINDS, Wire, argument_wire, many_tools
 from tokenizers import Tokenizer
 
@@ -316,7 +316,7 @@ def memory_table(quick: bool) -> Table:
 
 
 def summary(tables: dict[str, Table]) -> list[tuple[str, str, str]]:
-    """What the README says beside the table of pieces: the figure, what was measured, its budget."""
+    """What the page says beside the table of pieces: the figure, what was measured, its budget."""
 
     def of(key: str, name: str) -> Row:
         return next(row for row in tables[key].rows if row.name == name)
@@ -402,7 +402,7 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="print the tables as Markdown")
     parser.add_argument("--json", metavar="FILE", type=Path, help="also write all figures as JSON")
     parser.add_argument(
-        "--readme", metavar="FILE", type=Path, help="also write the short table into the README"
+        "--page", metavar="FILE", type=Path, help="also write the short tables into this page"
     )
     parser.add_argument(
         "--formats", metavar="NAMES", default="", help="only these formats in their table: a,b,c"
@@ -419,8 +419,8 @@ def main() -> int:
     ]
     if unknown := [key for key in keys if key not in _TABLES]:
         parser.error(f"--tables: expected some of {', '.join(_TABLES)}, found {unknown[0]!r}")
-    if options.readme and set(_TABLES) - {"memory"} - set(keys):
-        parser.error("--readme needs all the tables: leave out --tables")
+    if options.page and set(_TABLES) - {"memory"} - set(keys):
+        parser.error("--page needs all the tables: leave out --tables")
 
     @cache
     def real() -> dict[str, Tokenizer]:
@@ -443,8 +443,8 @@ def main() -> int:
         options.json.write_text(
             json.dumps(as_json(tables.values(), about), indent=1) + "\n", encoding="utf-8"
         )
-    if options.readme:
-        write_readme(options.readme, tables["pieces"], summary(tables), about)
+    if options.page:
+        write_page(options.page, tables["pieces"], summary(tables), about)
     return 1 if over and options.strict else 0
 
 
