@@ -1,11 +1,13 @@
-"""What a value transcoder is: one value of a syntax, read as it arrives and passed on as JSON text.
+"""The base of all value transcoders: one reads a value of a syntax as it arrives and passes it on as JSON text.
 
-A transcoder is made when its value begins and asked to `scan` whenever there is more text. Its slots hold what never
-changes, and lists of that and transcoders of its own, which `copy` copies: so it can be copied and pickled at any time.
+The machine makes a transcoder when a value begins, and calls `scan` whenever more text has arrived. The slots hold
+immutable values, lists of them, and inner transcoders. `copy` copies the lists and the inner transcoders, so a
+transcoder can be copied and pickled at any time.
 
-Invariants: `scan` never goes back behind what it has consumed; what it leaves unconsumed at the end of a piece
-is shorter than a bound that does not depend on the text; the concatenation of `out` over all scans, the end,
-`error` and its position are the same for every way the text is cut.
+Invariants:
+- `scan` never goes back before a character that it has consumed.
+- The text that it leaves unconsumed at the end of a piece is shorter than a fixed bound.
+- The joined `out` of all scans, the end of the value, `error` and its position are the same for every chunking.
 """
 
 from __future__ import annotations
@@ -20,35 +22,35 @@ __all__ = ["WS", "Search", "Transcoder", "escape", "white"]
 _T = TypeVar("_T", bound="Transcoder")
 
 Search = Callable[[str], object]
-"""Finds in a piece the first character that is not plain; None where all of it is."""
+"""Finds the first character of a piece that is not plain; None if every character is plain."""
 
 WS = r"[ \t\r\n]*"
 white = re.compile(WS).match
 
 
 class Transcoder:
-    """One value, being read."""
+    """Reads one value."""
 
     __slots__ = ("done", "error", "notes", "out", "plain")
 
     def __init__(self) -> None:
         self.out = ""
-        """The JSON text that the last scan made (may be empty)."""
+        """The JSON text that the last scan made; it may be empty."""
         self.done = False
-        """The value is over; the text behind it is not consumed."""
+        """True once the value has ended. The text after the value is not consumed."""
         self.error = ""
-        """What was expected where the scan stopped, "" while all is well. A scan that fails has consumed all
-        before it."""
+        """What the scan expected at the place where it failed; "" if it has not failed. All text before that
+        place is consumed."""
         self.notes: list[tuple[int, str, str]] = []
-        """What the last scan mended: (index in its text, expected, found)."""
+        """The mends of the last scan: (index in its text, expected, found)."""
         self.plain: Search | None = None
-        """Where every character of the next piece that it does not find would be passed on as it stands; else
-        None."""
+        """Fast path: a search for the first character that needs `scan`. If it finds none in the next piece, the
+        piece may be emitted verbatim. None if there is no fast path here."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         """Reads ``text`` from ``start``; returns the index of the first character not consumed.
 
-        ``final``: no more text will come, so a value that is not over is an error.
+        ``final``: no more text will come, so an unfinished value is an error.
         """
         raise NotImplementedError
 
@@ -73,5 +75,5 @@ _basestring: Callable[[str], str] = (
 
 
 def escape(text: str) -> str:
-    """``text`` as the inside of a JSON string; nothing but quotes, backslashes and control characters is escaped."""
+    """Escapes ``text`` for the inside of a JSON string: only quotes, backslashes and control characters change."""
     return _basestring(text)[1:-1]

@@ -1,14 +1,14 @@
 """Gemma's own object syntax, passed on as JSON while it arrives: ``{name:<escape>Oslo<escape>,days:3,o:{a:true}}``.
 
-Keys stand without quotes, strings between two quote markers, verbatim, without any escape: ``<escape>`` in
-FunctionGemma, ``<|"|>`` in Gemma 4 (their chat templates and tokenizers), each of them one special token. Everything
-else is JSON. Quoted keys and JSON's own strings are read as well, so that JSON itself is passed on as it is.
+Keys have no quotes. A string stands between two quote markers, verbatim, without any escape. The marker is one special
+token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat templates and tokenizers). Everything else is
+JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unchanged.
 
-Strategy: a state and a stack of open brackets. The inside of a string is found with ``str.find`` and escaped in bulk;
-of its end only what may yet become the marker is left unconsumed. JSON's scalars are left to a `JsonScanner`. An
-unquoted key is all up to the colon, without the white space before it, of which at most ``_WINDOW`` characters are
-left unconsumed. A marker may be a single lone surrogate, the character that stands for a special token: nothing here
-depends on its length.
+Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
+is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
+scalars. An unquoted key runs up to the colon, without the white space before it; at most ``_WINDOW`` characters of it
+are left unconsumed. A marker may be a single lone surrogate, the character that stands for a special token: nothing
+here depends on the marker's length.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _WINDOW = 256
 
 _key_run = re.compile(r"[^:,{} \t\r\n]*").match
 
-# Taken at once where they are whole: a plain key and its colon, a scalar of JSON.
+# Taken at once if they are whole: a plain key and its colon, a JSON scalar.
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}}])").match
 
-# What may come next; _STRING is between markers, _BARE in a key without quotes, _JSON in a scalar of JSON.
+# The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar.
 _VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON = range(9)
 _EXPECTED = {
     _VALUE: "a value",
@@ -44,12 +44,12 @@ _EXPECTED = {
 
 @lru_cache(maxsize=64)
 def _plain(quote: str) -> Search:
-    """Finds what may be the beginning of ``quote`` or is not to stand in a JSON string."""
+    """Finds the characters that may begin ``quote`` and those that a JSON string must escape."""
     return re.compile(rf'[{re.escape(quote[0])}"\\\x00-\x1f]').search
 
 
 class GemmaScanner(Transcoder):
-    """One value in Gemma's syntax; ``quote`` is the marker around strings, ``kinds`` as in `JsonScanner`."""
+    """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`."""
 
     __slots__ = ("inner", "key", "kinds", "quote", "stack", "state", "waiting")
 
@@ -64,10 +64,10 @@ class GemmaScanner(Transcoder):
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False
-        """What is being read is a key."""
+        """True while a key is being read."""
         self.inner: JsonScanner | None = None
         self.waiting = False
-        """The scan must stop for want of text."""
+        """True if the scan must stop until more text comes."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
@@ -117,7 +117,7 @@ class GemmaScanner(Transcoder):
             self.error = _EXPECTED[self.state]
 
     def _over(self) -> None:
-        """A key or a value is over."""
+        """Ends a key or a value."""
         if self.key:
             self.state = _COLON
         elif self.stack:
@@ -141,7 +141,7 @@ class GemmaScanner(Transcoder):
         return end
 
     def _begun(self, text: str, i: int) -> int:
-        """Where from ``i`` on the beginning of a marker runs to the end of the text, else the text's length."""
+        """Where the beginning of a marker stands at the end of the text, from ``i`` on; else the text's length."""
         quote = self.quote
         i = text.find(quote[0], i)
         while i >= 0 and not quote.startswith(text[i:]):
@@ -164,7 +164,7 @@ class GemmaScanner(Transcoder):
         return end
 
     def _bare(self, text: str, i: int, final: bool, parts: list[str]) -> int:
-        """A key without quotes, up to its colon."""
+        """Reads a key without quotes, up to its colon."""
         n = len(text)
         match = _key_run(text, i)
         end = match.end() if match else i
@@ -188,7 +188,7 @@ class GemmaScanner(Transcoder):
         return i
 
     def _between(self, text: str, i: int, final: bool, parts: list[str]) -> int:
-        """One token outside of strings, keys and scalars, or the beginning of one of these."""
+        """Reads one token outside strings, keys and scalars, or begins one of these."""
         char = text[i]
         state = self.state
         if char in " \t\r\n":
@@ -234,7 +234,7 @@ class GemmaScanner(Transcoder):
         return i
 
     def _next(self, text: str, i: int, parts: list[str]) -> int:
-        """Behind a value in brackets, or at a closing bracket."""
+        """Reads the token after a value in brackets, or a closing bracket."""
         char = text[i]
         close = {"{": "}", "[": "]"}[self.stack[-1]] if self.stack else ""
         if char == close and self.state in (_NEXT, _KEY_OR_END, _ITEM_OR_END):

@@ -1,10 +1,12 @@
 """JSON values, passed on byte for byte.
 
-Strategy: a state and a stack of open brackets; inside strings one regular expression takes all up to the next
-quote or odd character, and between members another takes whole flat members at once, so that long texts cost no
-loop per token. Only what is not JSON is mended, each time with a note: raw control characters in strings are
-escaped, backslashes that begin no escape are doubled, and Python's ``None``, ``True``, ``False`` are respelt.
-Anything else is an error where it stands; what came before it has been passed on.
+Strategy: the scanner keeps a state and a stack of open brackets. Inside a string, one regular expression takes
+everything up to the next quote or odd character. Between members, another takes whole flat members at once. So long
+texts need no Python loop for each character.
+
+The scanner mends three things, each with a note: it escapes raw control characters in strings, it doubles a backslash
+that begins no escape, and it respells Python's ``None``, ``True`` and ``False``. Any other text that is not JSON is an
+error at its place; the text before it has been passed on.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from .base import WS, Search, Transcoder, escape, white
 
 __all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "ObjectScanner", "StringScanner"]
 
-# What is JSON already, as regular expressions.
+# Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 SCALAR = rf'(?:"{STRING}"|{NUMBER}|true|false|null)'
@@ -36,7 +38,7 @@ _LONGEST_WORD = 5
 _BULK = 64
 _PART = 4096
 
-# what may come next
+# the states: what may come next
 _VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(9)
 _EXPECTED = {
     _VALUE: "a JSON value",
@@ -58,9 +60,11 @@ _decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refu
 
 
 def _whole(text: str, start: int) -> int:
-    """The end of the JSON value at ``start`` where it is whole and sound, else 0: the interpreter's own scanner
-    tells it faster than a loop here. Tried once a value, so that the work stays linear; deep in a text on growing
-    parts of it, as the interpreter's error counts the lines of all that it was given."""
+    """The end of the JSON value at ``start``, or 0 if the value is not whole and well-formed.
+
+    The interpreter's own scanner finds it faster than a loop here. It runs once a value, so the work stays linear.
+    Deep in a text it gets growing parts of the text, because its error counts the lines of all the text it got.
+    """
     if text[start] not in "{[":
         return 0
     size = _PART
@@ -79,7 +83,7 @@ def _whole(text: str, start: int) -> int:
 
 
 class JsonScanner(Transcoder):
-    """One JSON value; ``kinds`` are the characters it may begin with (``"{"`` for an object), "" for any."""
+    """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any."""
 
     __slots__ = ("kinds", "number", "stack", "state")
 
@@ -242,9 +246,11 @@ class JsonScanner(Transcoder):
 
 
 class ObjectScanner(JsonScanner):
-    """A call's arguments: a JSON object. Some models write it as a string that holds the object's JSON text, or
-    as null for no arguments; both are mended, the string when it is whole. One that holds no object is passed on as
-    it stands."""
+    """Reads a call's arguments: a JSON object.
+
+    Some models write a string that holds the object's JSON text, or null for no arguments. Both are mended, the string
+    once it is whole. A string that holds no object is passed on unchanged.
+    """
 
     __slots__ = ("decoded", "raw", "string")
 
@@ -294,7 +300,7 @@ class ObjectScanner(JsonScanner):
 
 
 class StringScanner(Transcoder):
-    """The inside of a JSON string, its opening quote included, passed on as the text it stands for."""
+    """Reads a JSON string, its opening quote included, and passes on its unescaped text."""
 
     __slots__ = ("begun",)
 

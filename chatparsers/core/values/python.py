@@ -1,24 +1,24 @@
 """Python literals, passed on as JSON while they arrive.
 
-Strategy: a state and a stack of open brackets. What is JSON already is passed on byte for byte: the text since ``kept``
-goes out as it stands, and only what must read otherwise is put in between (``_put``). Inside a string two regular
-expressions do the work in bulk: one takes what is the same in JSON, the other what JSON only wants escaped.
+Strategy: the scanner keeps a state and a stack of open brackets. Text that is JSON already is passed on byte for byte:
+the text since ``kept`` goes out unchanged, and ``_put`` replaces only the parts that JSON spells otherwise. Inside a
+string, two regular expressions work in bulk: one takes text that is the same in JSON, the other takes text that JSON
+escapes.
 
-Where the text behind decides what the text here means, at most ``_WINDOW`` characters are looked at, and are left
-unconsumed until they are there:
+Sometimes the following text decides the meaning. Then the scanner looks at most ``_WINDOW`` characters ahead, and
+leaves them unconsumed until they have arrived:
 
-- ``{`` opens a set where its first scalar is followed by no ``:``, else (and beyond the window) an object;
-- ``(`` opens a tuple where its first scalar is followed by ``,``, else (and beyond the window) a value in parentheses;
-- ``,`` is left out where only white space stands between it and the closing bracket;
-- a string goes on where another literal stands behind its end (in brackets: at the top a string ends at its quote).
+- ``{`` opens a set if no ``:`` follows its first scalar; else, and if the scalar is longer than the window, an object.
+- ``(`` opens a tuple if ``,`` follows its first scalar; else, and if the scalar is longer, a value in parentheses.
+- ``,`` is left out if only white space stands between it and the closing bracket.
+- A string goes on if another literal follows its end. (Only inside brackets: at the top a string ends at its quote.)
 
-A number is consumed but put out only when it is over and known to be JSON, or mended; one that is longer than the
-window is passed on as it stands and must be JSON. So every decision depends on a fixed stretch of text, never on how
-the text is cut.
+A number is consumed at once. It goes out when it has ended and is JSON, or is mended. A number longer than the window
+is passed on unchanged and must be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
 
-Double-quoted strings that are JSON keep JSON's meaning where Python's differs (``\\/``, surrogate pairs). What is
-Python but not JSON is respelt silently; what is neither (a line break in a string, an unknown escape, ``007``) or
-loses its type (keys, bytes, f-strings) is mended with a note. Anything else is an error where it stands.
+A double-quoted string that is JSON keeps JSON's meaning if Python's differs (``\\/``, surrogate pairs). Text that is
+Python but not JSON is respelt silently. Text that is neither (a line break in a string, an unknown escape, ``007``), or
+that loses its type (keys, bytes, f-strings), is mended with a note. Anything else is an error at its place.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _string(q: str) -> str:
 _STRINGS = _string('"') + "|" + _string("'")
 _first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){WS})+|[-+.0-9A-Za-z_]+{WS})([:,}})])").match
 
-# Whole flat members that are JSON already, up to a comma that is not the last.
+# Whole flat members that are JSON already, up to the last comma but one.
 _COMMA = rf"{WS},(?={WS}[^ \t\r\n\])}}])"
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{_COMMA})+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
@@ -66,7 +66,7 @@ _single = re.compile(_SINGLE).match
 
 
 def _quoted(inside: str) -> str:
-    """The inside of a single-quoted string whose escapes are JSON's or of a quote, as that of a double-quoted one.
+    """Respells the inside of a single-quoted string for double quotes; its escapes are JSON's, or escaped quotes.
 
     It has no control characters, so one of them may stand for the escaped backslash.
     """
@@ -80,7 +80,7 @@ _escape = re.compile(rf"\\(?:'|a|v|\r\n|\r|\n|[0-7]{{1,3}}|x{_HEX}{{2}}|U{_HEX}{
 _escape_begun = re.compile(rf"\\(?:\r|[0-7]{{1,2}}|x{_HEX}?|u{_HEX}{{0,3}}|U{_HEX}{{0,7}})?\Z").match
 _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
-# A whole string, of one literal, that is the same in JSON but for its quotes.
+# A whole string of one literal that differs from JSON only in its quotes.
 _whole_string = re.compile(rf"""(?:'(?!''){_SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
 _json_number = re.compile(NUMBER).fullmatch
@@ -93,7 +93,7 @@ _SQUASHED = 32
 _WORDS = {"None": "null", "True": "true", "False": "false", "true": "true", "false": "false", "null": "null"}
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
-# The kinds of open brackets: what closes them, and what closes them in JSON. "q" is a tuple that no comma has confirmed
+# The kinds of open brackets: their closers in Python and in JSON. "q" is a tuple that no comma has confirmed
 # yet, "s" a set, "p" a value in parentheses.
 _CLOSE = {"{": ("}", "}"), "[": ("]", "]"), "(": (")", "]"), "q": (")", "]"), "s": ("}", "]"), "p": (")", "")}
 
@@ -113,7 +113,7 @@ _EXPECTED = {
 
 
 def _mode(quote: str, raw: bool) -> tuple[_Match, _Match, Search, str, bool]:
-    """How to read a string: what is the same in JSON, what is to be escaped, the first odd character; quote; raw."""
+    """How to read a string: text that is the same in JSON, text to escape, the first odd character; quote; raw."""
     q = quote[0]
     ordinary = rf'[^{q}"\\\x00-\x1f]*'
     if raw:
@@ -138,7 +138,7 @@ _MODES = {
 
 
 class PythonScanner(Transcoder):
-    """One Python literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts; JSON's too.
+    """Reads one Python literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts; JSON's too.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
     cannot belong to it.
@@ -151,13 +151,13 @@ class PythonScanner(Transcoder):
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False
-        """What is being read is a key."""
+        """True while a key is being read."""
         self.mode = ""
         """The prefix and quote of the string being read."""
         self.number = ""
-        """The number being read; of a long one, what its grammar depends on."""
+        """The number being read; of a long one, only the part that decides how it may go on."""
         self.long = False
-        # Of one scan alone: what goes out before text[kept], and whether it must stop for want of text.
+        # Used within one scan: the output before text[kept], and whether the scan must stop until more text comes.
         self.parts: list[str] = []
         self.kept = 0
         self.waiting = False
@@ -197,7 +197,7 @@ class PythonScanner(Transcoder):
         return i
 
     def _put(self, text: str, i: int, end: int, out: str) -> None:
-        """``out`` goes out in place of text[i:end]."""
+        """Emits ``out`` in place of text[i:end]."""
         self.parts += [text[self.kept : i], out]
         self.kept = end
 
@@ -207,7 +207,7 @@ class PythonScanner(Transcoder):
         self.error = expected.format(_CLOSE[kind][0] if kind else "")
 
     def _over(self) -> None:
-        """A key or a value is over."""
+        """Ends a key or a value."""
         if self.key:
             self.state = _COLON
         elif self.stack:
@@ -216,7 +216,7 @@ class PythonScanner(Transcoder):
             self.done = True
 
     def _between(self, text: str, i: int, final: bool) -> int:
-        """One token outside of strings and numbers."""
+        """Reads one token outside strings and numbers."""
         char = text[i]
         if char in " \t\r\n":
             match = white(text, i)
@@ -274,7 +274,7 @@ class PythonScanner(Transcoder):
         return i
 
     def _opened(self, text: str, i: int, final: bool) -> int:
-        """At an opening bracket."""
+        """Reads an opening bracket."""
         char = text[i]
         kind = char if char == "[" else self._kind(text, i, final)
         if not kind:
@@ -287,7 +287,7 @@ class PythonScanner(Transcoder):
         return i + 1 if kind == "p" else self._bulk(text, i + 1)
 
     def _kind(self, text: str, i: int, final: bool) -> str:
-        """What a brace or parenthesis opens; "" while more text is needed to tell."""
+        """The kind that a brace or parenthesis opens; "" while more text is needed."""
         n = len(text)
         limit = i + _WINDOW
         brace = text[i] == "{"
@@ -309,7 +309,7 @@ class PythonScanner(Transcoder):
         return "" if n < limit and not final else "{" if brace else "p"
 
     def _bulk(self, text: str, i: int) -> int:
-        """Behind an opening bracket or a comma: takes all members that are flat JSON and not the last."""
+        """After an opening bracket or a comma: takes all flat JSON members but the last."""
         if len(text) - i > _BULK and text[i] != "'" and text[i] != "{":
             members = self.stack[-1] == "{"
             match = (_members if members else _items)(text, i)
@@ -319,7 +319,7 @@ class PythonScanner(Transcoder):
         return i
 
     def _next(self, text: str, i: int, final: bool) -> int:
-        """Behind a value in brackets."""
+        """Reads the token after a value in brackets."""
         char = text[i]
         kind = self.stack[-1]
         close = _CLOSE[kind][0]
@@ -350,7 +350,7 @@ class PythonScanner(Transcoder):
         return self._bulk(text, end)
 
     def _closed(self, text: str, i: int) -> int:
-        """At the closing bracket."""
+        """Reads a closing bracket."""
         kind = self.stack.pop()
         if _CLOSE[kind][1] != text[i]:
             self._put(text, i, i + 1, _CLOSE[kind][1])
@@ -403,7 +403,7 @@ class PythonScanner(Transcoder):
         return end
 
     def _more_number(self, text: str, i: int, end: int) -> None:
-        """Holds text[i:end], or passes it on where the number has become long."""
+        """Holds text[i:end], or passes it on once the number is long."""
         number = self.number + text[i:end]
         if self.long:
             self.number = _squash("", number)[:_SQUASHED]
@@ -416,7 +416,7 @@ class PythonScanner(Transcoder):
             self.number = number
 
     def _opened_string(self, text: str, i: int, at: int, final: bool) -> int:
-        """At a string's prefix (``i``) and quote (``at``)."""
+        """Reads a string's prefix (at ``i``) and quote (at ``at``)."""
         char = text[at]
         quote = text[at : at + 3]
         if quote != char * 3:
@@ -435,7 +435,7 @@ class PythonScanner(Transcoder):
         return at + len(quote)
 
     def _string(self, text: str, i: int, final: bool) -> int:
-        """The inside of a string, up to its end."""
+        """Reads the inside of a string, up to its end."""
         n = len(text)
         same, other, _, quote, raw = _MODES[self.mode]
         single = quote == "'" and not raw
@@ -484,7 +484,7 @@ class PythonScanner(Transcoder):
             i = end
 
     def _escaped(self, text: str, i: int, final: bool) -> int:
-        """At a backslash that does not begin an escape of JSON; returns ``i`` where more text is needed."""
+        """Reads a backslash that begins no JSON escape; returns ``i`` if more text is needed."""
         if not final and len(text) - i < _LONGEST_ESCAPE and _escape_begun(text, i):
             return i
         match = _escape(text, i)
@@ -503,7 +503,7 @@ class PythonScanner(Transcoder):
         return i + 1
 
     def _closed_string(self, text: str, i: int, width: int, final: bool) -> int:
-        """At the closing quote."""
+        """Reads the closing quote."""
         after = i + width
         if self.stack and (after == len(text) or text[after] not in ",:]})"):
             match = _adjacent(text, after, after + _WINDOW)
@@ -523,7 +523,7 @@ class PythonScanner(Transcoder):
 
 
 def _mend(number: str) -> str:
-    """A number of Python's, or nearly, as JSON; "" where it is none."""
+    """Respells a Python number, or something close to one, as JSON; "" if it is not a number."""
     if _json_number(number):
         return number
     match = _based(number)

@@ -1,12 +1,15 @@
 """Raw tagged text: a value between tags, typed by its schema.
 
-Strategy: a string streams with its JSON escapes; an object or array streams through the scanner of its literal;
-any other type is short and held until the tag that ends it, and is JSON if it reads as such, else a string
-(with a note). Where the schema admits strings and more, the text is held while it may still become JSON of the
-other type, and a string from the character on that rules that out.
+Strategy:
+- A string streams, escaped for JSON.
+- An object or an array streams through a scanner of JSON or Python literals.
+- A value of any other type is short. It is held until its closing tag. If it is JSON it is passed on, else it becomes
+  a string, with a note.
+- If the schema admits a string and another type, the text is held while it may still become JSON of the other type.
+  From the first character that rules this out, it streams as a string.
 
-Some templates write what is no string as Python prints it (``True``, ``None``, ``{'a': 1}``); their formats say so
-(``python``), and it is read as JSON would be.
+Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
+say so (``python``), and both spellings are read.
 """
 
 from __future__ import annotations
@@ -41,13 +44,14 @@ Find = Callable[[str, int], Union["re.Match[str]", None]]
 
 
 class StopFinder:
-    """Finds the first of some stops in a text, or what may yet become one at its end.
+    """Finds the first stop in a text, or the beginning of a stop at the end of the text.
 
-    ``find(text, i)`` is a match whose group 1 is None for a whole stop and "" for the beginning of one that
-    runs to the end of the text; None where there is neither. ``whole(text, i)`` finds whole stops alone.
-    ``plain`` is that for a piece by itself; ``plain_json`` finds the characters with which a stop may begin and those
-    that a JSON string escapes. ``end``: the end of the text is a stop as well. ``shown``: the stops as a diagnostic
-    tells them, where special tokens are one character here.
+    ``find(text, i)`` returns a match or None. Group 1 of the match is None for a whole stop, and "" for the beginning of
+    a stop that runs to the end of the text. ``whole(text, i)`` finds only whole stops. ``plain`` finds the characters
+    with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
+
+    ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
+    is one character in the machine's text.
     """
 
     __slots__ = ("end", "find", "plain", "plain_json", "shown", "stops", "whole")
@@ -73,7 +77,7 @@ class StopFinder:
         self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
-        """Where the text before a stop ends, and whether a whole stop is there."""
+        """Returns where the text before a stop ends, and whether a whole stop follows."""
         match = self.whole(text, start) if final else self.find(text, start)
         return (len(text), final and self.end) if match is None else (match.start(), match[1] is None)
 
@@ -87,7 +91,7 @@ class StopFinder:
 
 
 class RawString(Transcoder):
-    """Text up to a stop, passed on as a JSON string."""
+    """Reads text up to a stop and passes it on as a JSON string."""
 
     __slots__ = ("begun", "stops")
 
@@ -113,7 +117,7 @@ class RawString(Transcoder):
 
 
 class RawTyped(Transcoder):
-    """A value that is no string: JSON (or Python) of its types, up to a stop."""
+    """Reads a value whose schema admits no string: JSON, or Python, of its types, up to a stop."""
 
     __slots__ = ("expected", "held", "inner", "python", "stops")
 
@@ -166,7 +170,7 @@ class RawTyped(Transcoder):
         return i
 
     def _scalar(self, text: str, end: int) -> str:
-        """What was held, as JSON: itself if it is that, a respelt constant, else a string."""
+        """Returns the held text as JSON: unchanged if it is JSON, a respelt constant, or else a string."""
         bare = text.strip()
         probe = JsonScanner()
         if bare and probe.scan(bare, 0, True) == len(bare) and probe.done and not probe.error:
@@ -178,7 +182,7 @@ class RawTyped(Transcoder):
 
 
 class RawUnion(Transcoder):
-    """A value that may be a string or something else: held while it may still be the other type."""
+    """Reads a value that may be a string or another type; holds it while it may still be the other type."""
 
     __slots__ = ("began", "held", "others", "probe", "python", "read", "stops", "string", "tail")
 
@@ -217,7 +221,7 @@ class RawUnion(Transcoder):
         return end
 
     def _still_other(self, piece: str, over: bool) -> bool:
-        """Whether all that is held may still be (``over``: is) JSON of a type that is no string."""
+        """Whether the held text may still become JSON of another type than string; ``over``: whether it is that."""
         probe = self.probe
         if probe.done:
             return not piece.strip()
@@ -242,7 +246,7 @@ class RawUnion(Transcoder):
 
 
 def _types(text: str, whole: bool) -> frozenset[str]:
-    """The types of which ``text`` is JSON (``whole``), or may be the beginning."""
+    """The types of JSON value that ``text`` is (``whole``), or that it may be the beginning of."""
     if not text:
         return frozenset()
     if text[0] in "-0123456789":
@@ -260,7 +264,7 @@ def _scanner(python: bool) -> Transcoder:
 
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
-# What Python prints and a string would not be taken for: no `1_000`, `0x1F` or `'quoted'`.
+# Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
 _readable = re.compile(
     r"[\[{].*|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|[Tt]rue|[Ff]alse|None|null", re.DOTALL
 ).fullmatch
@@ -273,8 +277,10 @@ _TYPES = {
 
 
 def raw_transcoder(stops: StopFinder, types: frozenset[str], python: bool = False) -> Transcoder:
-    """The transcoder of a raw value whose schema admits these types; ``python``: what is no string may be spelt
-    as Python's ``str`` does."""
+    """Makes the transcoder of a raw value whose schema admits these types.
+
+    ``python``: a value that is not a string may be spelt as Python's ``str`` spells it.
+    """
     if types == {"string"}:
         return RawString(stops)
     if "string" not in types:
