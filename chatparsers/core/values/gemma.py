@@ -1,7 +1,7 @@
 """Gemma's own object syntax, passed on as JSON while it arrives: ``{name:<escape>Oslo<escape>,days:3,o:{a:true}}``.
 
 Keys have no quotes. A string stands between two quote markers, verbatim, without any escape. The marker is one special
-token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat templates and tokenizers). Everything else is
+token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat templates). Everything else is
 JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unchanged.
 
 Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside

@@ -138,7 +138,7 @@ _MODES = {
 
 
 class PythonScanner(Transcoder):
-    """Reads one Python literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts; JSON's too.
+    """Reads one Python or JSON literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
     cannot belong to it.

@@ -46,7 +46,7 @@ Find = Callable[[str, int], Union["re.Match[str]", None]]
 class StopFinder:
     """Finds the first stop in a text, or the beginning of a stop at the end of the text.
 
-    ``find(text, i)`` returns a match or None. Group 1 of the match is None for a whole stop, and "" for the beginning of
+    ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
     a stop that runs to the end of the text. ``whole(text, i)`` finds only whole stops. ``plain`` finds the characters
     with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
 
