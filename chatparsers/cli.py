@@ -1,4 +1,4 @@
-"""The command line: reads the arguments, runs one command, and turns whatever goes wrong into one line.
+"""The command line: reads the arguments, runs one command, and reports any error in one line.
 
 Each command is a module of ``_cli``, imported when it runs; nothing else is imported before that.
 """
@@ -23,10 +23,10 @@ _SHOW_TRACEBACK = "CHATPARSERS_TRACEBACK"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command line; the exit status.
+    """Runs the command line and returns the exit status.
 
-    0: done. 1: the answer is no (no format found, nothing to constrain, a stale table). 2: it cannot be done, and
-    one line on standard error says why. Never raises, unless ``CHATPARSERS_TRACEBACK`` is set in the environment.
+    0: done. 1: the answer is no (no format found, nothing to constrain, a stale table). 2: the command failed, and
+    one line on standard error says why. It never raises, unless ``CHATPARSERS_TRACEBACK`` is set in the environment.
     """
     with warnings.catch_warnings():
         warnings.showwarning = _warn
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _INTERRUPTED
         except BrokenPipeError:
             _abandon_output()
-            return _fail("nobody reads the output any more (broken pipe)")
+            return _fail("the output was closed before all of it was written (broken pipe)")
         except (ChatParsersError, Refused) as error:
             if os.environ.get(_SHOW_TRACEBACK):
                 raise
@@ -63,7 +63,7 @@ def _fail(text: str) -> int:
 
 
 def _one_line(text: str) -> str:
-    """``text`` without line breaks, and with what a terminal would obey written as escapes."""
+    """``text`` in one line, with a terminal's control characters escaped."""
     joined = " ".join(line.strip() for line in text.splitlines() if line.strip())
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in joined)
 
@@ -80,14 +80,14 @@ def _warn(
 
 
 def _speak_utf8() -> None:
-    """What is printed is prompts, grammars and JSON: UTF-8 with plain line ends, whatever the terminal is set to."""
+    """Makes the output UTF-8 with plain line ends, whatever the terminal is set to: it holds prompts and JSON."""
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")
 
 
 def _abandon_output() -> None:
-    """Keeps the interpreter from flushing into the closed pipe at its end."""
+    """Keeps the interpreter from flushing into the closed pipe when it exits."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):

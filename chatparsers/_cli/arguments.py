@@ -1,4 +1,4 @@
-"""The arguments of every command. A command's module is named by reference and imported when it runs."""
+"""The arguments of every command. A command names its module by reference; the module is imported when it runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _REQUEST = (
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, which ``chatparsers.cli`` prints."""
+        """Raises `Refused` with one line, which ``chatparsers.cli`` prints."""
         raise Refused(f"{message} (see {self.prog} --help)")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; raises `Refused` for arguments that it does not know."""
+    """Makes the parser of the whole command line; it raises `Refused` for unknown arguments."""
     parser = _Parser(prog="chatparsers", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"chatparsers {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -68,12 +68,14 @@ def _parse(commands: _Commands[_Parser]) -> None:
     _request(parse)
     parse.add_argument("--stream", action="store_true", help="print events as JSON lines, the message last")
     parse.add_argument("--pieces", type=_positive, metavar="N", help="feed N characters (or ids) at a time")
-    parse.add_argument("--strict", action="store_true", help="fail where the output leaves the format")
+    parse.add_argument(
+        "--strict", action="store_true", help="fail at the first text that is not in the format"
+    )
     parse.add_argument(
         "--reasoning", choices=("split", "inline"), default="split", help="inline: leave it in the content"
     )
     parse.add_argument(
-        "--openai", action="store_true", help="print the message as the chat-completions API writes it"
+        "--openai", action="store_true", help="print the message in the form of the chat-completions API"
     )
     parse.add_argument(
         "--ids", action="store_true", help="FILE holds token ids: JSON, or numbers between white space"
@@ -107,14 +109,14 @@ def _render(commands: _Commands[_Parser]) -> None:
         "--messages", metavar="FILE", required=True, help="a JSON file with the list of messages"
     )
     render.add_argument("--tools", metavar="FILE", help=_REQUEST)
-    render.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
-    render.add_argument("--no-generation-prompt", action="store_true", help="end behind the last message")
+    render.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    render.add_argument("--no-generation-prompt", action="store_true", help="end after the last message")
 
 
 def _detect(commands: _Commands[_Parser]) -> None:
     run = "chatparsers._cli.detect:run"
     detect = _command(
-        commands, "detect", run, "find the format of a chat template (exit 1: none explains it)"
+        commands, "detect", run, "find the format of a chat template (exit 1: no format explains it)"
     )
     detect.add_argument(
         "file", metavar="FILE", help="a template or a model's file or folder; - reads a template"
@@ -124,25 +126,25 @@ def _detect(commands: _Commands[_Parser]) -> None:
 
 def _inspect(commands: _Commands[_Parser]) -> None:
     run = "chatparsers._cli.inspect:run"
-    inspect = _command(commands, "inspect", run, "print what is known of a model's chat format")
+    inspect = _command(commands, "inspect", run, "print everything that is known about a model's chat format")
     inspect.add_argument(
         "model", metavar="MODEL", help="a model folder, a file of it, a .jinja or a .gguf file"
     )
-    inspect.add_argument("--format", metavar="NAME", help="instead of the format that the template shows")
+    inspect.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
     inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     inspect.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _formats(commands: _Commands[_Parser]) -> None:
     run = "chatparsers._cli.formats:run"
-    formats = _command(commands, "formats", run, "list the formats, those of plugins too")
+    formats = _command(commands, "formats", run, "list the formats, including those of plugins")
     shapes = formats.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print JSON")
     shapes.add_argument(
-        "--markdown", action="store_true", help="print the built-in ones as the README has them"
+        "--markdown", action="store_true", help="print the built-in formats as the README's table"
     )
     shapes.add_argument(
-        "--check", metavar="FILE", help="exit 1 where the table in FILE is not that of --markdown"
+        "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"
     )
 
 
@@ -153,15 +155,17 @@ def _template(parser: _Parser, *, required: bool = False) -> None:
         required=required,
         help="a chat template (.jinja), or a model's tokenizer_config.json, folder or .gguf file",
     )
-    parser.add_argument("--bos-token", metavar="TEXT", help="what the template writes for bos_token")
-    parser.add_argument("--eos-token", metavar="TEXT", help="what the template writes for eos_token")
+    parser.add_argument("--bos-token", metavar="TEXT", help="the text of the template's bos_token")
+    parser.add_argument("--eos-token", metavar="TEXT", help="the text of the template's eos_token")
 
 
 def _choice_of_format(parser: _Parser) -> None:
     parser.add_argument("--format", metavar="NAME", help="the format (`chatparsers formats` lists them)")
     _template(parser)
     parser.add_argument(
-        "--prefix", metavar="TEXT", help="what the prompt already wrote of the answer, such as <think>"
+        "--prefix",
+        metavar="TEXT",
+        help="the part of the answer that the prompt already wrote, such as <think>",
     )
     parser.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
 
@@ -193,5 +197,5 @@ def _positive(text: str) -> int:
     return number
 
 
-_number.__name__ = "number"  # what argparse calls a wrong one: "invalid number value"
+_number.__name__ = "number"  # argparse prints it: "invalid number value"
 _positive.__name__ = "number above 0"

@@ -1,7 +1,7 @@
-"""``chatparsers demo``: sample outputs, streamed as a terminal would see them.
+"""``chatparsers demo``: streams sample outputs to the terminal.
 
-Each sample is shown three times: as the model writes it, as the events of its stream, and as the grammar that would
-have kept the model to it. Without colour the regions are told apart by their labels.
+It shows each sample three times: as the model writes it, as the events of its stream, and as the grammar for it. Every
+region has a label, so the demo can be read without colours.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _STYLES = {
 
 
 def run(arguments: Namespace) -> int:
-    """Streams the samples of these formats, or of all that have one."""
+    """Streams the samples of these formats, or all samples."""
     from ..registry import get_format
 
     screen = _Screen(colour=_colour(arguments.plain), pause=_pause(arguments.speed))
@@ -69,14 +69,14 @@ def _chosen(names: list[str]) -> list[Sample]:
 
 
 def _colour(plain: bool) -> bool:
-    """Colours where they were not refused and a terminal is there that shows them."""
+    """Whether to use colours: the output is a terminal that shows them, and the user did not refuse them."""
     if plain or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty():
         return False
     return os.name != "nt" or any(name in os.environ for name in ("WT_SESSION", "TERM", "ANSICON"))
 
 
 def _pause(speed: float | None) -> float:
-    """Seconds between two pieces; none where nobody watches, unless a speed is asked for."""
+    """Seconds between two pieces; 0 if the output is no terminal, unless the user asks for a speed."""
     if speed is None:
         speed = _SPEED if sys.stdout.isatty() else 0
     return 1 / speed if speed else 0.0
@@ -115,7 +115,7 @@ def _show(screen: _Screen, format: Format, sample: Sample) -> None:
     screen.write(f"{sample.question}\n")
     screen.write("\n· as the model writes it\n", "label")
     screen.write(sample.output + "\n", "markup")
-    screen.write("\n· as its stream tells it\n", "label")
+    screen.write("\n· as the events of its stream\n", "label")
     _stream(screen, turn, sample)
     screen.write("\n· the grammar that matches", "label")
     _grammar(screen, turn)
@@ -146,7 +146,7 @@ def _stream(screen: _Screen, turn: Turn, sample: Sample) -> None:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cuts of 1 to 7 characters, the same in each run: about as long as tokens."""
+    """Cuts ``text`` into pieces of 1 to 7 characters, about as long as tokens; the same in each run."""
     sizes = random.Random(len(text))
     start = 0
     while start < len(text):
@@ -156,7 +156,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 class _Told:
-    """Shows events as they come, each region under its label."""
+    """Prints events as they come, each region after its label."""
 
     def __init__(self, screen: _Screen) -> None:
         self.screen = screen
@@ -193,7 +193,7 @@ class _Told:
 def _grammar(screen: _Screen, turn: Turn) -> None:
     grammar = turn.grammar()
     if grammar is None:
-        screen.write(": none, this request constrains nothing\n", "label")
+        screen.write(": there is no grammar, because this request constrains nothing\n", "label")
         return
     lines = str(grammar).splitlines()
     when = "once a call begins" if grammar.lazy else "from the first token on"
@@ -206,7 +206,7 @@ def _grammar(screen: _Screen, turn: Turn) -> None:
 
 
 def _shortened(lines: list[str]) -> Iterator[str]:
-    """One line for neighbours whose rules differ by a number alone, such as the states of an automaton."""
+    """Prints one line for neighbouring rules that differ only in a number, such as the states of an automaton."""
     for stem, group in groupby(lines, lambda line: _numbered.sub("", line.partition(" ::= ")[0])):
         alike = list(group)
         yield alike[0]

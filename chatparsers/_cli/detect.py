@@ -1,4 +1,4 @@
-"""``chatparsers detect``: which format a chat template belongs to."""
+"""``chatparsers detect``: finds the format of a chat template."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODEL_FILES = (".json", ".gguf")
 
 
 def run(arguments: Namespace) -> int:
-    """Prints name, score and evidence; 1 where no format explains the template."""
+    """Prints name, score and evidence; returns 1 if no format explains the template."""
     from .. import detect
 
     found = detect(template_text(arguments.file))
@@ -26,9 +26,9 @@ def run(arguments: Namespace) -> int:
 
 
 def template_text(path: str) -> str:
-    """The chat template in a template file or among a model's files, ``-``: in standard input.
+    """Reads the chat template from a template file, from a model's files, or (``-``) from standard input.
 
-    Raises `Refused` where there is no such file, and LoadError where it is broken or has no template.
+    Raises `Refused` if there is no such file, and `LoadError` if the file is broken or has no template.
     """
     if path == "-":
         return read_text(path)

@@ -1,4 +1,4 @@
-"""What commands read and write: text files as they are, JSON of a known shape, JSON to standard output."""
+"""Files for commands: reads text files unchanged and JSON of a known shape, writes JSON to standard output."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["Refused", "existing", "items", "name_of", "print_json", "read_json",
 
 
 class Refused(Exception):
-    """The command cannot do what it was asked; the text is what the user is told."""
+    """The command cannot do what it was asked. The text tells the user why."""
 
 
 def name_of(path: str) -> str:
-    """What errors call the file."""
+    """The file's name in errors."""
     return "standard input" if path == "-" else path
 
 
 def existing(path: str) -> Path:
-    """The path of a file or folder that is there. Raises `Refused`."""
+    """The path of an existing file or folder. Raises `Refused` if it does not exist."""
     try:
         if Path(path).exists():
             return Path(path)
@@ -30,7 +30,7 @@ def existing(path: str) -> Path:
 
 
 def read_text(path: str) -> str:
-    """The text of a file, ``-``: of standard input; line ends stay as they are. Raises `Refused`."""
+    """The text of a file, or (``-``) of standard input, line ends unchanged. Raises `Refused` if it cannot be read."""
     if path == "-":
         stdin = getattr(sys.stdin, "buffer", None)
         raw = stdin.read() if stdin is not None else sys.stdin.read().encode("utf-8", "surrogatepass")
@@ -51,7 +51,7 @@ def read_text(path: str) -> str:
 
 
 def read_json(path: str) -> Any:
-    """The JSON value in a file, ``-``: in standard input. Raises `Refused`, with line and column."""
+    """The JSON value in a file, or (``-``) in standard input. Raises `Refused` with line and column."""
     text = read_text(path).removeprefix("\ufeff")
     try:
         return json.loads(text)
@@ -81,7 +81,7 @@ def _kind(value: object) -> str:
 
 
 def to_json(value: object, *, indent: int | None = None) -> str:
-    """``value`` as JSON text: as it is where UTF-8 can hold it, else in ASCII."""
+    """``value`` as JSON text; with ASCII escapes if UTF-8 cannot encode it."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     try:
         text.encode("utf-8")
@@ -91,5 +91,5 @@ def to_json(value: object, *, indent: int | None = None) -> str:
 
 
 def print_json(value: object, *, indent: int | None = None) -> None:
-    """Prints it, at once."""
+    """Prints ``value`` as JSON and flushes."""
     print(to_json(value, indent=indent), flush=True)

@@ -1,4 +1,4 @@
-"""``chatparsers formats``: the formats there are."""
+"""``chatparsers formats``: lists the formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases",
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the table; with ``--check`` nothing, and 1 where the one in FILE is stale."""
+    """Prints the table. With ``--check`` it prints nothing and returns 1 if the table in FILE is stale."""
     if arguments.check is not None:
         return _check(arguments.check)
     if arguments.markdown:
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _row(info: Any) -> dict[str, Any]:
-    """One format as JSON data; what it has is null where its module cannot be loaded (a plugin's may not)."""
+    """One format as JSON data. Its features are null if its module cannot be loaded, as a plugin's may fail to."""
     from ..core.errors import ChatParsersError
 
     has: dict[str, bool | None] = dict.fromkeys(("reasoning", "tools", "parallel", "ids"))

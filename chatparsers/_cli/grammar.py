@@ -1,4 +1,4 @@
-"""``chatparsers grammar``: the grammar of a request, and ``grammar check``: a look at one of your own."""
+"""``chatparsers grammar`` writes the grammar of a request; ``grammar check`` checks a grammar of your own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["check", "info", "run"]
 
 
 def run(arguments: Namespace) -> int:
-    """Prints the grammar; 1 where the request constrains nothing, so that there is none."""
+    """Prints the grammar; returns 1 if the request constrains nothing, because then there is no grammar."""
     grammar = turn_of(arguments).grammar(arguments.dialect)
     if grammar is None:
         print("chatparsers: this request constrains nothing: there is no grammar", file=sys.stderr)
@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
 
 
 def check(arguments: Namespace) -> int:
-    """Reads a GBNF grammar; where it is wrong, the error names line, column and what was expected."""
+    """Reads a GBNF grammar; an error gives line, column and what was expected."""
     from ..grammar.gbnf_reader import read_gbnf
 
     text = read_text(arguments.file)
@@ -42,7 +42,7 @@ def check(arguments: Namespace) -> int:
 
 
 def info(grammar: Any) -> dict[str, Any]:
-    """What an engine must know beside the text: lazy, its triggers; what was weakened; how long it is."""
+    """The grammar's properties besides its text: lazy, triggers, what was weakened, its length."""
     text = str(grammar)
     return {
         "lazy": grammar.lazy,

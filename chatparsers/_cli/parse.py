@@ -1,4 +1,4 @@
-"""``chatparsers parse``: a raw output in, a message or its events out."""
+"""``chatparsers parse``: reads a raw output and prints its message or its events."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _events(stream: Stream, pieces: Iterator[Any]) -> Iterator[list[Event]]:
 
 
 def _tokenizer(arguments: Namespace) -> Any:
-    """The tokenizer for ``--ids``; None where the model of ``--template`` has it."""
+    """The tokenizer for ``--ids``; None if the files of ``--template`` have it."""
     if not arguments.ids:
         return None
     if arguments.tokenizer is not None:
@@ -73,7 +73,7 @@ def _tokenizer(arguments: Namespace) -> Any:
 
 
 def _pieces(arguments: Namespace) -> Iterator[Any]:
-    """The output as it arrives, or cut into ``--pieces``."""
+    """The output in pieces: as it arrives, or cut by ``--pieces``."""
     size: int | None = arguments.pieces
     if arguments.ids:
         ids = _ids(arguments.file)
@@ -91,7 +91,7 @@ def _cut(whole: Any, size: int) -> Iterator[Any]:
 
 
 def _arriving() -> Iterator[str]:
-    """Standard input, as much at a time as there is. Raises `Refused` where it is not UTF-8."""
+    """Reads standard input, as much at a time as has arrived. Raises `Refused` if it is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         number = sys.stdin.fileno()
@@ -106,7 +106,7 @@ def _arriving() -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise Refused(
                 f"standard input: expected UTF-8 text, found {error.object[error.start]:#04x} "
-                f"behind byte {offset}"
+                f"after byte {offset}"
             ) from error
         if text:
             yield text

@@ -1,8 +1,9 @@
 """Sample outputs for ``chatparsers demo``: one file a format, and the tools that they call.
 
-A file is named after its format. It begins with lines ``key: value``: ``question``, what the user asked, and where they
-are needed ``prefix``, what the prompt already wrote of the answer, as a JSON string, and ``order``, a number: those
-with a low one come first. A line ``---`` ends them; the model's raw output follows, up to the file's last line break.
+A file has the name of its format. It begins with lines ``key: value``. ``question`` is the user's question. ``prefix``,
+if there is one, is the part of the answer that the prompt already wrote, as a JSON string. ``order`` is a number:
+samples with a low number come first. A line ``---`` ends the keys. The model's raw output follows, up to the file's
+last line break.
 """
 
 from __future__ import annotations

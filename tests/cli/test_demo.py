@@ -52,7 +52,7 @@ def test_chosen_formats(run: Run) -> None:
     ran = run("demo", "Mistral_Nemo", "--speed", 0)
     assert ran.status == 0
     assert re.findall(r"━━ .* \((.*)\) ━━", ran.out) == ["mistral-nemo"]
-    told = ran.out.partition("as its stream tells it")[2]
+    told = ran.out.partition("as the events of its stream")[2]
     assert '[call 0] get_weather {"city": "Paris", "days": 3} ✓ id wk3nd0001\n' in told
     assert '[call 1] get_weather {"city": "Nice", "days": 3} ✓ id wk3nd0002\n' in told
     assert "= 0 characters of reasoning, 0 of content, 2 calls" in told

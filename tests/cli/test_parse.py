@@ -243,4 +243,7 @@ def test_a_closed_pipe_is_one_line(tools: Path) -> None:
     done = subprocess.run(command, input=b"Hello " * 50_000, stdout=write, stderr=subprocess.PIPE, timeout=60)
     os.close(write)
     assert done.returncode == 2
-    assert done.stderr.decode() == "chatparsers: nobody reads the output any more (broken pipe)\n"
+    assert (
+        done.stderr.decode()
+        == "chatparsers: the output was closed before all of it was written (broken pipe)\n"
+    )
