@@ -57,7 +57,7 @@ from .nodes import (
     tokens,
     walk,
 )
-from .schema import ANYTHING
+from .references import ANYTHING
 from .values import transcoder
 from .values.raw import StopFinder
 

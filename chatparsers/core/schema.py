@@ -1,4 +1,4 @@
-"""Tools as the request names them, and what a parser must know of a schema: which types an argument may have."""
+"""Tools as the request names them, and their arguments."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import RequestError
+from .references import ANYTHING, Document, Schema, Unresolved
 
-__all__ = ["ANYTHING", "Argument", "Tool", "Toolset", "read_tools", "types_of"]
+__all__ = ["ANYTHING", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
 
-Schema = Any
-"""A JSON Schema: a mapping, or True/False."""
-
-ANYTHING = frozenset({"string", "number", "integer", "boolean", "null", "object", "array"})
-"""Every JSON type: what a schema without a type admits."""
+_ANY = Document(True)
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool: its name, its schema, whether it is required; ``root`` holds what ``$ref`` points
-    into."""
+    """One argument of a tool: its name, its schema, whether it is required; ``document`` is what the schema's
+    references lead into."""
 
     name: str
     schema: Schema
     required: bool
-    root: Schema = True
+    document: Document = _ANY
 
     @property
     def types(self) -> frozenset[str]:
-        return types_of(self.schema, self.root)
+        """The JSON types that its values may have."""
+        return self.document.types(self.schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,16 +37,19 @@ class Tool:
     name: str
     parameters: Schema = True
     description: str = ""
+    document: Document = field(init=False)
     arguments: Mapping[str, Argument] = field(init=False)
 
     def __post_init__(self) -> None:
-        schema = _resolve(self.parameters, self.parameters, 0)
+        document = Document(self.parameters)
+        schema = _followed(self.parameters, document)
         properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
         required = schema.get("required", ()) if isinstance(schema, Mapping) else ()
         found = {
-            name: Argument(name, sub, name in required, self.parameters)
+            name: Argument(name, sub, name in required, document)
             for name, sub in (properties.items() if isinstance(properties, Mapping) else ())
         }
+        object.__setattr__(self, "document", document)
         object.__setattr__(self, "arguments", found)
 
 
@@ -135,65 +136,13 @@ def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
     return Toolset(tools if isinstance(tools, (list, tuple)) else tuple(tools or ()))
 
 
-def _resolve(schema: Schema, root: Schema, depth: int) -> Schema:
-    """``schema`` with a local ``$ref`` followed (at most 32 in a row); True where it leads nowhere."""
-    while isinstance(schema, Mapping) and "$ref" in schema:
-        depth += 1
-        ref = schema["$ref"]
-        if depth > 32 or not isinstance(ref, str) or not ref.startswith("#"):
+def _followed(schema: Schema, document: Document) -> Schema:
+    """``schema`` behind its ``$ref``; True where that leads nowhere."""
+    seen: set[int] = set()
+    while isinstance(schema, Mapping) and "$ref" in schema and id(schema) not in seen:
+        seen.add(id(schema))
+        try:
+            schema = document.resolve(schema["$ref"], schema)
+        except Unresolved:
             return True
-        target: Schema = root
-        for part in filter(None, ref[1:].split("/")):
-            part = part.replace("~1", "/").replace("~0", "~")
-            if isinstance(target, Mapping) and part in target:
-                target = target[part]
-            elif isinstance(target, list) and part.isdigit() and int(part) < len(target):
-                target = target[int(part)]
-            else:
-                return True
-        schema = target
     return schema
-
-
-def _type_of(value: object) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, (int, float)):
-        return "number"
-    if value is None:
-        return "null"
-    return "array" if isinstance(value, list) else "object"
-
-
-def types_of(schema: Schema, root: Schema = True, _depth: int = 0) -> frozenset[str]:
-    """The JSON types that values of ``schema`` may have (``integer`` counts as ``number`` too where it is given)."""
-    schema = _resolve(schema, root, _depth)
-    if not isinstance(schema, Mapping) or _depth > 32:
-        return ANYTHING
-    found = ANYTHING
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        found = frozenset({declared}) & ANYTHING or ANYTHING
-    elif isinstance(declared, (list, tuple)):
-        found = frozenset(t for t in declared if isinstance(t, str)) & ANYTHING or ANYTHING
-    if isinstance(schema.get("enum"), (list, tuple)):
-        listed = frozenset(map(_type_of, schema["enum"]))
-        found = (found & (listed | {"integer"} if "number" in listed else listed)) or listed
-    elif "const" in schema:
-        found = frozenset({_type_of(schema["const"])})
-    for keyword in ("anyOf", "oneOf"):
-        options = schema.get(keyword)
-        if isinstance(options, (list, tuple)) and options:
-            found = found & frozenset().union(*(types_of(o, root, _depth + 1) for o in options))
-    for option in schema.get("allOf", ()) if isinstance(schema.get("allOf"), (list, tuple)) else ():
-        found = found & types_of(option, root, _depth + 1)
-    if declared is None and found == ANYTHING:
-        if "properties" in schema:
-            found = frozenset({"object"})
-        elif "items" in schema or "prefixItems" in schema:
-            found = frozenset({"array"})
-    if schema.get("nullable") is True:
-        found = found | {"null"}
-    return found or ANYTHING

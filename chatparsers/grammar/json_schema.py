@@ -21,12 +21,15 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from ..core.errors import SchemaError
+from ..core.references import SPELLINGS, TYPES, Document, Unresolved, type_of
 from .arrange import Member, arrange
 from .automaton import TooLarge, build
 from .ir import (
+    ANY,
     EMPTY,
     NOTHING,
     Alt,
+    Chars,
     Ir,
     Lang,
     Part,
@@ -35,6 +38,7 @@ from .ir import (
     Shared,
     Text,
     alt,
+    charset,
     never,
     seq,
     texts,
@@ -46,7 +50,6 @@ from .syntaxes import RawText, Syntax
 
 __all__ = ["SchemaCompiler", "Weakened"]
 
-TYPES = ("object", "array", "string", "number", "boolean", "null")
 _ALL = frozenset(TYPES)
 _DEFAULT_LIMIT = 64
 _MOST_STATES = 3_000
@@ -156,20 +159,8 @@ def _same(left: Any, right: Any) -> bool:
     )
 
 
-def _type_of(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if value is None:
-        return "null"
-    if isinstance(value, str):
-        return "string"
-    if isinstance(value, (int, float)):
-        return "number"
-    return "object" if isinstance(value, Mapping) else "array"
-
-
 class SchemaCompiler:
-    """Compiles the schemas of one document (``root``) to nodes in one value syntax.
+    """Compiles the schemas of one document to nodes in one value syntax.
 
     ``rules`` receives the rules that recursion needs, ``weakened`` what could not be said; both are shared by
     the compilers of one grammar. ``open_objects``: members that a schema does not mention are generated, as
@@ -178,14 +169,14 @@ class SchemaCompiler:
 
     def __init__(
         self,
-        root: Any,
+        document: Document,
         syntax: Syntax,
         rules: dict[str, Ir],
         weakened: dict[Weakened, None],
         open_objects: bool = False,
         counted: bool = False,
     ) -> None:
-        self.root = root
+        self.document = document
         self.syntax = syntax
         self.rules = rules
         self.weakened = weakened
@@ -194,7 +185,6 @@ class SchemaCompiler:
         self.known: dict[tuple[int, ...], Ir] = {}
         self.alive: list[Any] = []
         self.names: dict[tuple[int, ...], str] = {}
-        self.ids: dict[str, Any] | None = None
         self.alone = True
         self.simple: dict[str, Ir] = {
             "string": syntax.string((), 0, None, False),
@@ -291,8 +281,21 @@ class SchemaCompiler:
                 continue
             if bag.types == _ALL and bag == _Bag() and raw is None:
                 return self.anything()
-            options += (self.of_type(kind, bag, raw) for kind in (*TYPES, "integer") if kind in bag.types)
+            kinds = bag.types if raw is None else self.meant(bag, raw)
+            options += (self.of_type(kind, bag, raw) for kind in (*TYPES, "integer") if kind in kinds)
         return alt(*options)
+
+    def meant(self, bag: _Bag, raw: RawText) -> frozenset[str]:
+        """The types of a value as raw text: those that its reader takes it for."""
+        kinds = _narrow(bag.types, raw.types)
+        if kinds != bag.types:
+            meant = " or ".join(sorted(raw.types))
+            self.tell(
+                bag.path,
+                "type",
+                f"no type is given, and the other keywords mean {meant}: no other is generated",
+            )
+        return kinds
 
     def values(
         self,
@@ -307,7 +310,11 @@ class SchemaCompiler:
             if not all(self.valid(value, schema, 0) for schema, _ in wheres):
                 continue
             if isinstance(value, str) and raw is not None:
-                plain.append(value)
+                read = raw.read(value)
+                if read == value or all(self.valid(read, schema, 0) for schema, _ in wheres):
+                    plain.append(value)
+                else:
+                    self.tell(bag.path, "enum", f"{value!r} would be read as no string: it is not generated")
             else:
                 literal = self.syntax.literal(value)
                 found.append(raw.word(literal) if raw else literal)
@@ -334,7 +341,7 @@ class SchemaCompiler:
             self.seal(bags, schema, path, len(active) == 1)
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if keyword in schema and bags:
-                target = self.resolve(schema[keyword], f"{path}.{keyword}", keyword)
+                target = self.resolve(schema[keyword], schema, path, keyword)
                 bags = self.expand(bags, target, f"{path}.{keyword}", active)
         for keyword in ("allOf", "anyOf", "oneOf"):
             if keyword not in schema:
@@ -385,9 +392,10 @@ class SchemaCompiler:
             return False
         parts = [*schema.get("allOf", ())]
         if "$ref" in schema:
-            if not str(schema["$ref"]).startswith("#") and schema["$ref"] not in self.anchors():
+            try:
+                parts.append(self.document.resolve(schema["$ref"], schema))
+            except Unresolved:
                 return False
-            parts.append(self.resolve(schema["$ref"], "$", "$ref"))
         return all(self.plain(part, depth + 1) for part in parts)
 
     def negated(self, bags: list[_Bag], schema: Any, path: str) -> list[_Bag]:
@@ -454,54 +462,15 @@ class SchemaCompiler:
     def tell(self, path: str, keyword: str, why: str) -> None:
         self.weakened[Weakened(path, keyword, why)] = None
 
-    def resolve(self, ref: Any, path: str, keyword: str) -> Any:
-        """The schema that a reference names."""
-        if not isinstance(ref, str):
-            raise SchemaError(f"expected a reference, found {_shown(ref)}", path)
-        if ref in ("#", ""):
-            return self.root
-        if ref.startswith("#/"):
-            target: Any = self.root
-            for part in ref[2:].split("/"):
-                name = _unquote(part).replace("~1", "/").replace("~0", "~")
-                if isinstance(target, Mapping) and name in target:
-                    target = target[name]
-                elif isinstance(target, (list, tuple)) and name.isdigit() and int(name) < len(target):
-                    target = target[int(name)]
-                elif any(
-                    not key.startswith("#")
-                    for key in self.anchors()
-                    if self.ids and self.ids[key] is not self.root
-                ):
-                    self.tell(path.rpartition(".")[0], keyword, "the reference is relative to an inner $id")
-                    return True
-                else:
-                    raise SchemaError(f"the reference {ref!r} leads nowhere: there is no {name!r}", path)
-            return target
-        found = self.anchors().get(ref)
-        if keyword != "$ref" and not (ref == "#" or self.only_anchor(ref)):
-            self.tell(path.rpartition(".")[0], keyword, "what it names depends on where it is used")
+    def resolve(self, ref: Any, schema: Any, path: str, keyword: str) -> Any:
+        """The schema that a reference in ``schema`` names."""
+        try:
+            return self.document.resolve(ref, schema, keyword)
+        except Unresolved as reason:
+            if not reason.outside:
+                raise SchemaError(reason.why, f"{path}.{keyword}") from None
+            self.tell(path, keyword, reason.why)
             return True
-        if found is None:
-            if ref.startswith("#"):
-                raise SchemaError(f"the reference {ref!r} leads nowhere", path)
-            self.tell(path.rpartition(".")[0], keyword, "the reference leads out of the document")
-            return True
-        return found
-
-    def anchors(self) -> dict[str, Any]:
-        """The document's schemas by their ids and anchors."""
-        if self.ids is None:
-            self.ids = {}
-            _find_ids(self.root, self.ids, 0)
-        return self.ids
-
-    def only_anchor(self, ref: str) -> bool:
-        """Whether a dynamic reference can mean one schema alone."""
-        return (
-            json.dumps(self.root).count(json.dumps(ref.removeprefix("#"))) == 1
-            and len([key for key in self.anchors() if not key.startswith("#")]) <= 1
-        )
 
     def regex(self, expression: Any, path: str, keyword: str, check_only: bool = False) -> Ir | None:
         """The strings that the regular expression finds a match in; None, and reported, where a grammar
@@ -549,6 +518,8 @@ class SchemaCompiler:
             return NOTHING
         parts = self.parts(bag)
         least, most = bag.least, bag.most
+        if raw and (parts or least or most is not None):
+            parts += self.no_other(bag, raw)
         stops = (raw or self.syntax).stops
         if parts:
             try:
@@ -575,6 +546,24 @@ class SchemaCompiler:
                 self.tell(bag.path, "minLength", why)
                 least = 0
         return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most, self.nested)
+
+    def no_other(self, bag: _Bag, raw: RawText) -> tuple[Part, ...]:
+        """What keeps raw text from being read as another type."""
+        found: list[Part] = []
+        if "number" in raw.types or "integer" in raw.types:
+            found.append(Part(seq(_SPACES, NUMBER if "number" in raw.types else INTEGER, _SPACES), False))
+        words = [word for kind in ("boolean", "null") if kind in raw.types for word in raw.words[kind]]
+        if words:
+            found.append(Part(seq(_SPACES, texts(words), _SPACES), False))
+        opening = "".join(char for kind, char in (("object", "{"), ("array", "[")) if kind in raw.types)
+        if opening:
+            found.append(Part(seq(_SPACES, Chars(charset(opening)), Rep(Chars(ANY), 0, None)), False))
+            self.tell(
+                bag.path,
+                "type",
+                f"no string that begins with {' or '.join(opening)} is generated: it may be read as another type",
+            )
+        return tuple(found)
 
     def few(
         self, parts: tuple[Part, ...], stops: tuple[str, ...], path: str, keyword: str
@@ -878,7 +867,7 @@ class SchemaCompiler:
         """Whether a listed value is valid; keywords that are not handled count as valid."""
         if isinstance(schema, bool) or not isinstance(schema, Mapping) or depth > 40:
             return schema is not False
-        kind = _type_of(value)
+        kind = type_of(value)
         if "type" in schema:
             kinds = _types(schema["type"], "$")
             integral = kind == "number" and float(value).is_integer()
@@ -890,7 +879,7 @@ class SchemaCompiler:
             return False
         for keyword in ("$ref", "$dynamicRef"):
             if keyword in schema and not self.valid(
-                value, self.resolve(schema[keyword], "$", keyword), depth + 1
+                value, self.resolve(schema[keyword], schema, "$", keyword), depth + 1
             ):
                 return False
         if not all(self.valid(value, option, depth + 1) for option in schema.get("allOf", ())):
@@ -965,16 +954,21 @@ def _types(value: Any, path: str) -> frozenset[str]:
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple)) or not all(isinstance(kind, str) for kind in listed):
         raise SchemaError(f"expected a type or a list of types, found {_shown(value)}", f"{path}.type")
-    for kind in listed:
+    kinds = frozenset(SPELLINGS.get(kind, kind) for kind in listed)
+    for kind in kinds:
         if kind not in _ALL and kind != "integer":
             raise SchemaError(
                 f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type"
             )
-    return frozenset(listed)
+    return kinds
 
 
 def _on_type(self: SchemaCompiler, bag: _Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
     kinds = _types(value, path)
+    for kind in [value] if isinstance(value, str) else value:
+        if kind in SPELLINGS:
+            why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
+            bag.told.append(Weakened(path, "type", why))
     if schema.get("nullable") is True:
         kinds |= {"null"}
     bag.types = _narrow(bag.types, kinds)
@@ -1175,6 +1169,7 @@ _CHOOSING = frozenset(
 )
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 _PLAIN = _Bag()
+_SPACES = Rep(Chars(charset(" \t\r\n")), 0, None)
 _INTEGER = Shared("integer", INTEGER, True)
 _NUMBER = Shared("number", NUMBER, True)
 
@@ -1215,7 +1210,7 @@ def _disjoint(bags: list[_Bag]) -> bool:
         if left.values is not None and right.values is not None:
             return not any(_same(a, b) for a in left.values for b in right.values)
         kinds = [
-            frozenset(map(_type_of, bag.values)) if bag.values is not None else bag.types
+            frozenset(map(type_of, bag.values)) if bag.values is not None else bag.types
             for bag in (left, right)
         ]
         both = _narrow(kinds[0], kinds[1])
@@ -1271,28 +1266,3 @@ def _search(expression: str, text: str) -> bool:
         return build(Lang((Part(node), Part(Text(text)))), 20_000) is not None
     except (Unsupported, TooLarge):
         return True
-
-
-def _find_ids(schema: Any, found: dict[str, Any], depth: int) -> None:
-    if depth > 100:
-        return
-    if isinstance(schema, Mapping):
-        for keyword in ("$id", "id"):
-            if isinstance(schema.get(keyword), str):
-                found.setdefault(schema[keyword], schema)
-        for keyword in ("$anchor", "$dynamicAnchor"):
-            if isinstance(schema.get(keyword), str):
-                found.setdefault("#" + schema[keyword], schema)
-        for part in schema.values():
-            _find_ids(part, found, depth + 1)
-    elif isinstance(schema, (list, tuple)):
-        for part in schema:
-            _find_ids(part, found, depth + 1)
-
-
-def _unquote(text: str) -> str:
-    if "%" not in text:
-        return text
-    from urllib.parse import unquote
-
-    return unquote(text)

@@ -54,6 +54,7 @@ from ..core.nodes import (
 )
 from ..core.nodes import Chars as CharsNode
 from ..core.nodes import Ref as RefNode
+from ..core.references import ANYTHING, Document
 from ..core.schema import Argument, Tool, Toolset
 from .arrange import Member, arrange
 from .ir import (
@@ -210,12 +211,14 @@ class _Reader:
         if isinstance(schema, Mapping):
             for name in _required(schema):
                 if name not in arguments:
-                    arguments[name] = Argument(name, schema.get("additionalProperties", True), True, schema)
+                    arguments[name] = Argument(
+                        name, schema.get("additionalProperties", True), True, tool.document
+                    )
             for keyword in _NOT_BY_ARGUMENT:
                 if keyword in schema:
                     self.weakened[Weakened(path, keyword, "arguments are written one by one")] = None
         elif schema is not True:
-            self.compiler(schema, "json", "").choose([(schema, path)], None)
+            self.compiler(tool.document, "json", "").choose([(schema, path)], None)
         for name, argument in arguments.items():
             made = self.node(node.make(argument))
             if never(made):
@@ -233,7 +236,7 @@ class _Reader:
         tool = node.tool
         if tool is None:
             raise DefinitionError("args: make() must pass on the tool that it was given")
-        compiler = self.compiler(tool.parameters, node.syntax, node.quote)
+        compiler = self.compiler(tool.document, node.syntax, node.quote)
         parameters = tool.parameters
         path = f"$.tools.{tool.name}.parameters"
         wheres: list[tuple[Any, str]] = [(parameters, path)]
@@ -248,7 +251,7 @@ class _Reader:
         path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
         where = [(argument.schema, path)]
         raw = node.syntax == "raw"
-        compiler = self.compiler(argument.root, "json" if raw else node.syntax, node.quote)
+        compiler = self.compiler(argument.document, "json" if raw else node.syntax, node.quote)
         if not raw:
             return compiler.value(where)
         stops = tuple(
@@ -257,14 +260,24 @@ class _Reader:
             )
         )
         stops = tuple(dict.fromkeys((*stops, *node.also)))
-        return _raw_value(compiler, where, argument, RawText(stops, node.python), node.string)
+        return _raw_value(
+            compiler,
+            where,
+            argument,
+            RawText(stops, _TYPES_OF[node.string] or argument.types, node.python),
+            node.string,
+        )
 
-    def compiler(self, root: Any, syntax: str, quote: str) -> SchemaCompiler:
-        key = (id(root), syntax + quote)
+    def whole(self, schema: Any, path: str) -> Ir:
+        """A value in JSON whose schema is a document of its own."""
+        return self.compiler(Document(schema), "json", "").value([(schema, path)])
+
+    def compiler(self, document: Document, syntax: str, quote: str) -> SchemaCompiler:
+        key = (id(document), syntax + quote)
         found = self.compilers.get(key)
         if found is None:
             found = self.compilers[key] = SchemaCompiler(
-                root, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects, self.counted
+                document, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects, self.counted
             )
         return found
 
@@ -334,7 +347,7 @@ class _Reader:
         """The content where the request constrains it."""
         given = self.request.response_format
         if node.schema is not None:
-            inner = self.compiler(node.schema, "json", "").value([(node.schema, "$.response_format")])
+            inner = self.whole(node.schema, "$.response_format")
             if never(inner):
                 raise SchemaError("no value is valid", "$.response_format")
         elif given is not None and given.get("type") == "grammar":
@@ -443,13 +456,14 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     EachArg: _Reader.each_arg,
     Args: _Reader.args,
     Value: _Reader.argument_value,
-    Json: lambda reader, node: reader.compiler(node.schema, "json", "").value([(node.schema, "$")]),
+    Json: lambda reader, node: reader.whole(node.schema, "$"),
     Think: _Reader.think,
     Body: _Reader.body,
 }
 """How each kind of node is read; those that are not here match without saying what they match."""
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
+_TYPES_OF = {None: None, True: frozenset({"string"}), False: ANYTHING - {"string"}}
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 _NOT_BY_ARGUMENT = (
     "anyOf",

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
 from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Text, alt, charset, seq
 
@@ -106,13 +107,25 @@ class GemmaSyntax(JsonSyntax):
 class RawText:
     """How a value is written as raw text up to one of ``stops``: strings as they are, which it keeps, the rest as JSON.
 
-    ``python``: true, false and null also as Python prints them, as some templates do.
+    ``types``: what its reader takes it for. ``python``: true, false and null also as Python prints them, as some
+    templates do.
     """
 
-    def __init__(self, stops: tuple[str, ...], python: bool) -> None:
+    def __init__(self, stops: tuple[str, ...], types: frozenset[str], python: bool) -> None:
         self.stops = stops
+        self.types = types
         self.python = python
         self.written: list[Lang] = []
+        self.words: Mapping[str, tuple[str, ...]] = _WORDS
+        """How booleans and null are spelt, in whatever way a reader knows."""
+
+    def read(self, text: str) -> Any:
+        """What ``text`` is read as."""
+        if self.types == {"string"}:
+            return text
+        reader = raw_transcoder(StopFinder((), True), self.types, self.python)
+        reader.scan(text, 0, True)
+        return json.loads(reader.out)
 
     def word(self, node: Ir) -> Ir:
         """A value that may be one or several of the words true, false and null."""
@@ -132,6 +145,8 @@ _PRINTED = {
     JsonSyntax.false.text: PythonSyntax.false,
     JsonSyntax.null.text: PythonSyntax.null,
 }
+
+_WORDS = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
 
 Syntax = JsonSyntax
 

@@ -1,0 +1,338 @@
+"""References and types of a JSON Schema document: one meaning for the parser and for the grammar.
+
+Strategy: a `Document` is read at most once, when the first reference needs it: the walk notes the resources
+(``$id``), their anchors, and for each schema the resource that it stands in, as references are relative to that. A
+schema is known by its identity; the document keeps it alive. Every walk has its own stack, so no depth of a schema
+is a depth of Python's stack, and visits a schema once, however many references lead to it.
+
+The types of a schema are the solution of a system of equations, one for each schema that applies to the same value:
+``$ref`` and ``allOf`` intersect, ``anyOf`` and ``oneOf`` unite. A schema that leads back to itself adds nothing there
+(the greatest solution). Two sets are solved for at once: the types that a value may have, and those that the author
+means, as a schema with ``properties`` and no ``type`` means an object though it admits any value.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["ANYTHING", "SPELLINGS", "TYPES", "Document", "Unresolved", "references", "type_of"]
+
+Schema = Any
+"""A JSON Schema: a mapping, or True/False."""
+
+TYPES = ("object", "array", "string", "number", "boolean", "null")
+ANYTHING = frozenset(TYPES)
+"""Every JSON type: what a schema without a type admits. A number may be an integer."""
+
+SPELLINGS: Mapping[str, str] = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+}
+"""Python's names, which tool authors write for JSON's."""
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_ONE = (
+    "items",
+    "additionalItems",
+    "additionalProperties",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contains",
+    "propertyNames",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contentSchema",
+)
+_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
+
+
+class Unresolved(Exception):
+    """A reference that names no schema; ``outside``: it leads out of the document, or cannot be known."""
+
+    def __init__(self, why: str, outside: bool) -> None:
+        super().__init__(why)
+        self.why = why
+        self.outside = outside
+
+
+def references(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The references of a schema: keyword and value."""
+    for keyword in _REFERENCES:
+        if keyword in schema:
+            yield keyword, schema[keyword]
+
+
+def type_of(value: object) -> str:
+    """The JSON type of a value."""
+    if isinstance(value, bool):
+        return "boolean"
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "object" if isinstance(value, Mapping) else "array"
+
+
+class Document:
+    """A schema document, and what the references in it name. It must not change while it is in use."""
+
+    __slots__ = ("_anchors", "_homes", "_named", "_resources", "_types", "root")
+
+    def __init__(self, root: Schema) -> None:
+        self.root = root
+        self._resources: dict[str, Schema] | None = None
+        self._anchors: dict[tuple[str, str], Schema] = {}
+        self._named: Counter[str] = Counter()
+        """In how many resources an anchor's name is used."""
+        self._homes: dict[int, str] = {}
+        """The resource that a schema stands in, by its identity."""
+        self._types: dict[int, frozenset[str]] = {}
+
+    # references
+
+    def resolve(self, ref: object, schema: Schema, keyword: str = "$ref") -> Schema:
+        """The schema that ``ref``, standing in ``schema``, names. Raises `Unresolved`."""
+        if not isinstance(ref, str):
+            raise Unresolved(f"expected a reference, found {type(ref).__name__}", False)
+        resources = self._index()
+        uri, _, fragment = ref.partition("#")
+        home = self._homes.get(id(schema), self._homes.get(id(self.root), ""))
+        if uri:
+            home = _join(home, uri)
+            if home not in resources:
+                raise Unresolved("the reference leads out of the document", True)
+        if keyword == "$dynamicRef" and fragment and not fragment.startswith("/"):
+            if self._named[fragment] > 1:
+                raise Unresolved("what it names depends on where it is used", True)
+        elif keyword == "$recursiveRef" and len({id(found) for found in resources.values()}) > 1:
+            raise Unresolved("what it names depends on where it is used", True)
+        if not fragment:
+            return resources[home]
+        if not fragment.startswith("/"):
+            if (home, _unquote(fragment)) not in self._anchors:
+                raise Unresolved(f"the reference {ref!r} leads nowhere", False)
+            return self._anchors[home, _unquote(fragment)]
+        try:
+            return self._pointed(fragment, home, ref)
+        except Unresolved:
+            if uri or resources[home] is self.root:
+                raise
+            return self._pointed(fragment, "", ref)  # authors mean the whole document also below an inner $id
+
+    def _pointed(self, pointer: str, home: str, ref: str) -> Schema:
+        """The schema that a JSON pointer names in the resource ``home``."""
+        target = self._index()[home]
+        for part in pointer[1:].split("/"):
+            name = _unquote(part).replace("~1", "/").replace("~0", "~")
+            if isinstance(target, Mapping) and name in target:
+                target = target[name]
+            elif isinstance(target, (list, tuple)) and name.isdecimal() and int(name) < len(target):
+                target = target[int(name)]
+            else:
+                raise Unresolved(f"the reference {ref!r} leads nowhere: there is no {name!r}", False)
+            home = self._homes.get(id(target), home)
+        if isinstance(target, Mapping) and id(target) not in self._homes:
+            self._walk(target, home)
+        return target
+
+    def _index(self) -> dict[str, Schema]:
+        """The document's resources by their absolute URI; the root's also by no name."""
+        if self._resources is None:
+            self._resources = {"": self.root}
+            self._walk(self.root, "")
+        return self._resources
+
+    def _walk(self, schema: Schema, home: str) -> None:
+        """Notes the resources and anchors of ``schema``, which stands in the resource ``home``."""
+        resources = self._resources
+        assert resources is not None
+        draft = self.root.get("$schema") if isinstance(self.root, Mapping) else None
+        named = "id" if isinstance(draft, str) and "draft-04" in draft else "$id"
+        todo: list[tuple[Any, str]] = [(schema, home)]
+        while todo:
+            schema, home = todo.pop()
+            if not isinstance(schema, Mapping) or id(schema) in self._homes:
+                continue
+            uri = schema.get(named)
+            if isinstance(uri, str):
+                uri, _, fragment = uri.partition("#")
+                if fragment:
+                    self._anchor(home, fragment, schema)
+                if uri:
+                    home = _join(home, uri)
+                    resources.setdefault(home, schema)
+            self._homes[id(schema)] = home
+            for keyword in ("$anchor", "$dynamicAnchor"):
+                if isinstance(schema.get(keyword), str):
+                    self._anchor(home, schema[keyword], schema)
+            for keyword in _ONE:
+                if keyword in schema:
+                    todo.append((schema[keyword], home))
+            for keyword in _LISTED:
+                listed = schema.get(keyword)
+                if isinstance(listed, (list, tuple)):
+                    todo += [(part, home) for part in listed]
+            for keyword in _NAMED:
+                named_parts = schema.get(keyword)
+                if isinstance(named_parts, Mapping):
+                    todo += [(part, home) for part in named_parts.values()]
+
+    def _anchor(self, home: str, name: str, schema: Schema) -> None:
+        if (home, name) not in self._anchors:
+            self._anchors[home, name] = schema
+            self._named[name] += 1
+
+    # types
+
+    def types(self, schema: Schema) -> frozenset[str]:
+        """The JSON types that an author means by ``schema``; ``integer`` where no other number is meant."""
+        if not isinstance(schema, Mapping):
+            return ANYTHING
+        found = self._types.get(id(schema))
+        if found is None:
+            bits = self._solve(schema)
+            found = self._types[id(schema)] = _names(bits >> _MEANT) or _names(bits) or ANYTHING
+        return found
+
+    def _solve(self, schema: Schema) -> int:
+        own: dict[int, int] = {}
+        every: dict[int, list[list[Schema]]] = {}
+        users: dict[int, list[int]] = {}
+        order: list[int] = []
+        todo: list[tuple[Schema, bool]] = [(schema, False)]
+        while todo:
+            part, over = todo.pop()
+            key = id(part)
+            if over:
+                order.append(key)
+                continue
+            if key in own:
+                continue
+            own[key] = _own_types(part) if isinstance(part, Mapping) else 0 if part is False else _ALL
+            every[key] = groups = self._groups(part) if isinstance(part, Mapping) else []
+            todo.append((part, True))
+            for group in groups:
+                for option in group:
+                    users.setdefault(id(option), []).append(key)
+                    todo.append((option, False))
+        solved = dict.fromkeys(own, _ALL)
+        changed = set(own)
+        while changed:
+            for key in order:
+                if key not in changed:
+                    continue
+                changed.discard(key)
+                bits = own[key]
+                for group in every[key]:
+                    united = 0
+                    for option in group:
+                        united |= solved[id(option)]
+                    bits &= united
+                if bits != solved[key]:
+                    solved[key] = bits
+                    changed.update(users.get(key, ()))
+        return solved[id(schema)]
+
+    def _groups(self, schema: Mapping[str, Any]) -> list[list[Schema]]:
+        """The schemas that apply to the same value: one of each group."""
+        groups: list[list[Schema]] = []
+        for keyword, ref in references(schema):
+            try:
+                groups.append([self.resolve(ref, schema, keyword)])
+            except Unresolved:
+                continue
+        listed = schema.get("allOf")
+        if isinstance(listed, (list, tuple)):
+            groups += [[part] for part in listed]
+        for keyword in ("anyOf", "oneOf"):
+            listed = schema.get(keyword)
+            if isinstance(listed, (list, tuple)) and listed:
+                groups.append(list(listed))
+        return groups
+
+
+# One bit for each type: those that a value may have, and above them those that the author means.
+_BITS = {
+    "object": 1,
+    "array": 2,
+    "string": 4,
+    "integer": 8,
+    "number": 8 | 16,
+    "boolean": 32,
+    "null": 64,
+}
+_EVERY = 127
+_MEANT = 7
+_ALL = _EVERY << _MEANT | _EVERY
+
+
+def _own_types(schema: Mapping[str, Any]) -> int:
+    """The types by a schema's own keywords."""
+    declared = schema.get("type")
+    names = [declared] if isinstance(declared, str) else declared
+    bits = 0
+    if isinstance(names, (list, tuple)):
+        for name in names:
+            bits |= _BITS.get(SPELLINGS.get(name, name), 0) if isinstance(name, str) else 0
+    bits = bits or _EVERY
+    listed = schema.get("enum")
+    if "const" in schema:
+        bits &= _listed_types([schema["const"]]) or bits
+    if isinstance(listed, (list, tuple)):
+        bits &= _listed_types(listed) or bits
+    if schema.get("nullable") is True and (declared is not None or listed is not None):
+        bits |= _BITS["null"]
+    meant = bits
+    if bits == _EVERY:
+        if "properties" in schema or "patternProperties" in schema or "additionalProperties" in schema:
+            meant = _BITS["object"]
+        elif "items" in schema or "prefixItems" in schema:
+            meant = _BITS["array"]
+    return meant << _MEANT | bits
+
+
+def _listed_types(values: list[Any] | tuple[Any, ...]) -> int:
+    bits = 0
+    for value in values:
+        name = type_of(value)
+        bits |= _BITS["integer" if name == "number" and _integral(value) else name]
+    return bits
+
+
+def _integral(value: float) -> bool:
+    return isinstance(value, int) or value.is_integer()
+
+
+def _names(bits: int) -> frozenset[str]:
+    found = {name for name in TYPES if bits & _BITS[name] == _BITS[name]}
+    if "number" not in found and bits & _BITS["number"]:
+        found.add("integer" if bits & _BITS["integer"] else "number")
+    return frozenset(found)
+
+
+def _join(base: str, uri: str) -> str:
+    from urllib.parse import urljoin
+
+    try:
+        return urljoin(base, uri)
+    except ValueError:
+        return uri
+
+
+def _unquote(text: str) -> str:
+    if "%" not in text:
+        return text
+    from urllib.parse import unquote
+
+    return unquote(text)
