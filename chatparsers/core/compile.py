@@ -337,7 +337,6 @@ class _Compiler:
         else:
             more = Many(Sequence.of(node.separator, node.any))
             self.many(Many(Sequence.of(node.any, more), 0, 1), region, markup)
-        self.emit(m.MARK, m.ARGS_END, None)
 
     def args(self, node: Args, region: int, markup: int) -> None:
         if node.commit:

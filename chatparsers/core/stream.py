@@ -450,8 +450,6 @@ class Stream:
             name = json.dumps(value, ensure_ascii=False)
             self._argue(call, (", " if call.members else "{") + name + ": ", events)
             call.members += 1
-        elif op == m.ARGS_END:
-            self._argue(call, "}" if call.members else "{}", events)
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
         elif op == m.BROKEN_VALUE:
@@ -460,7 +458,9 @@ class Stream:
             if call.broken and raw:
                 self._argue(call, raw if self._ids is None else self._ids.spelling.full(raw), events)
         elif op == m.CALL_END:
-            if not call.arguments:
+            if call.members > 0:
+                self._argue(call, "}", events)
+            elif not call.arguments:
                 self._argue(call, "{}", events)
             call.complete = True
             self._close(call, events)

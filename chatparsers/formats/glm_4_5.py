@@ -33,9 +33,9 @@ def build(p: Builder) -> Node:
         return name + value + p.value(arg, until="</arg_value>") + value_end + p.space("\n")
 
     def call(tool: Tool | None) -> Node:
-        return p.space() + p.name(tool) + name_end + p.each_arg(tool, argument)
+        return p.space() + p.name(tool) + name_end + p.each_arg(tool, argument) + end
 
-    calls = p.calls(p.token("<tool_call>") + p.each_tool(call) + end, p.space("\n"))
+    calls = p.calls(p.token("<tool_call>") + p.each_tool(call), p.space("\n"))
     return p.think("\n<think>", "</think>\n", until=calls) + p.body(calls, lead="\n")
 
 
