@@ -31,9 +31,19 @@ MAX_HEADER = 1024
 
 # Trail items. The first four are stretches of text and name their region.
 MARKUP, CONTENT, REASONING, CALL = range(4)
-ARGUMENT, CALL_BEGIN, NAME, ID, ARGS_BEGIN, ARG_NAME, CALL_END, NOTE, BROKEN_BEGIN, BROKEN_END, BROKEN_VALUE = (
-    range(4, 15)
-)
+(
+    ARGUMENT,
+    CALL_BEGIN,
+    NAME,
+    ID,
+    ARGS_BEGIN,
+    ARG_NAME,
+    CALL_END,
+    NOTE,
+    BROKEN_BEGIN,
+    BROKEN_END,
+    BROKEN_VALUE,
+) = range(4, 15)
 
 # Instructions.
 (
@@ -101,6 +111,7 @@ class Machine:
         "arg",
         "base",
         "calling",
+        "cut_off",
         "far",
         "final",
         "floor",
@@ -126,6 +137,7 @@ class Machine:
         self.i = 0
         self.base = 0
         self.final = False
+        self.cut_off = False
         self.stack: list[tuple[int, int, int, bool]] = []
         self.floor = 0
         self.trail: list[Item] = []
@@ -160,9 +172,11 @@ class Machine:
             self.text += piece
         self.run(scanned)
 
-    def finish(self) -> None:
-        """No more text will come: runs to the end."""
-        self.final = True
+    def finish(self, cut_off: bool = False) -> None:
+        """No more text will come: runs to the end. ``cut_off``: the end of the text ends no value."""
+        self.final, self.cut_off = True, cut_off
+        if cut_off and self.value is not None:
+            self.value.cut_off()
         self.run()
 
     def take(self) -> list[Item]:
@@ -215,10 +229,14 @@ class Machine:
                 value = self.value
                 if value is None:
                     value = self.value = ins[2](self, ins)
+                    if self.cut_off:
+                        value.cut_off()
                 if scanned < 0:
                     end = value.scan(text, i, final)
                 else:
                     end, scanned = scanned, -1
+                if final and value.error:  # cut off: what was held may still have become anything
+                    value.out, value.notes = "", []
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
                 if end > i or value.out:

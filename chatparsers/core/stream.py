@@ -91,6 +91,7 @@ class Stream:
         "_content",
         "_early",
         "_ended",
+        "_ending",
         "_fed",
         "_finished",
         "_ids",
@@ -142,6 +143,7 @@ class Stream:
         self._parts: list[str] = self._content
         self._finished = ""
         self._ended = False
+        self._ending = False
         self._early: list[Event] = []
         self._apply(call, self._early)
         self._settle()
@@ -179,7 +181,7 @@ class Stream:
             if self._ids is not None:
                 self._run(self._ids.flush(), events)
             if not self._ended:
-                self._end(events)
+                self._end(events, reason == "length")
             if reason == "length" and not any(note[0] == "truncated" for note in self._notes):
                 self._notes.append(("truncated", self._fed, "the rest of the turn", None))
             self._check()
@@ -340,12 +342,15 @@ class Stream:
         self._apply(machine.take(), events)
         self._settle()
 
-    def _end(self, events: list[Event]) -> None:
-        """The turn is over: what is held is decided."""
+    def _end(self, events: list[Event], cut_off: bool = False) -> None:
+        """The turn is over: what is held is decided. ``cut_off``: the model had more to say."""
         self._catch_up()
         self._begin(events)
         machine = self._machine
-        machine.finish()
+        if self._call is not None:
+            self._call.broken = False
+        self._ending = True
+        machine.finish(cut_off)
         self._apply(machine.take(), events)
         if self._call is not None:
             self._close(self._call, events)
@@ -453,7 +458,7 @@ class Stream:
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
         elif op == m.BROKEN_VALUE:
-            call.broken = call.members < 0
+            call.broken = call.members < 0 and not self._ending
         elif op == m.CALL:
             if call.broken and raw:
                 self._argue(call, raw if self._ids is None else self._ids.spelling.full(raw), events)

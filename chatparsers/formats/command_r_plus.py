@@ -22,10 +22,10 @@ from chatparsers.core.nodes import Lenient, Node
 
 def build(p: Builder) -> Node:
     comma = p.space() + "," + p.space()
-    answer = "{" + p.space() + p.member("tool_name") + '"directly-answer"' + comma
-    answer = answer + p.member("parameters") + "{" + p.space() + "}" + p.space() + "}"
+    to_user = "{" + p.space() + p.member("tool_name") + '"directly-answer"'
+    answer = to_user + comma + p.member("parameters") + "{" + p.space() + "}" + p.space() + "}"
     call = p.json_call(name="tool_name", args="parameters")
-    array = p.array(Lenient(call, answer | call), indent="\n    ")
+    array = p.array(Lenient(call, answer | p.negate(to_user) + call), indent="\n    ")
     block = p.space("\n") + "```json" + p.space("\n") + array + p.space() + "```"
     return p.body("Action:" + block + p.trim("\n"), lead="\n")
 

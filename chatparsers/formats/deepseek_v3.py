@@ -33,7 +33,8 @@ def section(p: Builder, call: Node, separator: Nodelike) -> Node:
 
 
 def build(p: Builder) -> Node:
-    fence = p.lenient("\n```json\n", p.space() + p.optional("```" + p.optional("json") + p.space()))
+    any_fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
+    fence = p.lenient("\n```json\n", any_fence)
     fence_end = p.lenient("\n```", p.space() + p.optional("```"))
 
     def call(tool: Tool | None) -> Node:

@@ -9,7 +9,7 @@ Quirks:
 
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core.nodes import Lenient, Node
 from chatparsers.core.schema import Tool
 
 
@@ -17,7 +17,8 @@ def build(p: Builder) -> Node:
     def call(tool: Tool | None) -> Node:
         args = p.args(tool, "gemma", quote="<escape>")
         begin, end = p.token("<start_function_call>"), p.token("<end_function_call>")
-        return begin + p.space() + "call:" + p.space() + p.name(tool) + p.space() + args + p.space() + end
+        name_end = Lenient(p.literal(""), p.space() + p.peek("{"))
+        return begin + p.space() + "call:" + p.space() + p.name(tool) + name_end + args + p.space() + end
 
     return p.body(p.calls(p.each_tool(call)))
 

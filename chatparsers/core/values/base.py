@@ -54,6 +54,9 @@ class Transcoder:
         """
         raise NotImplementedError
 
+    def cut_off(self) -> None:
+        """The text was cut off: its end does not end this value."""
+
     def copy(self: _T) -> _T:
         """An independent copy at this point."""
         kind = type(self)

@@ -115,6 +115,10 @@ class RawString(Transcoder):
         self.plain = self.stops.plain_json if end == n and not self.done else None
         return end
 
+    def cut_off(self) -> None:
+        if self.stops.end:
+            self.stops = StopFinder(self.stops.stops, False, self.stops.shown)
+
 
 class RawTyped(Transcoder):
     """Reads a value whose schema admits no string: JSON, or Python, of its types, up to a stop."""

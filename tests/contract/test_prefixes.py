@@ -1,0 +1,107 @@
+"""C3, said of whole turns: a turn that is cut off has no call that the turn itself would not have.
+
+For every prefix of a turn: a call that is complete is complete in the turn, and what a call has (its name, the id that
+the model wrote, its arguments) is a prefix of what it has in the turn. A definition whose call can end before its
+closer has been read, or whose name can end before anything follows it, fails here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatparsers import Message, Turn, get_format
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Options
+from chatparsers.core.nodes import Known, walk
+from chatparsers.testing import TOOLS, load_cases
+
+from ..ids.conftest import byte_tokenizer
+
+_NEEDLE = Path(__file__).parents[1] / "needle"
+_NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
+
+
+def cases(format: Format) -> list[tuple[str, dict[str, Any]]]:
+    """The cases of a format and their names: what models wrote, goldens and frozen finds."""
+    own = load_cases(_NEEDLE / "cases" / format.name)
+    found = [(path, case) for path, case in load_cases(_NEEDLE / "found") if case["format"] == format.name]
+    return [(path.stem, case) for path, case in (*own, *found)]
+
+
+def bound(format: Format, case: dict[str, Any], **more: Any) -> Turn:
+    tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
+    return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **case.get("options", {}), **more)
+
+
+def implied_names(format: Format) -> set[str]:
+    """The tools whose calls have no header: only the end of the turn tells that it was one of them."""
+    return {str(node.value) for node in walk(format.tree(Options(tools=True))) if isinstance(node, Known)}
+
+
+def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str]) -> Iterator[str]:
+    """What the calls of a turn that was cut off have and those of the whole turn have not."""
+    for index, call in enumerate(cut.tool_calls):
+        if index >= len(whole.tool_calls):
+            yield f"call {index} is not in the turn: {call}"
+            continue
+        other = whole.tool_calls[index]
+        if call.complete and call != other:
+            yield f"complete, and not the turn's: {call}, {other}"
+        elif call.name in implied and not call.complete:
+            continue
+        elif call.name != other.name:
+            yield f"the name is {call.name!r}, and {other.name!r} in the turn"
+        elif call.id not in (other.id, turn.call_id(index)):
+            yield f"the id is {call.id!r}, and {other.id!r} in the turn"
+        elif not other.arguments.startswith(call.arguments):
+            yield f"the arguments are {call.arguments!r}, and {other.arguments!r} in the turn"
+
+
+def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> list[str]:
+    """What is wrong with the prefixes of a turn that comes in these pieces, for each reason why it may end there."""
+    whole = turn.parse("".join(pieces) if isinstance(pieces, str) else list(pieces))
+    implied = implied_names(turn.format)
+    found: dict[str, str] = {}
+    stream = turn.stream()
+    for at, piece in enumerate(pieces):
+        stream.feed(piece)
+        for reason in reasons:
+            cut = stream.fork()
+            cut.finish(reason)
+            exempt = implied if reason == "length" else set()
+            for what in wrong(turn, cut.message, whole, exempt):
+                found.setdefault(what, f"cut off at {at + 1} of {len(pieces)} ({reason}): {what}")
+    return list(found.values())
+
+
+def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
+    """Every prefix of every case, by the character. An implied name's call is whole wherever its turn ends, so it is
+    only compared where the turn ends for want of tokens."""
+    reasons = ["length"] if implied_names(format) else [None, "length"]
+    problems = [
+        f"{name}: {problem}"
+        for name, case in cases(format)
+        for problem in check(bound(format, case), case["text"], reasons)
+    ]
+    assert not problems, "\n".join(problems[:20])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["hermes-2-pro", "glm-4-5", "qwen3-coder", "function-gemma", "gpt-oss", "mistral-nemo", "deepseek-v3"],
+)
+def test_no_prefix_of_ids_has_what_the_turn_has_not(name: str) -> None:
+    """The same where markers are single tokens."""
+    format = get_format(name)
+    tokenizer = byte_tokenizer((*format.preserved_tokens, *format.stops))
+    problems = []
+    for title, case in cases(format):
+        if not any(character >= "\ud800" and character <= "\udfff" for character in case["text"]):
+            ids = tokenizer.encode(case["text"], add_special_tokens=False).ids
+            turn = bound(format, case, tokenizer=tokenizer)
+            problems += [f"{title}: {problem}" for problem in check(turn, ids, [None, "length"])]
+    assert not problems, "\n".join(problems[:20])
