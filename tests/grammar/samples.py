@@ -10,7 +10,9 @@ from typing import Any
 
 from engines import llguidance, xgrammar
 
-__all__ = ["MANY", "TOOLS", "many_tools", "tool", "walk_bytes"]
+import chatparsers
+
+__all__ = ["MANY", "TOOLS", "Walk", "closers", "many_tools", "tool", "walk_bytes"]
 
 
 def tool(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> dict[str, Any]:
@@ -131,12 +133,15 @@ def many_tools(count: int, parameters: int = 6) -> list[dict[str, Any]]:
 
 MANY = many_tools(100)
 
-_LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+_LITERAL = re.compile(r'\[(?:[^\]\\\n]|\\.)*\]|Regex\("(?:[^"\\\n]|\\.)*"|"((?:[^"\\\n]|\\.)*)"')
+"""A literal of a grammar; classes of characters and regular expressions are passed over, as they may hold quotes."""
 
 
-def literals(grammar: str, tag: str) -> list[bytes]:
-    """The literal texts of a grammar, which bring a walk to its end: those that close before those that open."""
-    pieces: list[str] = [grammar]
+def closers(name: str) -> list[bytes]:
+    """What closes what is open: ends of JSON, and the texts that the format writes whatever the tools are."""
+    plain = [tool("t", {"a": {"type": "string"}}, [])]
+    turn = chatparsers.get_format(name).bind(tools=plain, tool_choice="required")
+    pieces = [str(turn.grammar())]
 
     def collect(part: Any) -> None:
         if isinstance(part, dict):
@@ -148,12 +153,13 @@ def literals(grammar: str, tag: str) -> list[bytes]:
                 collect(item)
 
     found: set[str] = set()
-    collect(json.loads(tag))
+    collect(json.loads(str(turn.grammar("structural_tag"))))
     for piece in pieces:
-        for text in _LITERAL.findall(piece):
+        for text in filter(None, _LITERAL.findall(piece)):
             with contextlib.suppress(ValueError):
                 found.add(json.loads(f'"{text}"'))
-    return sorted(text.encode() for text in found if text.strip())
+    ends = {text for text in found if text.strip() and not text.isalnum() and "\\" not in text}
+    return [b'"', b"}", b"]", *sorted(text.encode() for text in ends - set('"}]'))]
 
 
 class Walk:
@@ -173,18 +179,16 @@ class Walk:
             self.matcher = llguidance().LLMatcher(tokenizer, grammar, log_level=0)
 
     def allowed(self) -> Any:
-        """The ids that may follow, as an array."""
+        """For each id whether it may follow: an array of 0 and 1."""
         import numpy as np
 
         if self.engine == "xgrammar":
             self.mask.fill(-1)
             self.matcher.fill_next_token_bitmask(self.mask)
-            bits = np.unpackbits(self.mask.view(np.uint8), bitorder="little")
+            words = self.mask.view(np.uint8)
         else:
-            bits = np.unpackbits(
-                np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8), bitorder="little"
-            )
-        return np.nonzero(bits[: len(self.tokens)])[0]
+            words = np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8)
+        return np.unpackbits(words, bitorder="little")[: len(self.tokens)]
 
     def take(self, token: int) -> bool:
         if self.engine == "xgrammar":
@@ -197,55 +201,71 @@ class Walk:
         return bool(self.matcher.is_stopped())
 
 
+def _unfinished(text: bytes) -> bytes | None:
+    """The bytes at the end of ``text`` with which a character begins; None where no text begins so."""
+    for count in range(4):
+        for more in (b"\x80", b"\xbf") if count else (b"",):
+            with contextlib.suppress(UnicodeDecodeError):
+                found = (text + more * count).decode()
+                return found[-1].encode()[:-count] if count else b""
+    return None
+
+
 def walk_bytes(
-    walk: Walk, closers: list[list[int]], seed: int, free: int = 60, limit: int = 1_500
+    walk: Walk, closers: list[bytes], seed: int, free: int = 60, limit: int = 20_000
 ) -> str | None:
     """A random text of the grammar, None where none was finished in ``limit`` tokens.
 
-    The first ``free`` tokens are any the mask allows; then what the grammar spells itself is preferred, so
-    that the text ends.
+    The first ``free`` tokens are any that the mask allows. Then one of ``closers`` is written wherever one may
+    follow: it either closes what is open, or it is a little more text and another is tried. So the text ends,
+    whatever the tools and their arguments are called; but a string that must match a pattern may go on and on.
     """
     chance = random.Random(seed)
-    brackets = [[walk.tokens.index(text)] for text in (b'"', b"}", b"]")]
+    number = {bytes([byte]): walk.tokens.index(bytes([byte])) for byte in b"".join(closers)}
+    spelt = [[number[bytes([byte])] for byte in text] for text in closers]
     out: list[bytes] = []
-    plan: list[int] = []
+    closer: list[int] = []  # what is being written, of which so many tokens are
+    written = 0
+    begun = b""  # of a character that is not complete
+
+    def fits(token: int) -> bool:
+        """Whether the bytes of ``token`` may go on in UTF-8. Masks over bytes may admit any."""
+        return token != walk.end and _unfinished(begun + walk.tokens[token]) is not None
+
     for count in range(limit):
-        ids = walk.allowed()
-        if len(ids) == 0:
+        may = walk.allowed()
+        if not may.any():
             break
-        options = set(ids.tolist()) if len(ids) < 4096 else None
-
-        def may(token: int, ids: Any = ids, options: set[int] | None = options) -> bool:
-            return token in options if options is not None else bool((ids == token).any())
-
-        if may(walk.end) and (len(ids) == 1 or count > free or chance.random() < 0.3):
+        if not begun and may[walk.end] and (count > free or chance.random() < 0.3 or may.sum() == 1):
             break
-        if plan and may(plan[0]):
-            token = plan.pop(0)
-        else:
-            plan = []
-            token = -1
-            if count > free or chance.random() < 0.25:
-                first = chance.sample(brackets, len(brackets)) if chance.random() < 0.5 else []
-                for closer in [*first, *chance.sample(closers, min(len(closers), 60))]:
-                    if may(closer[0]):
-                        token, *plan = closer
-                        break
+        if written == len(closer):
+            closer, written = [], 0
+        token = -1
+        if written or (not begun and (count > free or chance.random() < 0.25)):
+            # What is begun and cannot go on may be the beginning of another.
+            fitting = [
+                one
+                for one in spelt
+                if len(one) > written and may[one[written]] and one[:written] == closer[:written]
+            ]
+            if not written and chance.random() < 0.5:
+                fitting = [one for one in fitting if len(one) == 1] or fitting
+            if fitting and (written or chance.random() < 0.9):
+                closer = closer if closer in fitting else chance.choice(fitting)
+                token = closer[written]
+        written += 1
+        if token < 0:
+            closer, written = [], 0
+            ids = may.nonzero()[0].tolist()
+            fits_in = (one for one in chance.choices(ids, k=20) if fits(one))
+            token = next(fits_in, next((one for one in ids if fits(one)), -1))
             if token < 0:
-                for _ in range(20):
-                    token = int(ids[chance.randrange(len(ids))])
-                    if token != walk.end:
-                        break
-        if token == walk.end:
-            break
+                return None
         if not walk.take(token):
-            raise AssertionError(
-                f"the engine's mask allows token {token} and then refuses it after {b''.join(out)!r}"
-            )
+            text = b"".join(out)
+            raise AssertionError(f"the engine's mask allows token {token} and then refuses it after {text!r}")
         out.append(walk.tokens[token])
+        begun = _unfinished(begun + walk.tokens[token]) or b""
     else:
         return None
-    try:
-        return b"".join(out).decode()
-    except UnicodeDecodeError:
-        return None
+    return b"".join(out).decode()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from engines import FULL, compile_for, engines_of, llguidance, xgrammar
 from grammar_report import record
-from samples import MANY, TOOLS, Walk, literals, tool, walk_bytes
+from samples import MANY, TOOLS, Walk, closers, tool, walk_bytes
 from test_generated import byte_vocabulary, hash_of, names
 
 import chatparsers
@@ -153,15 +153,15 @@ def mutations(text: str, chance: random.Random, count: int) -> list[str]:
 def random_texts(name: str, request: dict[str, Any], count: int) -> list[str]:
     tokens, (compiler, end), _ = byte_vocabulary()
     turn = chatparsers.get_format(name).bind(**request)
-    grammar, tag = str(turn.grammar()), str(turn.grammar("structural_tag"))
-    found = compiler.compile_grammar(grammar)
-    closers = [list(text) for text in literals(grammar, tag)]
-    texts = []
-    for index in range(count):
-        seed = hash_of(name, "matrix", index)
-        text = walk_bytes(Walk("xgrammar", found, tokens, end), closers, seed, free=25, limit=2_500)
-        texts += [text] if text is not None else []
-    return texts
+    found = compiler.compile_grammar(str(turn.grammar()))
+    texts = [
+        walk_bytes(
+            Walk("xgrammar", found, tokens, end), closers(name), hash_of(name, "matrix", index), free=25
+        )
+        for index in range(count)
+    ]
+    assert None not in texts, "a walk came to no end"
+    return [text for text in texts if text is not None]
 
 
 def compare(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from engines import llguidance, xgrammar
 from grammar_report import record
-from samples import Walk, literals, tool, walk_bytes
+from samples import Walk, closers, tool, walk_bytes
 from test_generated import byte_vocabulary, check
 from test_matrix import DIALECTS, TOOL_FORMATS, compare, compiled, mutations
 
@@ -107,9 +107,8 @@ def test_random_tools(name: str, pytestconfig: pytest.Config, request: pytest.Fi
         except SchemaError:  # arguments that no call can give
             continue
         grammars = [grammar for grammar, _ in made.values()]
-        closers = [list(text) for text in literals(str(made["gbnf"][0]), str(made["structural_tag"][0]))]
         walk = Walk("xgrammar", made["gbnf"][1].compiled, tokens, end)
-        text = walk_bytes(walk, closers, seed=index, free=25, limit=1_500)
+        text = walk_bytes(walk, closers(name), seed=index, free=25, limit=1_500)
         if text is None:
             continue
         walks += 1
