@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ._detect import CONTENT_ONLY, Detection, detect, prompt_prefix
+from ._detect import CONTENT_ONLY, Detection, detect
+from ._models import known
 from ._record import TemplateFormat, record
-from .core.errors import LoadError, TemplateError
+from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
+from .core.schema import read_tools
 from .core.turn import Turn
 from .registry import get_format
 from .templates import Template
+from .templates.edges import opening
+from .templates.polyfills import POLYFILLS
+from .templates.renderer import Renderer, Rewritten
 from .tokens import ModelFiles, read_model, read_tokenizer
 
 __all__ = ["Chat", "clean_output", "load"]
 
 _TOOL_TEMPLATES = ("tool_use", "default")
+_DEFAULT_SYNTAX = "hermes-2-pro"
+"""The syntax of calls for models that were taught none: docs/templates.md says why."""
 
 
 class Chat:
     """A model's template, format and tokenizer. Made by `load`."""
 
-    def __init__(self, files: ModelFiles, *, tokenizer: Any = None, format: Format | None = None) -> None:
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        tokenizer: Any = None,
+        format: Format | None = None,
+        polyfills: bool | Iterable[str] = True,
+    ) -> None:
         self.files = files
         self._tokenizer = tokenizer
         self._format = format
         self._templates: dict[str, Template] = {}
+        self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
+        self._polyfills = _chosen(polyfills)
+        self._warned: set[str] = set()
 
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
@@ -51,6 +71,15 @@ class Chat:
             )
         return found
 
+    def renderer(self, tools: bool = True, polyfills: bool | Iterable[str] | None = None) -> Renderer:
+        """`template` with the polyfills that it needs."""
+        template = self.template(tools)
+        allowed = self._polyfills if polyfills is None else _chosen(polyfills)
+        key = template.name, allowed
+        if key not in self._renderers:
+            self._renderers[key] = Renderer(template, self.syntax, allowed)
+        return self._renderers[key]
+
     @cached_property
     def tokenizer(self) -> Any:
         """The model's tokenizer; None where its files have none."""
@@ -58,16 +87,45 @@ class Chat:
 
     @cached_property
     def detection(self) -> Detection:
-        """How the template's format was found."""
+        """How the format was found: by the template, else by the model's name."""
         if self._format is not None:
             return Detection(self._format.name, 1.0, ("named by the caller",))
-        return detect(self.template().source)
+        found = detect(self.template().source)
+        named = known(self.files.names)
+        if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
+            return found
+        return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
 
     @cached_property
     def format(self) -> Format:
-        """The model's format; where none explains the template, `content-only`: all that the model writes is
-        content."""
-        return self._format or get_format(self.detection.name or CONTENT_ONLY)
+        """The model's format, with the stops that its template writes; where none explains the template,
+        `content-only`: all that the model writes is content."""
+        found = self._format or get_format(self.detection.name or CONTENT_ONLY)
+        return self._with_stops(found, own=found.name != CONTENT_ONLY)
+
+    @cached_property
+    def syntax(self) -> Format:
+        """The format of tools and calls where the template shows none: the model's own, or one that many models
+        know."""
+        if self.format.features.tools:
+            return self.format
+        return self._with_stops(get_format(_DEFAULT_SYNTAX), own=False)
+
+    def _with_stops(self, fmt: Format, *, own: bool) -> Format:
+        """The format that ends a turn where the template does; ``own``: and where it ends one itself."""
+        written = self.template(False).end_of_turn(fmt)
+        stops = dict.fromkeys(fmt.stops) if own else {}
+        stops |= dict.fromkeys(stop for stop in (written, self.files.eos_token) if stop)
+        return fmt if tuple(stops) == fmt.stops else replace(fmt, stops=tuple(stops))
+
+    def warm(self) -> Chat:
+        """Does now what a first request would do: finds the format, probes the template, makes the usual plans."""
+        for tools in (False, True):
+            renderer = self.renderer(tools)
+            renderer.template.probe()
+            renderer.warm()
+        self.prepare([{"role": "user", "content": "Hello"}])
+        return self
 
     def prepare(
         self,
@@ -81,57 +139,102 @@ class Chat:
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
         template_kwargs: Mapping[str, Any] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        now: datetime | None = None,
+        polyfills: bool | Iterable[str] | None = None,
     ) -> Turn:
         """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
 
-        ``thinking``: True or False where the template has a switch, None for its default.
-        ``continue_final_message``: the last message is an assistant's that the model goes on with; its
-        beginning is the turn's ``prefix``, and the stream reads what is new. ``template_kwargs`` are the
-        template's own variables. Raises `RequestError` for tools or a choice that are none, `TemplateError`
-        where the messages cannot be rendered.
+        What the template cannot show is written in another way: the turn's ``polyfills`` names those that were used;
+        False or a list of names overrides what `load` was given. ``thinking``: True or False where the template has a
+        switch (a warning says where it has none), None for its default. ``continue_final_message``: the last message is
+        an assistant's that the model goes on with; its beginning is the turn's ``prefix``, and the stream reads what is
+        new. ``template_kwargs``, ``documents``: the template's own variables. ``now``: the time that the template
+        writes. Raises `RequestError` for tools or a choice that are none, and for a choice that no answer of this model
+        could be read for; `TemplateError` where the messages cannot be rendered.
         """
         tools = None if tools is None else list(tools)
-        template = self.template(bool(tools))
-        variables = {**template.thinking_kwargs(thinking), **(template_kwargs or {})}
+        read_tools(tools).check()
+        renderer = self.renderer(bool(tools), polyfills)
+        template = renderer.template
+        variables = self._variables(template, thinking, template_kwargs, documents, now)
         shown = None if tool_choice == "none" else tools
+        given = renderer.rewrite(messages, shown)
         prompt = template.render(
-            messages,
-            tools=shown,
+            given.messages,
+            tools=given.tools,
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             **variables,
         )
-        opening = ""
+        fmt = self.syntax if "tools" in given.names else self.format
+        prefix = ""
         if continue_final_message:
-            opening = self._continued(template, messages, shown, prompt, variables)
+            prefix = self._continued(fmt, template, given, prompt, variables)
         elif add_generation_prompt:
-            opening = prompt_prefix(
-                self.format, template.generation_prompt(messages, tools=shown, **variables)
-            )
+            generated = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
+            prefix = opening(fmt, generated)
         turn = Turn(
-            self.format,
+            fmt,
             tools=tools,
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
             response_format=response_format,
             thinking=thinking,
-            prefix=opening,
+            prefix=prefix,
             tokenizer=self.tokenizer,
             token_config=self.files.special_config,
             prompt=prompt,
+            polyfills=given.names,
         )
-        turn.tools.check()
+        if shown and "tools" not in given.names:
+            self._heard(fmt, template, turn)
         return turn
 
-    def _continued(
+    def _variables(
         self,
         template: Template,
-        messages: Sequence[Mapping[str, Any]],
-        tools: list[Mapping[str, Any]] | None,
-        prompt: str,
-        variables: Mapping[str, Any],
+        thinking: bool | None,
+        template_kwargs: Mapping[str, Any] | None,
+        documents: Sequence[Mapping[str, Any]] | None,
+        now: datetime | None,
+    ) -> dict[str, Any]:
+        """The template's variables for a request."""
+        variables = template.thinking_kwargs(thinking)
+        if thinking is not None and not variables and thinking is not self.format.features.reasoning:
+            self._warn(
+                f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
+                "it out, or pass the template's own variable in template_kwargs)"
+            )
+        if documents is not None:
+            variables["documents"] = documents
+        if now is not None:
+            variables["strftime_now"] = now.strftime
+        return {**variables, **(template_kwargs or {})}
+
+    def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
+        """Says so where the model does not hear of the tools, or nobody could read its calls."""
+        if not fmt.features.tools:
+            why, mend = "no format explains the template", "name one with load(…, format=…)"
+        elif not template.probe().tools:
+            why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
+        else:
+            return
+        if turn.options.mode == "required":
+            raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
+        self._warn(f"tools are not read: {template.name}: {why} ({mend})")
+
+    def _warn(self, text: str) -> None:
+        """Warns once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, UserWarning, stacklevel=4)
+
+    def _continued(
+        self, fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
     ) -> str:
         """What of ``prompt`` is the last message: all behind its role header."""
+        messages, tools = given.messages, given.tools
         history = messages[:-1]
         plain = template.render(history, tools=tools, **variables) if history else ""
         if not prompt.startswith(plain):
@@ -140,14 +243,10 @@ class Chat:
                 "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
             )
         header = template.generation_prompt(history, tools=tools, **variables) if history else ""
-        opened = prompt_prefix(self.format, header)
+        opened = opening(fmt, header)
         header = header[: len(header) - len(opened)]
         behind = prompt[len(plain) :]
-        return (
-            behind[len(header) :]
-            if behind.startswith(header)
-            else prompt_prefix(self.format, behind) or behind
-        )
+        return behind[len(header) :] if behind.startswith(header) else opening(fmt, behind) or behind
 
     def bind(self, **request: Any) -> Turn:
         """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""
@@ -169,13 +268,15 @@ def load(
     format: str | None = None,
     bos_token: str | None = None,
     eos_token: str | None = None,
+    polyfills: bool | Iterable[str] = True,
 ) -> Chat:
     """The chat of a model.
 
-    ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's text.
-    ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that overrides
-    detection. ``bos_token``, ``eos_token`` override the files'. Raises `LoadError`, which names the file and the field,
-    `UnknownFormat` and `TemplateError`.
+    ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
+    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
+    overrides detection. ``bos_token``, ``eos_token`` override the files'. ``polyfills``: whether what the template
+    cannot show is written in another way, or the names of the polyfills that may do so. Raises `LoadError`, which
+    names the file and the field, `UnknownFormat` and `TemplateError`.
     """
     named = None if format is None else get_format(format)
     files = _text(source) if isinstance(source, str) and _is_text(source) else read_model(source)
@@ -200,7 +301,7 @@ def load(
         )
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = read_tokenizer(tokenizer)
-    return Chat(files, tokenizer=tokenizer, format=named)
+    return Chat(files, tokenizer=tokenizer, format=named, polyfills=polyfills)
 
 
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
@@ -211,6 +312,16 @@ def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
     """
     fmt = get_format(format) if isinstance(format, str) else format
     return fmt.bind(tools=[{"name": "any"}], prefix=prefix).parse(text).content
+
+
+def _chosen(polyfills: bool | Iterable[str]) -> frozenset[str]:
+    """The names of the polyfills that may be used. Raises `RequestError` for a name that is none."""
+    if isinstance(polyfills, bool):
+        return frozenset(POLYFILLS) if polyfills else frozenset()
+    names = frozenset([polyfills] if isinstance(polyfills, str) else polyfills)
+    for name in sorted(names - POLYFILLS.keys()):
+        raise RequestError(f"polyfills: no polyfill is named {name!r}: {did_you_mean(name, POLYFILLS)}")
+    return names
 
 
 def _is_text(source: str) -> bool:

@@ -17,11 +17,10 @@ from typing import Any
 
 from .core.errors import ChatParsersError, TemplateError
 from .core.format import Format
-from .core.idioms import Options
 from .core.message import Message
-from .core.nodes import Body, Think, first, tokens, walk
 from .registry import FormatInfo, formats
 from .templates import Template
+from .templates.edges import opening as prompt_prefix
 
 __all__ = ["CONTENT_ONLY", "Detection", "detect", "detect_in", "prompt_prefix"]
 
@@ -132,28 +131,6 @@ def detect_in(template: Template) -> Detection:
     return Detection(None, 0.0, tuple(tried) or ("no format's markers are in the rendering",))
 
 
-def prompt_prefix(fmt: Format, generation_prompt: str) -> str:
-    """What a generation prompt already wrote of the assistant's turn: from the first marker of the format on."""
-    places = [at for text in _openings(fmt) if (at := generation_prompt.find(text)) >= 0]
-    return generation_prompt[min(places) :] if places else ""
-
-
-def _openings(fmt: Format) -> set[str]:
-    """The texts with which something of the format begins or ends."""
-    tree = fmt.tree(Options(tools=True))
-    found = set(tokens(tree))
-    for node in walk(tree):
-        spans = [node.span] if isinstance(node, Think) else []
-        if isinstance(node, Body):
-            spans = [span for span in (node.reasoning, node.content) if span is not None]
-            if node.calls is not None:
-                found.update(first(node.calls))
-        for span in spans:
-            found.update(first(span.open))
-            found.update(first(span.close) if span.close is not None else ())
-    return {text.strip() for text in found if len(text.strip()) > 2}
-
-
 def _candidates(rendered: str) -> Iterator[FormatInfo]:
     for info in formats():
         if info.markers and all(marker in rendered for marker in info.markers):
@@ -175,15 +152,11 @@ def _probes(template: Template) -> Iterator[_Probe]:
     for what, message in wanted:
         thinking = True if "reasoning" in what else None
         tools = _TOOLS if can.tools else None
-        switches = template.thinking_kwargs(thinking)
         try:
-            prompt, wire = template.assistant_turn(message, history=_HISTORY, tools=tools, thinking=thinking)
-            whole = template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switches)
-            opening = template.generation_prompt(_HISTORY, tools=tools, **switches)
+            turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
         except TemplateError:
             continue
-        kept = max(len(opening) - (len(whole) - len(prompt)), 0)
-        yield _Probe(what, message, prompt, opening[:kept], wire)
+        yield _Probe(what, message, *turn)
 
 
 def _context(template: Template) -> Iterator[str]:

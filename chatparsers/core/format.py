@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, Capture, EachArg, Many, Node, Tag, Tagged, Think, children, tokens, walk
+from .schema import read_tools
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -61,6 +62,17 @@ class Format:
     def preserved_tokens(self) -> tuple[str, ...]:
         """The special tokens that the engine must not drop from the text: those of the tree."""
         return tokens(self.tree(Options(tools=True)))
+
+    def render(self, message: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None = None) -> str:
+        """The text with which a model of this format says ``message``, an OpenAI-shaped assistant's message.
+
+        What ends the turn is not in it. ``tools``: the schemas of the tools that it calls. The format's parser reads
+        the message back from it. Raises `RequestError` for what the format has no place for.
+        """
+        from .write import write
+
+        known = read_tools(tools)
+        return write(self, self.tree(Options(tools=True)), message, known)
 
     def bind(
         self,

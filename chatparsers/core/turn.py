@@ -47,8 +47,10 @@ class Turn:
         token_config: Mapping[str, Any] | None = None,
         prompt: str = "",
         id_seed: str = "",
+        polyfills: tuple[str, ...] = (),
     ) -> None:
         self.format = format
+        self.polyfills = polyfills
         self.prompt = prompt
         self.prefix = prefix
         self.tools: Toolset = read_tools(tools)

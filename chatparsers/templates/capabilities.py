@@ -19,7 +19,7 @@ from ..core.errors import TemplateError
 from .messages import CallIds, ReasoningAs, Wants, shape
 from .turns import NEEDLE
 
-__all__ = ["Capabilities", "Prober", "Writer"]
+__all__ = ["Capabilities", "Prober", "Writer", "probe_tools", "shows"]
 
 Messages = list[dict[str, Any]]
 
@@ -120,7 +120,7 @@ def probe_tools() -> list[dict[str, Any]]:
     return [{"type": "function", "function": {"name": _TOOL, "description": "d", "parameters": schema}}]
 
 
-def _shows(text: str | None, *needles: str) -> bool:
+def shows(text: str | None, *needles: str) -> bool:
     """Whether all needles come out, none of them as a printed Python or JSON part."""
     if text is None or any(needle not in text for needle in needles):
         return False
@@ -157,7 +157,7 @@ class Prober:
         forms: tuple[Literal["text", "parts"], ...] = ("text", "parts")
         for functions, no_tools, content in product((False, True), empty, forms):
             wants = Wants(content_as=content, no_tools=no_tools, functions=functions)
-            if _shows(self._try([_user()], wants), _USER):
+            if shows(self._try([_user()], wants), _USER):
                 break
         else:
             return Wants()
@@ -166,12 +166,12 @@ class Prober:
             wants = in_functions
         if wants.content_as == "text":
             either = replace(wants, content_as="either")
-            if _shows(self._try([_user([{"type": "text", "text": _USER}])], either), _USER):
+            if shows(self._try([_user([{"type": "text", "text": _USER}])], either), _USER):
                 return either
         return wants
 
     def _shows_tools(self, wants: Wants) -> bool:
-        return _shows(self._try([_user()], wants, tools=True), _TOOL)
+        return shows(self._try([_user()], wants, tools=True), _TOOL)
 
     @cached_property
     def calls(self) -> Wants:
@@ -208,7 +208,7 @@ class Prober:
                     call["id"] = result["tool_call_id"] = f"call-of-some-other-form-{position}"
                 messages.append(result)
         text = self._try(messages, wants, tools=True)
-        if text is None or not _shows(text, *_CALLED[:number]):
+        if text is None or not shows(text, *_CALLED[:number]):
             return False
         kept = text.count(_KEY) == text.count(_VALUE) == number
         return kept and not any(form in text for form in _PRINTED_ARGUMENTS)
@@ -229,7 +229,7 @@ class Prober:
     def _keeps_reasoning(self, wants: Wants, calls: int, variables: Mapping[str, Any]) -> bool:
         answer = _assistant("" if calls else NEEDLE, reasoning=_REASONING, calls=calls)
         text = self._try([_user(), answer], wants, tools=bool(calls), variables=variables)
-        return _shows(text, _REASONING, _CALLED[0] if calls else NEEDLE)
+        return shows(text, _REASONING, _CALLED[0] if calls else NEEDLE)
 
     def _all_three(self, wants: Wants, variables: Mapping[str, Any]) -> str | None:
         answer = _assistant(NEEDLE, reasoning=_REASONING, calls=1)
@@ -280,7 +280,7 @@ class Prober:
                     text = turn(answer, variables)[1]
                 except TemplateError:
                     continue
-                if _shows(text, *needles):
+                if shows(text, *needles):
                     return text
             return None
 
@@ -299,8 +299,8 @@ class Prober:
             reasoning=wire(_assistant(NEEDLE, reasoning=_REASONING), _REASONING, NEEDLE) is not None,
             reasoning_with_calls=wire(_assistant("", reasoning=_REASONING, calls=1), _REASONING, _CALLED[0])
             is not None,
-            system_role=_shows(self._try(system, wants), "needlesystem", _USER),
-            tool_role=_shows(self._try(result, wants, tools=True), _RESULT),
+            system_role=shows(self._try(system, wants), "needlesystem", _USER),
+            tool_role=shows(self._try(result, wants, tools=True), _RESULT),
             content_as=wants.content_as,
             arguments_as=wants.arguments_as,
             reasoning_as=wants.reasoning_as,

@@ -7,12 +7,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import TemplateError
-from .capabilities import Capabilities, Prober
+from ..core.format import Format
+from .capabilities import Capabilities, Prober, probe_tools
 from .continuation import cut_at_tag, tagged
+from .edges import end_marker
 from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
 from .messages import Wants, described, own, reasoning_of, shape
+from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 
 if TYPE_CHECKING:
@@ -37,6 +40,8 @@ class Template:
         self.name = name
         self._prober = Prober(self._write, name)
         self._capabilities: Capabilities | None = None
+        self._parts: dict[str, bool] = {}
+        self._tails: dict[Any, tuple[str, str] | None] = {}
         self._compiled()
 
     def __repr__(self) -> str:
@@ -110,6 +115,86 @@ class Template:
             return usual
         return prompt[outside_marker(plain, outside_marker(prompt, common(plain, prompt))) :]
 
+    def generation_prompt_of(
+        self,
+        prompt: str,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        **variables: Any,
+    ) -> str:
+        """`generation_prompt`, where ``prompt`` is already rendered with one.
+
+        What templates write behind a message depends on its role and on the variables. So it is rendered once for
+        each of them; where a prompt ends in the last message's text and just that, nothing is rendered for it any
+        more.
+        """
+        known = self._tail(messages[-1] if messages else {}, tools, variables)
+        if known is not None:
+            behind, generated = known
+            text = messages[-1].get("content")
+            if isinstance(text, str) and text and prompt.endswith(behind):
+                end = prompt[: len(prompt) - len(behind)].rstrip()
+                if end.endswith(text.strip()[-64:]):
+                    return generated
+        return self.generation_prompt(messages, tools=tools, **variables)
+
+    def _tail(
+        self, last: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None, variables: Mapping[str, Any]
+    ) -> tuple[str, str] | None:
+        """What stands behind a message like ``last``, and what of it is the generation prompt; None where that
+        cannot be said beforehand."""
+        role = last.get("role")
+        if role not in ("user", "tool"):
+            return None
+        try:
+            key = (role, bool(tools), tuple(sorted(variables.items())))
+            if key in self._tails:
+                return self._tails[key]
+        except TypeError:  # a variable that is no key
+            return None
+        history: list[dict[str, Any]] = [{"role": "user", "content": NEEDLE}]
+        if role == "tool":
+            call = {"id": "call00000", "type": "function", "function": {"name": "needle", "arguments": {}}}
+            history = [
+                {"role": "user", "content": FOLLOW_UP},
+                {"role": "assistant", "content": "", "tool_calls": [call]},
+                {"role": "tool", "name": "needle", "tool_call_id": "call00000", "content": NEEDLE},
+            ]
+        shown = probe_tools() if tools else None
+        found = None
+        try:
+            text = self.render(history, tools=shown, add_generation_prompt=True, **variables)
+            behind = text[text.rindex(NEEDLE) + len(NEEDLE) :]
+            found = behind, self.generation_prompt(history, tools=shown, **variables)
+        except (TemplateError, ValueError):  # refused, or the text is nowhere
+            pass
+        self._tails[key] = found
+        return found
+
+    def end_of_turn(self, fmt: Format) -> str:
+        """The text that ends an assistant's turn, as this template writes it behind an answer; ``""`` where there is no
+        such text."""
+        history = [{"role": "user", "content": "Hello"}]
+        last, followed = self._followed(history, self._prober.plain, None, self._at_one_time({}))
+        tail = trailer(last, followed)
+        between, behind = "", ""
+        if last is not None and NEEDLE in last:
+            behind = last[last.rindex(NEEDLE) + len(NEEDLE) :]
+            behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
+        if followed is not None and NEEDLE in followed:
+            between = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)[0]
+        return end_marker(fmt, behind, between)
+
+    def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:
+        """As `assistant_turn` with a ``history``, and between the two what of the prompt opens the assistant's turn."""
+        prompt, wire = self.assistant_turn(message, **request)
+        thinking = self.thinking_kwargs(request.pop("thinking", None))
+        history = request.pop("history")
+        whole = self.render(history, add_generation_prompt=True, **request, **thinking)
+        header = self.generation_prompt(history, **request, **thinking)
+        return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
+
     def assistant_turn(
         self,
         message: Mapping[str, Any],
@@ -155,6 +240,18 @@ class Template:
         effort that cannot be none, thinking off is the least effort.
         """
         return self._prober.thinking(thinking)
+
+    def shows_part(self, kind: str) -> bool:
+        """Whether content parts of this type, such as ``image``, have a place in this template."""
+        if kind not in self._parts:
+
+            def render(content: Any) -> str:
+                return self.render(
+                    [{"role": "user", "content": content}], strftime_now=lambda pattern: "today"
+                )
+
+            self._parts[kind] = shows_part(render, kind)
+        return self._parts[kind]
 
     def probe(self) -> Capabilities:
         """What this template can show, found by some 50 renderings in the first call."""

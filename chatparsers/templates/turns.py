@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["FOLLOW_UP", "NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
+__all__ = ["FOLLOW_UP", "MARKER", "NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
 
 NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
@@ -31,7 +31,7 @@ NEEDLE = "永needlecontent"
 FOLLOW_UP = "Needle goes on."
 """Content of the user message behind it."""
 
-_MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
+MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def common(a: str, b: str) -> int:
 
 def outside_marker(text: str, position: int) -> int:
     """``position``, or the start of the marker of ``text`` that it lies inside."""
-    for found in _MARKER.finditer(text, max(0, position - 80)):
+    for found in MARKER.finditer(text, max(0, position - 80)):
         if found.start() < position < found.end():
             return found.start()
         if found.start() >= position:
@@ -80,7 +80,7 @@ def trailer(needle: str | None, followed: str | None) -> str:
         return ""
     latest = common(needle, followed)
     earliest = len(needle) - common(needle[::-1], followed[::-1])
-    starts = [found for found in _MARKER.finditer(needle, earliest) if found.start() <= latest]
+    starts = [found for found in MARKER.finditer(needle, earliest) if found.start() <= latest]
     ends = {_marker_behind(needle, NEEDLE), _marker_behind(followed, FOLLOW_UP)}
     begin = next((found for found in starts if found[0] not in ends), starts[0] if starts else None)
     return needle[begin.start() :] if begin else ""
@@ -88,7 +88,7 @@ def trailer(needle: str | None, followed: str | None) -> str:
 
 def _marker_behind(text: str, content: str) -> str:
     at = text.rfind(content)
-    found = re.compile(rf"\s*({_MARKER.pattern})").match(text, at + len(content)) if at >= 0 else None
+    found = re.compile(rf"\s*({MARKER.pattern})").match(text, at + len(content)) if at >= 0 else None
     return found[1] if found else ""
 
 
@@ -98,7 +98,7 @@ def _without(text: str, end: str) -> str:
 
 def _is_open(prefill: str) -> bool:
     """Whether a prefill ends in an opening marker."""
-    markers = _MARKER.findall(prefill)
+    markers = MARKER.findall(prefill)
     return (
         bool(markers)
         and prefill.rstrip().endswith(markers[-1])

@@ -23,7 +23,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"templates"}, {"jinja2"}),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
-    ({"plugins", "registry", "_detect"}, {"jinja2", "pluggy"}),
+    ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),
     ({"", "_chat", "_cli", "_demo", "_record", "cli", "__main__"}, {"jinja2", "tokenizers"}),
     (
         {"testing"},

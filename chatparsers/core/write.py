@@ -1,0 +1,336 @@
+"""The third reading of a tree: an assistant's message written as the model would have written it.
+
+The parser asks a tree what a text says, the grammar asks it for all texts; here it is asked for one. The walk
+follows what is *generated* (of `Lenient` nodes the strict half), with the message's names, ids and values in the
+places where the grammar has those of the tools. What the format's parser reads of the text is the message again:
+that is tested for every format, and it is all that is promised. A message that the format has no place for raises
+`RequestError`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .errors import RequestError
+from .nodes import (
+    Args,
+    Body,
+    Calls,
+    Capture,
+    Chars,
+    Choice,
+    EachArg,
+    EachTool,
+    Json,
+    Lenient,
+    Literal,
+    Many,
+    Node,
+    Rule,
+    Sequence,
+    Space,
+    Span,
+    Tag,
+    Tagged,
+    Think,
+    Token,
+    Value,
+    walk,
+)
+from .schema import Argument, Tool, Toolset
+
+if TYPE_CHECKING:
+    from .format import Format
+
+__all__ = ["write"]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+_PYTHON = {"true": "True", "false": "False", "null": "None"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call to be written: ``arguments`` is the text of a JSON object."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+def write(format: Format, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
+    """The turn that says ``message`` (OpenAI-shaped) in this format, without what ends a turn.
+
+    ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` for what the format has no
+    place for, and for arguments that are no JSON object.
+    """
+    calls = tuple(_calls(message.get("tool_calls") or ()))
+    content = message.get("content")
+    reasoning = next(
+        (message[k] for k in ("reasoning_content", "reasoning", "thinking") if message.get(k)), ""
+    )
+    writer = _Writer(format.name, str(content or ""), str(reasoning), calls, tools)
+    text = writer.node(tree)
+    for part, left in (("reasoning", writer.reasoning), ("content", writer.content), ("calls", writer.left)):
+        if left:
+            raise writer.refusal(part)
+    return text
+
+
+def _calls(calls: Any) -> Iterator[_Call]:
+    for index, call in enumerate(calls):
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RequestError(
+                f"tool_calls[{index}]: expected an object with function.name, found {call!r:.60}"
+            )
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        id = call.get("id")
+        yield _Call(index, id if isinstance(id, str) else "", function["name"], arguments.strip() or "{}")
+
+
+class _Writer:
+    """Writes one message. What is written is taken off ``reasoning``, ``content`` and ``left``, the calls."""
+
+    def __init__(
+        self, name: str, content: str, reasoning: str, calls: tuple[_Call, ...], tools: Toolset
+    ) -> None:
+        self.name = name
+        self.content = content
+        self.reasoning = reasoning
+        self.left = calls
+        self.tools = tools
+        self.call: _Call | None = None
+        self.value = ""  # of the argument that is being written, as JSON
+
+    def refusal(self, part: str) -> RequestError:
+        return RequestError(
+            f"the format {self.name!r} has no place for the {part} of this message: leave it out, "
+            "or write it as content"
+        )
+
+    def node(self, node: Node) -> str:
+        """What the node writes of the message."""
+        if isinstance(node, (Literal, Token, Space)):
+            return node.text
+        if isinstance(node, Sequence):
+            return "".join(map(self.node, node.items))
+        if isinstance(node, Lenient):
+            return self.node(node.strict)
+        if isinstance(node, (Rule, Tagged)):
+            return self.node(node.node)
+        if isinstance(node, Choice):
+            return self.node(self._chosen(node))
+        if isinstance(node, Many):
+            return "".join(self.node(node.node) for _ in range(self._times(node)))
+        if isinstance(node, Think):
+            return self._thought(node)
+        if isinstance(node, Body):
+            return self._body(node)
+        if isinstance(node, Calls):
+            return self._several(node)
+        if isinstance(node, EachTool):
+            return self._one(node)
+        if isinstance(node, EachArg):
+            return self._arguments(node)
+        if isinstance(node, Capture):
+            return self._captured(node)
+        if isinstance(node, Chars):
+            return self._characters(node)
+        if isinstance(node, Args):
+            if self.call is None or node.syntax == "json":
+                return self.call.arguments if self.call else "{}"
+            return "{" + ",".join(f"{key}:{_gemma(v, node.quote)}" for key, v in _members(self.call)) + "}"
+        if isinstance(node, Value):
+            return _value(node, self.value)
+        if isinstance(node, Json) and node.content:
+            text, self.content = json.dumps(self.content, ensure_ascii=False), ""
+            return text
+        return ""
+
+    # the turn
+
+    def _thought(self, node: Think) -> str:
+        if not (self.reasoning or node.always):
+            return ""
+        text, self.reasoning = self.reasoning, ""
+        return self._span(node.span, text)
+
+    def _span(self, span: Span, text: str) -> str:
+        return self.node(span.open) + text + (self.node(span.close) if span.close is not None else "")
+
+    def _body(self, node: Body) -> str:
+        out = ""
+        if self.reasoning and node.reasoning is not None:
+            text, self.reasoning = self.reasoning, ""
+            out += self._span(node.reasoning, text)
+        if self.content and node.content is not None:
+            text, self.content = self.content, ""
+            out += self._span(node.content, text)
+        elif self.content:
+            out, self.content = out + self.content, ""
+            out += node.lead if self.left and node.calls is not None else ""
+        section = node.start if node.start is not None and not out else node.calls
+        return out + self.node(section) if self.left and section is not None else out
+
+    # calls
+
+    def _several(self, node: Calls) -> str:
+        items = []
+        while self.left:
+            before = len(self.left)
+            items.append(self.node(node.item))
+            if not node.parallel or len(self.left) == before:
+                break
+        return self.node(node.separator).join(items)
+
+    def _one(self, node: EachTool) -> str:
+        if not self.left:
+            return ""
+        self.call, self.left = self.left[0], self.left[1:]
+        tool = self.tools.get(self.call.name) or Tool(self.call.name)
+        return self.node(node.make(tool))
+
+    def _arguments(self, node: EachArg) -> str:
+        if self.call is None:
+            return ""
+        known: Mapping[str, Argument] = node.tool.arguments if node.tool is not None else {}
+        items = []
+        for key, value in _members(self.call):
+            self.value = value
+            items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
+        return (self.node(node.separator) if node.separator is not None else "").join(items)
+
+    def _captured(self, node: Capture) -> str:
+        if node.tag is Tag.ID and self.call is not None and isinstance(node.generate, Chars):
+            inside = re.compile(_class(node.generate))
+            if self.call.id and inside.fullmatch(self.call.id):
+                return self.call.id
+        return self.node(node.generate)
+
+    def _characters(self, node: Chars) -> str:
+        """As many characters of the class as must be: a number that counts the calls where they are digits."""
+        index = self.call.index if self.call is not None else 0
+        if node.ranges == "0-9":
+            return str(index).rjust(node.least, "0")
+        text = f"call{index:0{max(node.least - 4, 1)}d}"
+        if re.fullmatch(_class(node), text):
+            return text
+        allowed = next((c for c in "a0 _-" + node.ranges if re.fullmatch(f"[{node.ranges}]", c)), "")
+        return allowed * node.least
+
+    # what of several is written
+
+    def _chosen(self, node: Choice) -> Node:
+        """The option that has a place for what is to be written."""
+        fitting = [option for option in node.options if self._fits(option)]
+        return fitting[0] if fitting else node.options[0]
+
+    def _fits(self, option: Node) -> bool:
+        nodes = list(walk(option, generated=True))
+        calls = any(isinstance(n, EachTool) for n in nodes)
+        several = any(isinstance(n, Calls) for n in nodes)
+        if calls and (not self.left or (len(self.left) > 1 and not several)):
+            return False
+        if any(isinstance(n, Json) and n.content for n in nodes) and not self.content:
+            return False
+        is_text = self.value.startswith('"')
+        return all(n.string in (None, is_text) for n in nodes if isinstance(n, Value))
+
+    def _times(self, node: Many) -> int:
+        """How often a repetition is written: for calls as often as there are any, else no more than it must."""
+        if any(isinstance(n, EachTool) for n in walk(node.node, generated=True)):
+            return min(len(self.left), len(self.left) if node.most is None else node.most)
+        return node.least
+
+
+# values
+
+
+def _class(node: Chars) -> str:
+    most = "" if node.most is None else node.most
+    return f"[{node.ranges}]{{{node.least},{most}}}"
+
+
+def _members(call: _Call) -> Iterator[tuple[str, str]]:
+    """Names and values of a call's arguments, each value as it is spelt."""
+    try:
+        yield from _object(call.arguments)
+    except ValueError as error:
+        raise RequestError(
+            f"tool_calls[{call.index}].function.arguments: expected a JSON object, "
+            f"found {call.arguments!r:.60}: {error}"
+        ) from error
+
+
+def _object(text: str) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object, each value as it is spelt. Raises ValueError."""
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("it is no object")
+    at = _behind(text, text.index("{") + 1)
+    while text[at] != "}":
+        key, end = _decoder.raw_decode(text, at)
+        at = _behind(text, _behind(text, end) + 1)
+        _, end = _decoder.raw_decode(text, at)
+        yield key, text[at:end]
+        at = _behind(text, end)
+        at = _behind(text, at + 1) if text[at] == "," else at
+
+
+def _array(text: str) -> Iterator[str]:
+    """The items of a JSON array, each as it is spelt."""
+    at = _behind(text, text.index("[") + 1)
+    while text[at] != "]":
+        _, end = _decoder.raw_decode(text, at)
+        yield text[at:end]
+        at = _behind(text, end)
+        at = _behind(text, at + 1) if text[at] == "," else at
+
+
+def _behind(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _typed(value: str) -> Any:
+    """A schema for an argument that its tool does not name: it is read as what it is."""
+    return {"type": "string"} if value.startswith('"') else True
+
+
+def _value(node: Value, value: str) -> str:
+    if node.syntax == "json":
+        return value
+    if node.syntax == "python":
+        return _python(value)
+    if value.startswith('"') and node.string is not False:
+        return str(json.loads(value))
+    return _PYTHON.get(value, value) if node.python else value
+
+
+def _python(value: str) -> str:
+    """A JSON value as Python's literal."""
+    if value.startswith("{"):
+        return "{" + ", ".join(f"{_quoted(key)}: {_python(item)}" for key, item in _object(value)) + "}"
+    if value.startswith("["):
+        return "[" + ", ".join(map(_python, _array(value))) + "]"
+    return _quoted(json.loads(value)) if value.startswith('"') else _PYTHON.get(value, value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _gemma(value: str, quote: str) -> str:
+    """A JSON value in Gemma's syntax: keys without quotes, strings between two quote markers, verbatim."""
+    if value.startswith("{"):
+        return "{" + ",".join(f"{key}:{_gemma(item, quote)}" for key, item in _object(value)) + "}"
+    if value.startswith("["):
+        return "[" + ",".join(_gemma(item, quote) for item in _array(value)) + "]"
+    return quote + str(json.loads(value)) + quote if value.startswith('"') else value

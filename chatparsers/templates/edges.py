@@ -1,0 +1,55 @@
+"""The edges of an assistant's turn, read off renderings: what the prompt already wrote of it, and what ends it."""
+
+from __future__ import annotations
+
+import re
+
+from ..core.format import Format
+from ..core.idioms import Options
+from ..core.nodes import Body, Think, first, tokens, walk
+from .turns import MARKER
+
+__all__ = ["end_marker", "opening"]
+
+
+def opening(fmt: Format, generation_prompt: str) -> str:
+    """What a generation prompt already wrote of the assistant's turn: from the first marker of the format on."""
+    places = [at for text in _openings(fmt) if (at := generation_prompt.find(text)) >= 0]
+    return generation_prompt[min(places) :] if places else ""
+
+
+def _openings(fmt: Format) -> set[str]:
+    """The texts with which something of the format begins or ends."""
+    tree = fmt.tree(Options(tools=True))
+    found = set(tokens(tree))
+    for node in walk(tree):
+        spans = [node.span] if isinstance(node, Think) else []
+        if isinstance(node, Body):
+            spans = [span for span in (node.reasoning, node.content) if span is not None]
+            if node.calls is not None:
+                found.update(first(node.calls))
+        for span in spans:
+            found.update(first(span.open))
+            found.update(first(span.close) if span.close is not None else ())
+    return {text.strip() for text in found if len(text.strip()) > 2}
+
+
+def end_marker(fmt: Format, behind: str, between: str) -> str:
+    """What ends a turn, ``""`` where nothing does.
+
+    ``behind``: what stands after the content of the last answer. ``between``: what stands between an answer and the
+    user's next message; where nothing marks the end of a turn, the header of the next one does. The format's own
+    markers, such as the closer of its content, are passed over.
+    """
+    marked = bool(behind.strip())
+    text = behind if marked else between
+    inner = [token for token in fmt.preserved_tokens if token not in fmt.stops]
+    rest = text.lstrip()
+    while closer := next((token for token in inner if rest.startswith(token)), ""):
+        rest = rest[len(closer) :].lstrip()
+    found = MARKER.match(rest)
+    if found:
+        return found[0]
+    line = rest.partition("\n")[0].rstrip()
+    space = re.match(r"\s*", text)
+    return line if marked or not line or space is None else space[0] + line

@@ -1,0 +1,249 @@
+"""Which polyfills a template needs for a conversation, found by rendering needles.
+
+1. The conversation is brought down to its *outline*: the kinds of its messages, rounds and steps that repeat left out.
+   Conversations of one outline need the same polyfills, so the answer is kept by outline: most requests find theirs.
+2. The outline is written out again as a conversation of needles and rendered with ever more polyfills, the cheapest
+   first. The first rendering in which no needle is missing names the plan; mostly it is the one without any.
+3. Where none shows all, the plan says what is lost, and the caller hears of it instead of the model not hearing of it.
+
+So no polyfill is chosen by a flag that could be wrong in company: whatever a template does with these messages one
+after the other, it has been seen to show all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from ..core.errors import ChatParsersError
+from .capabilities import probe_tools, shows
+from .messages import reasoning_of
+from .polyfills import POLYFILLS, Message, Syntax, apply
+
+__all__ = ["Outline", "Plan", "Planner", "outline"]
+
+_PROBED = ("needle_tool", "needle_word", "needledescribed")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What matters of a message: ``calls`` counts to two, ``ids``: whether they have any."""
+
+    role: str
+    text: bool = True
+    calls: int = 0
+    ids: bool = True
+    reasoning: bool = False
+
+
+Outline = tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The polyfills that a conversation needs. ``lost``: the places in the outline, and what of them no polyfill could
+    save."""
+
+    names: tuple[str, ...]
+    lost: tuple[tuple[Kind, str], ...] = ()
+
+
+def outline(messages: Iterable[Message]) -> Outline:
+    """The kinds of the messages, without the rounds and steps that come again.
+
+    A step is a message with the results that answer it; a round begins where the user speaks after the assistant.
+    """
+    rounds: list[list[tuple[Kind, ...]]] = []
+    before = ""
+    for message in messages:
+        kind = _kind(message)
+        if kind.role == "tool" and rounds:
+            step = rounds[-1][-1]
+            if sum(k.role == "tool" for k in step) < 2:
+                rounds[-1][-1] = (*step, kind)
+        elif not rounds or (before in ("assistant", "tool") and kind.role != "assistant"):
+            rounds.append([(kind,)])
+        else:
+            rounds[-1].append((kind,))
+        before = kind.role
+    seen: dict[tuple[tuple[Kind, ...], ...], None] = {}
+    last: tuple[tuple[Kind, ...], ...] = ()
+    for steps in rounds:
+        last = tuple(_once(steps))
+        seen[last] = None
+    kept = [*seen]
+    if kept and kept[-1] != last:
+        kept.append(last)
+    return tuple(kind for steps in kept for step in steps for kind in step)
+
+
+def _once(steps: list[tuple[Kind, ...]]) -> Iterable[tuple[Kind, ...]]:
+    """The steps, at most two alike in a row."""
+    for place, step in enumerate(steps):
+        if place < 2 or not step == steps[place - 1] == steps[place - 2]:
+            yield step
+
+
+def _kind(message: Message) -> Kind:
+    calls = message.get("tool_calls") or ()
+    many = len(calls) if isinstance(calls, (list, tuple)) else 1
+    ids = bool(message.get("tool_call_id")) or any(isinstance(c, Mapping) and c.get("id") for c in calls)
+    role = message.get("role")
+    return Kind(
+        role if isinstance(role, str) else "",
+        bool(message.get("content")),
+        min(many, 2),
+        ids or not (many or role == "tool"),
+        bool(reasoning_of(message)),
+    )
+
+
+Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]
+"""Renders messages with tools. Raises `TemplateError`."""
+
+
+class Planner:
+    """Finds and keeps the plans of one template and one syntax of calls.
+
+    ``render`` is the template's. ``knows_tools``: whether it shows tools or calls by itself; where it does not, a role
+    for results is there by accident. ``reads_back``: whether a call written as text is read back from a rendering.
+    """
+
+    def __init__(
+        self,
+        render: Render,
+        syntax: Syntax,
+        *,
+        knows_tools: Callable[[], bool],
+        reads_back: Callable[[], bool],
+    ) -> None:
+        self._render = render
+        self._syntax = syntax
+        self._knows_tools = knows_tools
+        self._reads_back = reads_back
+        self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
+
+    def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
+        """The plan for conversations of this outline, made of ``allowed`` polyfills alone."""
+        key = shape, tools, allowed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._plans[key] = self._find(shape, tools, allowed)
+        return found
+
+    def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
+        messages, needles = _written(shape)
+        best: Plan | None = None
+        for names in self._candidates(shape, tools, allowed):
+            if "tool_calls" in names and not self._reads_back():
+                continue
+            text = self._try(names, messages, tools)
+            if text is None:
+                continue
+            lost = [(kind, what) for kind, what, words in needles if not _all_there(text, words)]
+            if tools and not shows(text, *_PROBED):
+                lost.append((Kind("tools"), "tools"))
+            if not lost:
+                return Plan(names)
+            if best is None or len(lost) < len(best.lost):
+                best = Plan(names, tuple(lost))
+        return best or Plan(())  # refused in every way: the rendering itself says why
+
+    def _try(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> str | None:
+        definitions = _described() if tools else []
+        try:
+            given = apply(names, messages, definitions, self._syntax)
+            return self._render(given, None if "tools" in names else definitions or None)
+        except ChatParsersError:
+            return None
+
+    def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
+        """Sets of polyfills, those first that change least."""
+        roles = {kind.role for kind in shape}
+        calls = any(kind.calls for kind in shape)
+        choices: list[list[tuple[int, tuple[str, ...]]]] = [[(0, ()), (1, ("alternation",))]]
+        if "developer" in roles:
+            choices.append([(0, ()), (1, ("developer_role",))])
+        if tools:
+            choices.append([(0, ()), (8, ("tools",))])
+        if tools or roles & {"system", "developer"}:
+            choices.append([(0, ()), (1, ("several_systems",)), (2, ("system_role",))])
+        if calls:
+            apart, single = "text_beside_calls", "parallel_calls"
+            ways = [(0, ()), (2, ("tool_calls",)), (3, (single,)), (4, (apart,)), (5, (apart, single))]
+            choices.append(ways)
+        if "tool" in roles:
+            by_accident = not self._knows_tools()
+            choices.append([(3 if by_accident else 0, ()), (2, ("tool_role",))])
+        ranked = sorted(
+            (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))
+            for ways in product(*choices)
+        )
+        for _, names in ranked:
+            if allowed.issuperset(names):
+                yield tuple(name for name in POLYFILLS if name in names)
+
+
+def _described() -> list[dict[str, Any]]:
+    """The probe's tool, with a needle for each thing that is said of it."""
+    tool = probe_tools()[0]
+    function = {**tool["function"], "description": "needledescribed"}
+    schema = {"type": "string", "description": "w"}
+    function["parameters"] = {
+        "type": "object",
+        "properties": {"needle_word": schema},
+        "required": ["needle_word"],
+    }
+    return [{**tool, "function": function}]
+
+
+def _written(shape: Outline) -> tuple[list[Message], list[tuple[Kind, str, tuple[str, ...]]]]:
+    """The outline as messages, and for each of them what it says and the needles that must come out."""
+    messages: list[Message] = []
+    needles: list[tuple[Kind, str, tuple[str, ...]]] = []
+    open_calls: list[dict[str, Any]] = []
+    for place, kind in enumerate(shape):
+        word = f"needle{_letters(place)}"
+        message: dict[str, Any] = {"role": kind.role, "content": f"{word}text" if kind.text else ""}
+        if kind.text:
+            needles.append((kind, "text", (f"{word}text",)))
+        if kind.reasoning:
+            message["reasoning_content"] = f"thought{word}"
+        if kind.calls:
+            message["tool_calls"] = open_calls = [_call(word, n, kind.ids) for n in range(kind.calls)]
+            open_calls = list(open_calls)
+            for call in message["tool_calls"]:
+                (key, value), name = (
+                    next(iter(call["function"]["arguments"].items())),
+                    call["function"]["name"],
+                )
+                needles.append((kind, "a call", (name, key, value)))
+        elif kind.role == "tool" and open_calls:
+            call = open_calls.pop(0)
+            message["name"] = call["function"]["name"]
+            if kind.ids and "id" in call:
+                message["tool_call_id"] = call["id"]
+        messages.append(message)
+    return messages, needles
+
+
+def _call(word: str, number: int, id: bool) -> dict[str, Any]:
+    letter = "pq"[number]
+    function = {
+        "name": f"{word}_{letter}_called",
+        "arguments": {f"{word}_{letter}_key": f"{word}{letter}value"},
+    }
+    call: dict[str, Any] = {"type": "function", "function": function}
+    return {"id": f"call-of-some-form-{word}{letter}", **call} if id else call
+
+
+def _all_there(text: str, words: tuple[str, ...]) -> bool:
+    """Whether all words come out, none of them in a printed dict or in JSON that is the text of JSON."""
+    return shows(text, *words) and not any(f'\\"{word}' in text or f"{{'{word}" in text for word in words)
+
+
+def _letters(number: int) -> str:
+    """A word for a number that no other number's word begins with."""
+    return "".join("abcdefghij"[int(digit)] for digit in str(number)) + "x"

@@ -1,0 +1,135 @@
+"""A template together with what it lacks: conversations go in as the caller has them, prompts come out with nothing
+lost.
+
+    messages, tools ──outline──> plan (kept) ──polyfills──> messages, tools ──template──> prompt
+
+Nothing here knows a template or a format by name: the plan is found by rendering needles, the syntax of calls is the
+format's own writing of a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..core.errors import ChatParsersError, TemplateError
+from ..core.format import Format
+from .capabilities import probe_tools
+from .edges import opening
+from .failure import place
+from .parts import shown_parts
+from .plan import Outline, Planner, outline
+from .polyfills import POLYFILLS, Message, apply
+from .render import Template
+
+__all__ = ["Renderer", "Rewritten"]
+
+_ALL = frozenset(POLYFILLS)
+_CALL = {"name": "needle_written", "arguments": {"needle_word": "needle value"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What the template is given. ``tools`` None: there are none, or a message describes them. ``names``: the polyfills
+    that were used."""
+
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] | None
+    names: tuple[str, ...]
+
+
+class Renderer:
+    """One template with the polyfills that it needs.
+
+    ``syntax``: the format in which tools and calls are written where the template does not. ``allowed``: the polyfills
+    that may be used; all of them where None.
+    """
+
+    def __init__(self, template: Template, syntax: Format, allowed: Iterable[str] | None = None) -> None:
+        self.template = template
+        self.syntax = syntax
+        self.allowed = _ALL if allowed is None else frozenset(allowed)
+        self._planner = Planner(
+            self._rendered, syntax, knows_tools=lambda: self._knows_tools, reads_back=lambda: self._reads_back
+        )
+
+    def rewrite(
+        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None
+    ) -> Rewritten:
+        """The conversation as this template can show it.
+
+        Raises `TemplateError` for what it cannot show in any way; with polyfills switched off, such things are lost as
+        the template has it.
+        """
+        if not self.allowed or not all(isinstance(message, Mapping) for message in messages):
+            return Rewritten(messages, tools, ())
+        messages = shown_parts(self.template, messages)
+        shape = outline(messages)
+        plan = self._planner.plan(shape, bool(tools), self.allowed)
+        if plan.lost and self.allowed == _ALL:
+            raise self._refusal(plan.lost[0], messages)
+        if not plan.names:
+            return Rewritten(messages, tools, ())
+        given = apply(plan.names, messages, tools or (), self.syntax)
+        return Rewritten(given, None if "tools" in plan.names else tools, plan.names)
+
+    def warm(self) -> None:
+        """Finds the plans of the usual conversations."""
+        for shape, tools in _USUAL:
+            self._planner.plan(shape, tools, self.allowed)
+
+    def _refusal(self, lost: tuple[Any, str], messages: Sequence[Message]) -> TemplateError:
+        kind, what = lost
+        index = next((i for i, m in enumerate(messages) if m.get("role") == kind.role), None)
+        said = "the tools" if kind.role == "tools" else f"{what} of the role {kind.role!r}"
+        return TemplateError(
+            f"{place(self.template.name, index=index)}: the template does not show {said} in such a conversation, in "
+            "any way of writing it (change the conversation; polyfills=False renders it with that loss)"
+        )
+
+    @cached_property
+    def _knows_tools(self) -> bool:
+        can = self.template.probe()
+        return can.tools or can.tool_calls
+
+    @cached_property
+    def _reads_back(self) -> bool:
+        """Whether a call that stands in the text of an assistant's message is read as that call."""
+        call = {"id": "call00000", "type": "function", "function": _CALL}
+        tools = [{"name": _CALL["name"], "parameters": probe_tools()[0]["function"]["parameters"]}]
+        try:
+            text = self.syntax.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools)
+            turn = self.template.exchange(
+                {"role": "assistant", "content": text}, history=[{"role": "user", "content": "Hello"}]
+            )
+            prefix = opening(self.syntax, turn[1])
+            found = self.syntax.bind(tools=tools, prefix=prefix).parse(turn[2])
+        except ChatParsersError:
+            return False
+        return [call.name for call in found.tool_calls] == [_CALL["name"]] and "needle" not in found.content
+
+    def _rendered(self, messages: Sequence[Message], tools: list[dict[str, Any]] | None) -> str:
+        return self.template.render(messages, tools=tools, add_generation_prompt=True, strftime_now=_clock)
+
+
+def _clock(pattern: str) -> str:
+    return "today"
+
+
+def _usual() -> Iterable[tuple[Outline, bool]]:
+    user: Message = {"role": "user", "content": "x"}
+    answer: Message = {"role": "assistant", "content": "x"}
+    call = {"id": "x", "function": {"name": "x", "arguments": {}}}
+    called: Message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    result: Message = {"role": "tool", "tool_call_id": "x", "content": "x"}
+    for start in ([user], [{**user, "role": "system"}, user]):
+        yield outline(start), False
+        yield outline([*start, answer, user]), False
+        yield outline(start), True
+        yield outline([*start, called, result]), True
+        yield outline([*start, called, result, answer, user]), True
+
+
+_USUAL = tuple(_usual())

@@ -1,0 +1,142 @@
+"""What a chat does where its template says little: whose calls it reads, what ends its turns, and what it says
+aloud."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers import RequestError
+
+TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+USER = [{"role": "user", "content": "Weather in Oslo?"}]
+CHATML = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+# A template that shows tools and calls in a way of its own, which no format reads.
+STRANGE = (
+    "{% if tools %}(tools {{ tools | tojson }}){% endif %}{% for m in messages %}({{ m.role }} {{ m.content }}"
+    "{% for c in m.tool_calls or [] %}~{{ c.function.name }}~{{ c.function.arguments | tojson }}~{% endfor %})"
+    "{% endfor %}{% if add_generation_prompt %}(assistant {% endif %}"
+)
+
+
+def called(message: chatparsers.core.message.Message) -> list[tuple[str, str]]:  # type: ignore[name-defined]
+    return [(call.name, call.arguments) for call in message.tool_calls]
+
+
+class TestPolyfilledTools:
+    def test_calls_are_asked_for_read_and_constrained(self) -> None:
+        chat = chatparsers.load(CHATML)
+        turn = chat.prepare(USER, tools=[TOOL], tool_choice="required")
+        assert (turn.format.name, turn.polyfills) == ("hermes-2-pro", ("tools",))
+        wire = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
+        assert (
+            '<tool_call>\n{"name": "tool_name", "arguments": {"argument_name": "value"}}\n</tool_call>'
+            in turn.prompt
+        )
+        assert called(turn.parse(wire + "<|im_end|>", strict=True)) == [("get_weather", "{}")]
+        assert "get_weather" in str(turn.grammar())
+        assert chat.prepare(USER).format.name == "content-only"
+
+    @pytest.mark.parametrize(
+        ("name", "format"),
+        [
+            ("Hermes-3-Llama-3.1-8B.Q4_K_M", "hermes-2-pro"),
+            ("Qwen2.5-7B-Instruct-Q4_K_M", "qwen3"),
+            ("Qwen3-Coder-30B-A3B-Instruct", "qwen3-coder"),
+            ("devstral_latest", "ministral-3"),
+            ("c4ai-command-r-plus-08-2024", "command-r-plus"),
+            ("c4ai-command-r7b-12-2024", "command-r7b"),
+            ("my-own-finetune", "content-only"),
+            ("TinyLlama-1.1B-Chat-v1.0", "content-only"),
+        ],
+    )
+    def test_the_models_name_tells_its_format(self, tmp_path: Path, name: str, format: str) -> None:
+        path = tmp_path / f"{name}.jinja"
+        path.write_text(CHATML, encoding="utf-8")
+        chat = chatparsers.load(path)
+        assert chat.format.name == format
+        assert format == "content-only" or f"the model's name: {name}" in chat.detection.evidence
+        assert "<|im_end|>" in chat.format.stops
+
+    def test_a_template_that_shows_them_is_stronger_than_a_name(self, tmp_path: Path, own: Path) -> None:
+        path = tmp_path / "Qwen2.5-7B-Instruct.jinja"
+        path.write_text((own / "llama-3-x.jinja").read_text(encoding="utf-8"), encoding="utf-8")
+        assert chatparsers.load(path).format.name == "llama-3-x"
+
+
+class TestAloud:
+    @pytest.mark.parametrize("choice", ["required", "get_weather", {"function": {"name": "get_weather"}}])
+    def test_a_call_that_nobody_could_read_is_refused(self, choice: Any) -> None:
+        with pytest.raises(RequestError, match="no call could be read, as no format explains the template"):
+            chatparsers.load(STRANGE).prepare(USER, tools=[TOOL], tool_choice=choice)
+        with pytest.raises(RequestError, match="the template shows none and the polyfill is off"):
+            chatparsers.load(CHATML, polyfills=False, format="qwen3").prepare(
+                USER, tools=[TOOL], tool_choice=choice
+            )
+
+    def test_tools_that_are_not_read_are_warned_of_once(self) -> None:
+        chat = chatparsers.load(STRANGE)
+        with pytest.warns(
+            UserWarning, match=r"tools are not read: .*no format explains .*name one with load"
+        ):
+            chat.prepare(USER, tools=[TOOL])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            chat.prepare(USER, tools=[TOOL])
+            chat.prepare(USER, tools=[TOOL], tool_choice="none")
+            chatparsers.load(CHATML).prepare(USER, tools=[TOOL])
+
+    def test_thinking_without_a_switch(self, own: Path) -> None:
+        chat = chatparsers.load(own / "hermes-2-pro.jinja")
+        with pytest.warns(UserWarning, match="thinking=True: .*has no switch"):
+            chat.prepare(USER, thinking=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            chat.prepare(USER, thinking=False)
+            chatparsers.load(own / "qwen3.jinja").prepare(USER, thinking=False)
+
+
+class TestStops:
+    @pytest.mark.parametrize(
+        ("source", "stops"),
+        [
+            (CHATML, ("<|im_end|>",)),
+            ("{% for m in messages %}### {{ m.role }}\n{{ m.content }}\n\n{% endfor %}", ("\n\n### user",)),
+            ("{% for m in messages %}[{{ m.role }}]{{ m.content }}{{ eos_token }}{% endfor %}", ("[eos]",)),
+            (
+                "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+                "{{ '' if add_generation_prompt else eos_token }}",
+                ("<|end|>", "[eos]"),
+            ),
+            ("{{ messages[-1].content }}", ("[eos]",)),
+        ],
+    )
+    def test_they_are_what_the_template_writes(self, source: str, stops: tuple[str, ...]) -> None:
+        wanted = stops if "[eos]" in stops else (*stops, "[eos]")
+        assert chatparsers.load(source, eos_token="[eos]").format.stops == wanted
+
+    def test_a_turn_ends_there(self) -> None:
+        turn = chatparsers.load(
+            "{% for m in messages %}### {{ m.role }}\n{{ m.content }}\n\n{% endfor %}"
+        ).prepare(USER)
+        assert turn.parse("It rains.\n\n### user\nWhat?").content == "It rains."
+
+    def test_a_formats_own_stay(self, own: Path) -> None:
+        assert chatparsers.load(own / "llama-3-x.jinja").format.stops == (
+            "<|eot_id|>",
+            "<|eom_id|>",
+            "<|end_of_text|>",
+        )
+        assert chatparsers.load(CHATML, format="llama-3-x").format.stops[-1] == "<|im_end|>"
+
+
+@pytest.fixture
+def own() -> Path:
+    return Path(__file__).parent.parent / "templates_own"

@@ -1,0 +1,77 @@
+"""`Format.render`: a message written from the definition is read back as that message, in every format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chatparsers.core.errors import RequestError
+from chatparsers.core.format import Format
+from chatparsers.registry import formats, get_format
+from chatparsers.testing.rendering import exact
+from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios
+
+FORMATS = [info.name for info in formats()]
+# Formats whose calls begin the turn or have no closer: they have no place for text before (several of) them.
+TEXT_REFUSED = {"generic": {"text-before-call", "text-before-calls"}, "llama-3-x": {"text-before-calls"}}
+
+
+def writable(format: Format, scenario: Scenario) -> bool:
+    held = any(stop in call.arguments for stop in raw_stops(format) for call in scenario.calls)
+    return not (scenario.opened or scenario.after or held or scenario.name.startswith("1-MB"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_read_back(name: str) -> None:
+    format, refused = get_format(name), list[Scenario]()
+    for scenario in scenarios(format):
+        if not writable(format, scenario) or (scenario.calls and not format.features.tools):
+            continue
+        try:
+            text = format.render(scenario.message(), scenario.tools)
+        except RequestError:
+            refused.append(scenario)
+            continue
+        found = format.bind(tools=list(scenario.tools) or None, thinking=scenario.thinking).parse(text)
+        calls = [(call.name, exact(call.arguments)) for call in found.tool_calls]
+        wanted = [(call.name, exact(call.arguments)) for call in scenario.calls]
+        assert (found.content, found.reasoning, calls) == (scenario.content, scenario.reasoning, wanted), text
+        assert found.complete, scenario.name
+    for scenario in refused:
+        thought = bool(scenario.reasoning) and not format.features.reasoning
+        assert thought or scenario.name in TEXT_REFUSED.get(name, ()), f"{name} refuses {scenario.name}"
+
+
+def _call(arguments: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{**more, "function": {"name": "f", "arguments": arguments}}],
+    }
+
+
+def test_spelling_of_the_message_is_kept() -> None:
+    text = '{"x":  1.10, "y": "\\u00e9"}'
+    assert text in get_format("qwen3").render(_call(text))
+    assert "<parameter=x>\n1.10\n</parameter>" in get_format("qwen3-coder").render(_call(text))
+
+
+def test_ids_that_fit_are_the_models_and_others_are_made() -> None:
+    nemo = get_format("mistral-nemo")
+    assert '"id": "abcdefgh9"' in nemo.render(_call("{}", id="abcdefgh9"))
+    made = nemo.bind(tools=[{"name": "f"}]).parse(nemo.render(_call("{}", id="call-of-another-form")))
+    assert made.complete and len(made.tool_calls[0].id) == 9
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("qwen3-coder", "[1]"), ("lfm2", "{x: 1}"), ("function-gemma", "1")]
+)
+def test_arguments_that_are_no_object(name: str, arguments: str) -> None:
+    with pytest.raises(RequestError, match=r"tool_calls\[0\].function.arguments: expected a JSON object"):
+        get_format(name).render(_call(arguments))
+
+
+def test_what_is_no_call() -> None:
+    with pytest.raises(RequestError, match=r"tool_calls\[0\]: expected an object with function.name"):
+        get_format("qwen3").render({"role": "assistant", "tool_calls": [{"name": 1}]})

@@ -1,0 +1,138 @@
+"""Every template with every shape of a conversation: all that goes in comes out in the prompt, or an error says
+what not.
+
+``python tests/templates/test_nothing_lost.py FOLDER…`` prints the table, with and without polyfills.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conversations import SHAPES, Shape, lost
+
+import chatparsers
+from chatparsers import Chat, RequestError, TemplateError
+
+# Classifiers: their templates show the last turn alone, between texts of their own.
+CLASSIFIERS = {"granite3-guardian_2b", "shieldgemma_27b"}
+SHARED = ("templates", "templates-gguf", "templates-new")
+
+
+def folders(path: Path | None) -> list[Path]:
+    """The other folders of real templates beside that of ``path``."""
+    return [] if path is None else [path.parent.parent / name for name in SHARED]
+
+
+def tried(chat: Chat, shape: Shape, polyfills: bool = True) -> str:
+    """``+`` where all comes out, ``-`` where something is lost, ``E`` where it is refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of thinking without a switch, of unknown formats
+        try:
+            prompt = chat.prepare(
+                list(shape.messages),
+                tools=list(shape.tools) or None,
+                thinking=shape.thinking,
+                polyfills=polyfills,
+            ).prompt
+        except TemplateError:
+            return "E"
+    return "-" if lost(shape, prompt) else "+"
+
+
+def rows(paths: list[Path], polyfills: bool = True) -> Iterator[tuple[str, str]]:
+    """A row of the table for each template."""
+    for path in paths:
+        chat = chatparsers.load(path, bos_token="<BOS>", eos_token="<EOS>")
+        yield path.stem, "".join(tried(chat, shape, polyfills) for shape in SHAPES.values())
+
+
+def check(path: Path) -> None:
+    ((_, row),) = rows([path])
+    wrong = {name: mark for name, mark in zip(SHAPES, row, strict=True) if mark != "+"}
+    if path.stem in CLASSIFIERS:
+        assert "-" not in row
+    else:
+        wrong.pop("image", None)
+        assert not wrong
+
+
+def test_nothing_is_lost(any_template: Path) -> None:
+    check(any_template)
+
+
+def test_pictures_are_shown_or_refused(any_template: Path) -> None:
+    chat = chatparsers.load(any_template)
+    shape = SHAPES["image"]
+    try:
+        prompt = chat.prepare(list(shape.messages)).prompt
+    except TemplateError as error:
+        assert "messages[0], content[1]: the template has no place for parts of type 'image_url'" in str(
+            error
+        )
+    else:
+        text = list(shape.messages[0]["content"][:1])
+        plain = chat.prepare([{"role": "user", "content": text}]).prompt
+        assert len(prompt) > len(plain) and "base64" not in prompt
+
+
+def test_templates_as_people_have_them(real_template: Path) -> None:
+    """The folders beside the first one, spread over its tests."""
+    mine = sorted(real_template.parent.glob("*.jinja"))
+    others = [
+        path
+        for folder in folders(real_template)
+        if folder != real_template.parent
+        for path in sorted(folder.glob("*.jinja"))
+    ]
+    for path in others[mine.index(real_template) :: len(mine)]:
+        check(path)
+
+
+def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
+    chat = chatparsers.load(own_folder / "hermes-2-pro.jinja")
+    shape = SHAPES["text beside call"]
+    assert chat.prepare(shape.messages[:1]).polyfills == ()
+    developer = SHAPES["developer"].messages
+    plain = (
+        "{% for m in messages %}{% if m.role in ('user', 'assistant', 'system') %}[{{ m.role }}]{{ m.content }}"
+        "{% endif %}{% endfor %}"
+    )
+    chat = chatparsers.load(plain)
+    assert chat.prepare(developer).polyfills == ("developer_role",)
+    assert "zqdeveloper" not in chat.prepare(developer, polyfills=False).prompt
+    assert "zqdeveloper" not in chatparsers.load(plain, polyfills=["tools"]).prepare(developer).prompt
+    turn = chat.prepare(shape.messages, tools=shape.tools)
+    assert turn.polyfills == ("tools", "tool_role", "tool_calls")
+    with pytest.raises(RequestError, match=r"no polyfill is named 'tool'.*tools"):
+        chat.prepare(developer, polyfills=["tool"])
+
+
+def test_what_cannot_be_shown_is_named() -> None:
+    chat = chatparsers.load("{{ messages[-1].content }}")
+    with pytest.raises(
+        TemplateError, match=r"messages\[0\]: the template does not show text of the role 'user'"
+    ):
+        chat.prepare(list(SHAPES["turns"].messages)[1:])
+
+
+def main() -> None:
+    paths = [path for folder in sys.argv[1:] for path in sorted(Path(folder).glob("*.jinja"))]
+    for number, name in enumerate(SHAPES):
+        print(" " * 44 + "|" * number + f" {name}")
+    marks = ["", ""]
+    for (name, bare), (_, filled) in zip(rows(paths, False), rows(paths), strict=True):
+        print(f"{name[:42]:44}{bare}  {filled}")
+        marks = [marks[0] + bare, marks[1] + filled]
+    for title, all_marks in zip(("without polyfills", "with polyfills"), marks, strict=True):
+        print(f"{title}: {all_marks.count('-')} lost and {all_marks.count('E')} refused of {len(all_marks)}")
+
+
+if __name__ == "__main__":
+    main()
