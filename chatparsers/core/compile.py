@@ -2,7 +2,7 @@
 
 Strategy: every node becomes a run of instructions; the region of a character is decided here, as it follows
 from where in the tree it is read. Marker texts that a tokenizer has as single tokens are replaced by the one
-character that stands for the token in the machine's text (`Markers`), so a program belongs to a format, its
+character that stands for the token in the machine's text (core/alphabet.py). So a program belongs to a format, its
 options and a set of such tokens, and is compiled once for them. Tools play no part.
 """
 
@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from . import machine as m
+from .alphabet import Alphabet
 from .errors import DefinitionError
 from .format import Format
 from .idioms import Options
@@ -61,137 +62,137 @@ from .references import ANYTHING
 from .values import transcoder
 from .values.raw import StopFinder
 
-__all__ = ["Markers", "program"]
+__all__ = ["program"]
 
 _STRING = frozenset({"string"})
 _NOT_STRING = ANYTHING - _STRING
-
-
-class Markers:
-    """The special tokens of a format that a tokenizer has, each with the character that stands for it.
-
-    The characters are lone surrogates from U+D800 on, which no decoded text can contain. ``also_text``: markers are
-    matched as ordinary text as well.
-    """
-
-    __slots__ = ("also_text", "chars")
-
-    def __init__(self, texts: Iterable[str] = (), also_text: bool = False) -> None:
-        self.chars = {text: chr(0xD800 + index) for index, text in enumerate(sorted(set(texts)))}
-        self.also_text = also_text
-
-    @property
-    def no_token(self) -> str:
-        """A pattern in front of a character that must not stand for a token."""
-        return "(?![\ud800-\udfff])" if self.chars else ""
-
-    @property
-    def key(self) -> tuple[tuple[str, ...], bool]:
-        return tuple(self.chars), self.also_text
-
-    def encode(self, text: str) -> str:
-        """``text`` with each marker as its one character, the longest first."""
-        for marker in sorted(self.chars, key=len, reverse=True):
-            text = text.replace(marker, self.chars[marker])
-        return text
-
-    def spellings(self, text: str) -> tuple[str, ...]:
-        """The forms in which a marker text may stand in the machine's text."""
-        encoded = self.encode(text)
-        return (encoded, text) if self.also_text and encoded != text else (encoded,)
 
 
 def program(
     format: Format,
     options: Options,
     inline: bool = False,
-    markers: tuple[tuple[str, ...], bool] = ((), False),
+    alphabet: tuple[tuple[str, ...], bool] = ((), False),
 ) -> Program:
     """The program of a format for these options; compiled once.
 
-    ``inline``: reasoning is content, its markers included. ``markers``: a `Markers.key`. Raises `DefinitionError` for a
-    tree that cannot be compiled.
+    ``inline``: reasoning is content, its markers included. ``alphabet``: an `Alphabet.key`. Raises `DefinitionError`
+    for a tree that cannot be compiled.
     """
     if options.schema is not None:
         options = Options(options.tools, options.mode, options.parallel, options.thinking, True)
-    return _program(format, options, inline, markers)
+    return _program(format, options, inline, alphabet)
 
 
 @lru_cache(maxsize=1024)
 def _program(
-    format: Format, options: Options, inline: bool, markers: tuple[tuple[str, ...], bool]
+    format: Format, options: Options, inline: bool, alphabet: tuple[tuple[str, ...], bool]
 ) -> Program:
-    compiler = _Compiler(format, inline, Markers(*markers))
-    return compiler.program(format.tree(options), (format, options, inline, markers))
+    compiler = _Compiler(format, inline, Alphabet(*alphabet))
+    return compiler.program(format.tree(options), (program, (format, options, inline, alphabet)))
+
+
+class _Label:
+    """A place in the code that instructions name before it is known."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = -1
 
 
 class _Compiler:
-    def __init__(self, format: Format, inline: bool, markers: Markers) -> None:
+    def __init__(self, format: Format, inline: bool, alphabet: Alphabet) -> None:
         self.format = format
         self.inline = inline
-        self.markers = markers
+        self.alphabet = alphabet
         self.code: list[Instruction] = [(m.FAIL,)]
         self.rules: dict[str, Node] = {}
-        self.entries: dict[tuple[str, int, int], int] = {}
+        self.entries: dict[tuple[str, int, int], _Label] = {}
         self.closers: tuple[str, ...] = ()
         self.stops: tuple[str, ...] = ()
 
     # emitting
 
-    def emit(self, *instruction: Any) -> int:
+    def emit(self, *instruction: Any) -> None:
+        """Appends an instruction; `_Label` operands become places when the program is whole."""
         self.code.append(instruction)
-        return len(self.code) - 1
 
-    def patch(self, *places: int) -> None:
-        """Makes the instructions at ``places`` go to where the code now ends."""
-        for place in places:
-            op, _, *rest = self.code[place]
-            self.code[place] = (op, len(self.code), *rest)
+    def label(self) -> _Label:
+        """A new label; `place` says where it is."""
+        return _Label()
 
-    def attempt(self, code: Callable[[], Any], leave: int = m.COMMIT) -> int:
-        """Emits ``code`` so that where it fails, what is emitted next is tried; returns the place that is to be
-        patched with where it goes on otherwise."""
-        place = self.emit(m.CHOICE, 0)
+    def place(self, *labels: _Label) -> None:
+        """The labels are where the code now ends."""
+        for label in labels:
+            label.at = len(self.code)
+
+    def here(self) -> _Label:
+        """A label where the code now ends."""
+        label = _Label()
+        self.place(label)
+        return label
+
+    def linked(self) -> list[Instruction]:
+        """The code with places for labels."""
+        return [tuple(x.at if type(x) is _Label else x for x in instruction) for instruction in self.code]
+
+    def attempt(self, code: Callable[[], Any], done: _Label, leave: int = m.COMMIT) -> None:
+        """Emits ``code`` as the first alternative of a choice: where it succeeds, goes to ``done`` (with `BACK` for
+        ``leave``: with nothing read); where it fails, the code that follows is tried."""
+        otherwise = self.label()
+        self.emit(m.CHOICE, otherwise)
         code()
-        end = self.emit(leave, 0)
-        self.patch(place)
-        return end
+        self.emit(leave, done)
+        self.place(otherwise)
+
+    def choice_of(self, options: list[Callable[[], Any]]) -> None:
+        """Emits the options of an ordered choice."""
+        done = self.label()
+        for option in options[:-1]:
+            self.attempt(option, done)
+        options[-1]()
+        self.place(done)
+
+    def any_number(self, code: Callable[[], Any]) -> None:
+        """Emits ``code`` as a loop that ends where it fails."""
+        loop = self.here()
+        self.attempt(code, loop)
 
     def up_to(self, times: int, code: Callable[[], Any]) -> None:
-        """Emits ``code`` so many times, each tried only behind the one before it."""
-        outs = []
+        """Emits ``code`` so many times, each tried only after the one before it."""
+        done = self.label()
         for _ in range(times):
-            outs.append(self.emit(m.CHOICE, 0))
+            more = self.label()
+            self.emit(m.CHOICE, done)
             code()
-            self.patch(self.emit(m.COMMIT, 0))
-        self.patch(*outs)
+            self.emit(m.COMMIT, more)
+            self.place(more)
+        self.place(done)
 
     def finder(self, stops: Iterable[str], end: bool = False) -> StopFinder:
         stops = tuple(stops)
-        spelt = (spelling for stop in stops for spelling in self.markers.spellings(stop))
+        spelt = (spelling for stop in stops for spelling in self.alphabet.spellings(stop))
         return StopFinder(spelt, end, stops)
 
-    def text(self, region: int, stops: Iterable[str]) -> int:
+    def text(self, region: int, stops: Iterable[str]) -> None:
         finder = self.finder(stops)
-        return self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
+        self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
 
     # the whole
 
-    def program(self, tree: Node, key: tuple[Any, ...]) -> Program:
+    def program(self, tree: Node, recipe: tuple[Any, ...]) -> Program:
         for node in walk(tree):
             if isinstance(node, Rule) and self.rules.setdefault(node.name, node.node) != node.node:
                 raise DefinitionError(f"{self.format.name}: the rule {node.name!r} is defined twice")
         self.closers = _closers(tree)
-        fallback = self.emit(m.TEXT, m.CONTENT, *self._no_stops())
+        fallback = self.here()
+        self.text(m.CONTENT, ())
         self.emit(m.AFTER)
-        start = len(self.code)
+        start = self.here()
         self.node(tree, m.MARKUP, m.MARKUP)
         self.emit(m.JUMP, fallback)
-        return Program(self.code, start, fallback, key)
-
-    def _no_stops(self) -> tuple[Any, Any, Any]:
-        finder = StopFinder(())
-        return finder.find, finder.whole, finder.plain
+        return Program(self.linked(), start.at, fallback.at, self.format.late_ids, recipe)
 
     # nodes: ``region`` is that of the text read, ``markup`` that of markers
 
@@ -202,15 +203,10 @@ class _Compiler:
         compile(self, node, region, markup)
 
     def literal(self, node: Literal | Token, region: int, markup: int) -> None:
-        spellings = self.markers.spellings(node.text)
+        spellings = self.alphabet.spellings(node.text)
         if node.text:
             shown = repr(node.text)
             self.choice_of([partial(self.emit, m.LIT, region, spelling, shown) for spelling in spellings])
-
-    def choice_of(self, options: list[Callable[[], Any]]) -> None:
-        ends = [self.attempt(option) for option in options[:-1]]
-        options[-1]()
-        self.patch(*ends)
 
     def sequence(self, node: Sequence, region: int, markup: int) -> None:
         for item in node.items:
@@ -230,20 +226,17 @@ class _Compiler:
         for _ in range(node.least):
             self.node(node.node, region, markup)
         if node.most is None:
-            loop = self.emit(m.CHOICE, 0)
-            self.node(node.node, region, markup)
-            self.emit(m.COMMIT, loop)
-            self.patch(loop)
+            self.any_number(partial(self.node, node.node, region, markup))
             return
         self.up_to(node.most - node.least, partial(self.node, node.node, region, markup))
 
     def chars(self, node: Chars, region: int, markup: int) -> None:
-        one = re.compile(f"{self.markers.no_token}[{node.ranges}]").match
+        one = re.compile(f"{self.alphabet.no_token}[{node.ranges}]").match
         once = partial(self.emit, m.ONE, region, one, f"[{node.ranges}]")
         for _ in range(node.least):
             once()
         if node.most is None:
-            self.emit(m.SPAN, region, re.compile(f"(?:{self.markers.no_token}[{node.ranges}])*").match)
+            self.emit(m.SPAN, region, re.compile(f"(?:{self.alphabet.no_token}[{node.ranges}])*").match)
             return
         self.up_to(node.most - node.least, once)
 
@@ -260,18 +253,17 @@ class _Compiler:
         self.text(region, node.stops)
 
     def peek(self, node: Peek, region: int, markup: int) -> None:
-        place = self.emit(m.CHOICE, 0)
-        self.node(node.node, region, markup)
-        back = self.emit(m.BACK, 0)
-        self.patch(place)
-        self.emit(m.JUMP, 0)
-        self.patch(back)
+        done = self.label()
+        self.attempt(partial(self.node, node.node, region, markup), done, m.BACK)
+        self.emit(m.FAIL)
+        self.place(done)
 
     def negate(self, node: Not, region: int, markup: int) -> None:
-        place = self.emit(m.CHOICE, 0)
+        absent = self.label()
+        self.emit(m.CHOICE, absent)
         self.node(node.node, region, markup)
         self.emit(m.FAILTWICE)
-        self.patch(place)
+        self.place(absent)
 
     def rule(self, node: Rule, region: int, markup: int) -> None:
         self.ref(Ref(node.name), region, markup)
@@ -280,14 +272,13 @@ class _Compiler:
         if node.name not in self.rules:
             raise DefinitionError(f"{self.format.name}: no rule is named {node.name!r}")
         key = (node.name, region, markup)
-        if key in self.entries:
-            self.emit(m.CALLSUB, self.entries[key])
-            return
-        jump = self.emit(m.JUMP, 0)
-        self.entries[key] = len(self.code)
-        self.node(self.rules[node.name], region, markup)
-        self.emit(m.RETURN)
-        self.patch(jump)
+        if key not in self.entries:
+            after = self.label()
+            self.emit(m.JUMP, after)
+            self.entries[key] = self.here()
+            self.node(self.rules[node.name], region, markup)
+            self.emit(m.RETURN)
+            self.place(after)
         self.emit(m.CALLSUB, self.entries[key])
 
     def tagged(self, node: Tagged, region: int, markup: int) -> None:
@@ -316,7 +307,7 @@ class _Compiler:
         self.emit(m.DECLARED)
 
     def capture(self, node: Capture, region: int, markup: int) -> None:
-        run = re.compile(f"(?:{self.markers.no_token}{node.chars})*", re.DOTALL).match
+        run = re.compile(f"(?:{self.alphabet.no_token}{node.chars})*", re.DOTALL).match
         self.emit(
             m.CAPTURE,
             run,
@@ -341,18 +332,18 @@ class _Compiler:
     def args(self, node: Args, region: int, markup: int) -> None:
         if node.commit:
             self.emit(m.CUT)
-        quote = self.markers.encode(node.quote)
+        quote = self.alphabet.encode(node.quote)
         self.emit(
-            m.VALUE, m.ARGUMENT, lambda machine, ins: transcoder(node.syntax, quote=quote, object=True), True
+            m.VALUE, m.ARGUMENT, lambda machine: transcoder(node.syntax, quote=quote, object=True), True
         )
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
         finder = self.finder(_stops(node.stops) + node.also, node.ends)
-        quote = self.markers.encode(node.quote)
+        quote = self.alphabet.encode(node.quote)
         forced = {None: None, True: _STRING, False: _NOT_STRING}[node.string]
 
-        def make(machine: Machine, ins: Instruction) -> Any:
+        def make(machine: Machine) -> Any:
             types = forced
             if types is None:
                 tool = machine.tools.get(machine.tool)
@@ -364,9 +355,9 @@ class _Compiler:
 
     def json(self, node: Json, region: int, markup: int) -> None:
         if node.content:
-            self.emit(m.VALUE, m.CONTENT, lambda machine, ins: transcoder("text"), True)
+            self.emit(m.VALUE, m.CONTENT, lambda machine: transcoder("text"), True)
         else:
-            self.emit(m.VALUE, region, lambda machine, ins: transcoder("json"), False)
+            self.emit(m.VALUE, region, lambda machine: transcoder("json"), False)
 
     def calls(self, node: Calls, region: int, markup: int) -> None:
         item: Callable[[], None] = partial(self.node, node.item, region, markup)
@@ -374,11 +365,12 @@ class _Compiler:
         if resumable is not None:
             item = partial(self._recovered, item, *resumable, markup)
         item()
-        loop = self.emit(m.CHOICE, 0)
-        self.node(node.separator, region, markup)
-        item()
-        self.emit(m.COMMIT, loop)
-        self.patch(loop)
+
+        def another() -> None:
+            self.node(node.separator, region, markup)
+            item()
+
+        self.any_number(another)
 
     def _resumable(self, item: Node) -> tuple[Node, Node, tuple[str, ...]] | None:
         """How the parser finds the next call behind one that is broken: what may stand before it, the beginning by
@@ -398,146 +390,168 @@ class _Compiler:
     ) -> None:
         """One call. Where it is broken behind its header, or not closed, the next of its kind is still read: one of a
         declared tool that begins as the format writes it."""
-        recover = self.emit(m.RECOVER, 0)
+        again, done = self.label(), self.label()
+        broken, unclosed = self.label(), self.label()
+        self.place(again)
+        self.emit(m.RECOVER, broken, unclosed)
         item()
         self.emit(m.DISARM)
-        done = self.emit(m.JUMP, 0)
-        self.patch(recover)
-        broken, unclosed = self.emit(m.JUMP, 0), self.emit(m.JUMP, 0)
-        spellings = [spelling for text in self.stops for spelling in self.markers.spellings(text)]
-        stop = re.compile("|".join(map(re.escape, spellings)) or "(?!)").match
-        for place, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
-            self.patch(place)
+        self.emit(m.JUMP, done)
+        spellings = [spelling for text in self.stops for spelling in self.alphabet.spellings(text)]
+        stop = _any_of(spellings)
+        for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
+            found, lost = self.label(), self.label()
+            self.place(entry)
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_BEGIN, None)
-            scan = self.text(region, (*texts, *self.stops))
-            found = self._ahead(Sequence.of(gap, begin), markup)
-            lost = self.emit(m.AT, 0, stop)
+            scan = self.here()
+            self.text(region, (*texts, *self.stops))
+            self.attempt(partial(self.node, Sequence.of(gap, begin), markup, markup), found, m.BACK)
+            self.emit(m.AT, lost, stop)
             self.emit(m.ONE, region, None, "a character")
             self.emit(m.JUMP, scan)
-            self.patch(lost)
+            self.place(lost)
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_END, None)
             self.emit(m.ABANDON)
-            self.patch(found)
+            self.place(found)
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_END, None)
             self.node(gap, markup, markup)
-            self.emit(m.JUMP, recover)
-        self.patch(done)
-
-    def _ahead(self, node: Node, markup: int) -> int:
-        """Goes to the place that is to be patched where ``node`` follows, of which nothing is read; on where not."""
-        place = self.emit(m.CHOICE, 0)
-        self.node(node, markup, markup)
-        found = self.emit(m.BACK, 0)
-        self.patch(place)
-        return found
+            self.emit(m.JUMP, again)
+        self.place(done)
 
     # the turn
 
     def span(self, region: int, markup: int, span: Span, exits: list[Node]) -> None:
         """Text of ``region`` up to the span's closer or until one of ``exits`` follows, the closer included."""
         closers = first(span.close) if span.close is not None else ()
-        begin = len(self.code)
+        done, loop = self.label(), self.here()
         self.text(region, [*closers, *(text for node in exits for text in first(node))])
-        ends = [self.emit(m.UNCLOSED, 0, "" if span.optional else " or ".join(map(repr, closers)))]
+        self.emit(m.UNCLOSED, done, "" if span.optional else " or ".join(map(repr, closers)))
         if span.close is not None:
-            ends.append(self.attempt(partial(self.node, span.close, markup, markup)))
-        ends += [self.attempt(partial(self.node, node, markup, markup), m.BACK) for node in exits]
+            self.attempt(partial(self.node, span.close, markup, markup), done)
+        for node in exits:
+            self.attempt(partial(self.node, node, markup, markup), done, m.BACK)
         self.emit(m.ONE, region, None, "a character")
-        self.emit(m.JUMP, begin)
-        self.patch(*ends)
+        self.emit(m.JUMP, loop)
+        self.place(done)
 
     def think(self, node: Think, region: int, markup: int) -> None:
         exits: list[Node] = [head(node.until)] if node.until is not None else []
         exits += [Literal(stop) for stop in self.format.stops]
-        opened = self.attempt(partial(self.node, node.span.open, markup, markup))
-        skip = None if node.always else self.emit(m.JUMP, 0)
-        self.patch(opened)
+        opened, done = self.label(), self.label()
+        self.attempt(partial(self.node, node.span.open, markup, markup), opened)
+        if not node.always:
+            self.emit(m.JUMP, done)
+        self.place(opened)
         self.emit(m.CUT)
         region = m.CONTENT if self.inline else m.REASONING
         self.emit(m.PLACE, region)
         self.many(Many(node.span.open), markup, markup)
         self.span(region, markup, node.span, exits)
-        if skip is not None:
-            self.patch(skip)
+        self.place(done)
 
     def body(self, node: Body, region: int, markup: int) -> None:
+        """Start, then a loop of end, section, stray closer, stray opener and text, until the end of the turn."""
         leads = [Literal(node.lead[start:]) for start in range(len(node.lead) + 1)]
         calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
-        spans = [(m.REASONING, node.reasoning), (m.CONTENT, node.content)]
-        openers = [calls, *(span.open for _, span in spans if span)]
+        openers = [calls, *(span.open for span in (node.reasoning, node.content) if span is not None)]
         exits = [head(opener) for opener in openers if opener is not None]
         ends: list[Node] = [Literal(stop) for stop in node.stops]
-        starts = dict.fromkeys(text for opener in exits for text in first(opener))
-        marks = [
-            mark for mark in (node.marks, _FENCE_END if node.schema is not None else None) if mark is not None
-        ]
-        stops = [*starts, *node.stops, *self.closers, *(text for mark in marks for text in first(mark))]
-        self.stops = tuple(dict.fromkeys(stops))
-
+        starts = tuple(dict.fromkeys(text for opener in exits for text in first(opener)))
+        marks = [node.marks] if node.marks is not None else []
         if node.schema is not None:
+            marks.append(_FENCE_END)
             self.node(_FENCE, markup, markup)
-        handlers = []
-        if node.start is not None:
-            handlers.append(self.emit(m.RECOVER, 0))
-            self.patch(self.attempt(partial(self.node, node.start, region, markup)))
-            self.emit(m.DISARM)
-        loop = self.emit(m.TOP, 0)
-        after = [self.attempt(partial(self.node, end, markup, markup)) for end in ends]
-        options: list[Callable[[], None]] = []
+        begun = [text for mark in marks for text in first(mark)]
+        self.stops = tuple(dict.fromkeys((*starts, *node.stops, *self.closers, *begun)))
+
+        sections: list[Callable[[], None]] = []
         if node.reasoning is not None:
-            options.append(lambda: self._section(m.REASONING, markup, spans[0][1], exits + ends))
+            sections.append(partial(self._section, m.REASONING, markup, node.reasoning, exits + ends))
         if node.content is not None:
-            options.append(lambda: self._section(m.CONTENT, markup, spans[1][1], exits + ends))
+            sections.append(partial(self._section, m.CONTENT, markup, node.content, exits + ends))
         if calls is not None:
-            options.append(lambda: self.node(calls, region, markup))
-        options += [partial(self.node, mark, markup, markup) for mark in marks]
-        if options:
-            handlers.append(self.emit(m.RECOVER, 0))
-            place = self.emit(m.CHOICE, 0)
-            self.choice_of(options)
-            self.patch(self.emit(m.COMMIT, 0))
-            self.emit(m.DISARM)
-            self.emit(m.JUMP, loop)
-            self.patch(place)
-            self.emit(m.DISARM)
-        for closer in self.closers:
-            for spelling in self.markers.spellings(closer):
-                place = self.emit(m.CHOICE, 0)
-                self.emit(m.LIT, markup, spelling, repr(closer))
-                self.emit(m.STRAY, None, len(spelling))
-                self.emit(m.COMMIT, loop)
-                self.patch(place)
-        openings = [
-            spelling for text in starts if text == text.lstrip() for spelling in self.markers.spellings(text)
-        ]
-        if openings:
-            self.emit(m.STRAY, re.compile("|".join(map(re.escape, openings))).match, 0)
-        self.emit(m.ONE, m.CONTENT, None, "a character")
-        self.text(m.CONTENT, stops)
-        self.emit(m.JUMP, loop)
-        self.patch(*handlers)
-        broken = self.emit(m.JUMP, 0)
-        self.emit(m.JUMP, loop)
-        self.patch(broken)
-        self.emit(m.MARK, m.BROKEN_BEGIN, None)
-        self.text(m.CALL, stops)
-        self.emit(m.MARK, m.BROKEN_END, None)
-        self.emit(m.JUMP, loop)
-        self.patch(loop, *after)
+            sections.append(partial(self.node, calls, region, markup))
+        sections += [partial(self.node, mark, markup, markup) for mark in marks]
+
+        loop, broken, over = self.label(), self.label(), self.label()
+        if node.start is not None:
+            self._guarded(partial(self.node, node.start, region, markup), loop, broken, loop)
+        self.place(loop)
+        self.emit(m.TOP, over)
+        for end in ends:
+            self.attempt(partial(self.node, end, markup, markup), over)
+        if sections:
+            self._guarded(partial(self.choice_of, sections), loop, broken, loop)
+        self._stray_closers(markup, loop)
+        self._stray_openers(starts)
+        self._running_text(loop)
+        self._broken_call(broken, loop)
+        self.place(over)
         self.emit(m.AFTER)
 
-    def _section(self, region: int, markup: int, span: Span | None, exits: list[Node]) -> None:
-        if span is None:
-            return
+    def _guarded(self, code: Callable[[], Any], done: _Label, broken: _Label, closed: _Label) -> None:
+        """Emits ``code`` with a recovery point: a call in it that is broken continues at ``broken``, one that was over
+        at ``closed``. Where nothing of it is there, the code that follows is tried."""
+        found, absent = self.label(), self.label()
+        self.emit(m.RECOVER, broken, closed)
+        self.emit(m.CHOICE, absent)
+        code()
+        self.emit(m.COMMIT, found)
+        self.place(found)
+        self.emit(m.DISARM)
+        self.emit(m.JUMP, done)
+        self.place(absent)
+        self.emit(m.DISARM)
+
+    def _section(self, region: int, markup: int, span: Span, exits: list[Node]) -> None:
+        """Reasoning or content between markers."""
         if region == m.REASONING and self.inline:
             region = markup = m.CONTENT
         self.node(span.open, markup, markup)
         self.emit(m.CUT)
         self.emit(m.PLACE, region)
         self.span(region, markup, span, exits)
+
+    def _stray_closers(self, markup: int, loop: _Label) -> None:
+        """A special token with which nothing begins: markup, and noted."""
+        for closer in self.closers:
+            for spelling in self.alphabet.spellings(closer):
+                absent = self.label()
+                self.emit(m.CHOICE, absent)
+                self.emit(m.LIT, markup, spelling, repr(closer))
+                self.emit(m.STRAY, len(spelling))
+                self.emit(m.COMMIT, loop)
+                self.place(absent)
+
+    def _stray_openers(self, starts: Iterable[str]) -> None:
+        """A section's opener without the section: noted; it is read as text."""
+        spellings = [
+            spelling for text in starts if text == text.lstrip() for spelling in self.alphabet.spellings(text)
+        ]
+        if spellings:
+            self.emit(m.UNOPENED, _any_of(spellings))
+
+    def _running_text(self, loop: _Label) -> None:
+        """Content: the character at which nothing begins, and all up to the next place where something may."""
+        self.emit(m.ONE, m.CONTENT, None, "a character")
+        self.text(m.CONTENT, self.stops)
+        self.emit(m.JUMP, loop)
+
+    def _broken_call(self, entry: _Label, loop: _Label) -> None:
+        """What is left of a broken call: all up to the next place where something may begin."""
+        self.place(entry)
+        self.emit(m.MARK, m.BROKEN_BEGIN, None)
+        self.text(m.CALL, self.stops)
+        self.emit(m.MARK, m.BROKEN_END, None)
+        self.emit(m.JUMP, loop)
+
+
+def _any_of(texts: Iterable[str]) -> Callable[[str, int], Any]:
+    """Matches any of the texts at a place of a text."""
+    return re.compile("|".join(map(re.escape, texts)) or "(?!)").match
 
 
 def _closers(tree: Node) -> tuple[str, ...]:

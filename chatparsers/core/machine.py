@@ -1,28 +1,98 @@
 """The parsing machine: an LPeg-style program (Medeiros & Ierusalimschy, 2008) that can suspend.
 
-Strategy: a program is a flat list of small instructions (core/compile.py); the state is an instruction pointer,
-the unread window of the text, a stack of choice points, return addresses and recovery points, and a trail of
-what has been read. When an instruction needs more text than there is, `run` returns, and the next call goes on
-at that very instruction: nothing is parsed twice, and the state is plain data that can be copied and pickled.
+Strategy: a program is a flat list of small instructions, written by core/compile.py. The state is an instruction
+pointer, the unread window of the text, a stack, and a trail of what has been read. When an instruction needs more text
+than there is, `Machine.run` returns, and the next call continues at that very instruction. So nothing is parsed twice,
+and the state is plain data that can be copied and pickled.
 
 Invariants:
-- Every character consumed is in exactly one trail item ``(op, raw, value)``; the trail in order spells the text.
-- A choice point remembers the length of the trail; going back takes the raw text behind it off the trail and puts it in
-  front of the window again. So a choice that holds much text costs no copying while it is open.
-- A recovery point names two instructions: the first is for a call that is broken, the next for one that is over.
-- ``floor`` is the height of the stack below which every choice point is dead (`CUT`) and every recovery point
-  armed. What
-  lies on the trail below the oldest live choice point is final: `take` hands it out.
-- ``base`` is the position of the window in the text; ``base + i`` is chunk-independent, and so is all that is reported.
-- Instructions that hold text unconsumed hold less than a bound set by the program (a literal, `MAX_HEADER`).
+- Each character consumed is in exactly one trail item ``(op, raw, value)``; the trail in order spells the text.
+- A choice point remembers the length of the trail. Going back takes the raw text after that length off the trail and
+  puts it in front of the window again. So a choice that holds much text costs no copying while it is open.
+- ``floor`` is a height of the stack. Every choice point below it is dead (`CUT`), and every recovery point below it is
+  armed.
+- The trail below the oldest live choice point is final: `Machine.take` hands it out.
+- ``base`` is the position of the window in the text. All that is reported is in positions ``base + i``, which do not
+  depend on how the text was cut.
+- An instruction leaves text unconsumed only up to a bound of the program (a literal, `MAX_HEADER`).
+
+Stack frames are ``(kind, ip, length, calling)``. A choice point: where to continue, the length of the trail, whether
+the machine was inside a call. A recovery point: its own `RECOVER` instruction. A return address: where to continue.
+
+The instructions, each with its operands. "Fails" means that `FAIL` comes next. "Holds": text that the instruction
+leaves unconsumed while it waits for more; at the end of the text it decides without. A label is a place in the code, a
+region one of the first four kinds of items below.
+
+FAIL
+    Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
+    the text as content.
+TEXT region find whole plain
+    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops and for the beginning of
+    one at the end of the text, ``whole`` for stops alone. ``plain`` searches a later piece for what needs the machine
+    (`Machine.waiting`). Holds the beginning of a stop.
+LIT region text shown
+    Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
+SPAN region match
+    Reads the longest run that ``match`` matches, which may be empty. Holds nothing.
+ONE region match shown
+    Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
+VALUE region make put
+    Reads one value with the transcoder that ``make(machine)`` makes. The trail gets what the transcoder puts out where
+    ``put`` is true, else the text alone. Fails where the value is broken. Holds what the transcoder leaves.
+CAPTURE match parts shown
+    Reads the run that ``match`` matches as part of a call's header, and puts the items that ``parts`` finds in it on
+    the trail. Fails and expects ``shown`` where ``parts`` finds none. Holds the run, up to `MAX_HEADER`.
+CHOICE label
+    Pushes a choice point that continues at the label.
+COMMIT label
+    Drops the choice point on top and goes to the label.
+BACK label
+    Goes back in the text to the choice point on top, drops it and goes to the label: a look-ahead that succeeds.
+FAILTWICE
+    Goes back in the text to the choice point on top, drops it and fails: a negative look-ahead that fails.
+JUMP label
+    Goes to the label.
+CALLSUB label
+    Pushes a return address and goes to the label.
+RETURN
+    Goes to the return address on top and drops it.
+CUT
+    Raises the floor to the top of the stack: there is no way back before this point.
+RECOVER on_broken on_closed
+    Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
+DISARM
+    Drops the recovery point on top.
+ABANDON
+    Drops the stack down to the latest recovery point, that included, and continues at its ``on_closed``.
+MARK item value
+    Puts an item without text on the trail: a call begins or ends, a name is known.
+DECLARED
+    Fails unless the request has a tool of the name just read.
+PLACE region
+    The running text is of this region from here on.
+TOP label
+    The head of the body's loop: content, outside of any call. Goes to the label at the end of the text.
+AT label match
+    Goes to the label where ``match`` matches, or at the end of the window. Holds nothing: a `TEXT` stopped here.
+UNCLOSED label shown
+    At the end of the text: notes that ``shown`` is missing, unless it is empty, and goes to the label.
+STRAY length
+    Notes that the marker just read, of so many characters, closes nothing.
+UNOPENED match
+    Where ``match`` matches: notes that the marker there opens nothing.
+END
+    Fails unless the text is at its end.
+AFTER
+    Reads all that follows as markup: the turn is over.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from .schema import Toolset
-from .values.base import Transcoder
+from .values.base import Search, Transcoder
 
 __all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
 
@@ -30,74 +100,87 @@ MAX_HEADER = 1024
 """The most characters that a name or an id in a call's header may have."""
 
 # Trail items. The first four are stretches of text and name their region.
-MARKUP, CONTENT, REASONING, CALL = range(4)
-(
-    ARGUMENT,
-    CALL_BEGIN,
-    NAME,
-    ID,
-    ARGS_BEGIN,
-    ARG_NAME,
-    CALL_END,
-    NOTE,
-    BROKEN_BEGIN,
-    BROKEN_END,
-    BROKEN_VALUE,
-) = range(4, 15)
+MARKUP: Final = 0
+CONTENT: Final = 1
+REASONING: Final = 2
+CALL: Final = 3
+ARGUMENT: Final = 4
+CALL_BEGIN: Final = 5
+NAME: Final = 6
+ID: Final = 7
+ARGS_BEGIN: Final = 8
+ARG_NAME: Final = 9
+CALL_END: Final = 10
+NOTE: Final = 11
+BROKEN_BEGIN: Final = 12
+BROKEN_END: Final = 13
+BROKEN_VALUE: Final = 14
 
-# Instructions.
-(
-    FAIL,
-    TEXT,
-    LIT,
-    SPAN,
-    ONE,
-    VALUE,
-    CHOICE,
-    COMMIT,
-    JUMP,
-    CUT,
-    MARK,
-    CAPTURE,
-    BACK,
-    FAILTWICE,
-    RECOVER,
-    DISARM,
-    TOP,
-    END,
-    CALLSUB,
-    RETURN,
-    STRAY,
-    UNCLOSED,
-    DECLARED,
-    PLACE,
-    ABANDON,
-    AT,
-    AFTER,
-) = range(27)
+# Instructions: the table above.
+FAIL: Final = 0
+TEXT: Final = 1
+LIT: Final = 2
+SPAN: Final = 3
+ONE: Final = 4
+VALUE: Final = 5
+CHOICE: Final = 6
+COMMIT: Final = 7
+JUMP: Final = 8
+CUT: Final = 9
+MARK: Final = 10
+CAPTURE: Final = 11
+BACK: Final = 12
+FAILTWICE: Final = 13
+RECOVER: Final = 14
+DISARM: Final = 15
+TOP: Final = 16
+END: Final = 17
+CALLSUB: Final = 18
+RETURN: Final = 19
+STRAY: Final = 20
+UNOPENED: Final = 21
+UNCLOSED: Final = 22
+DECLARED: Final = 23
+PLACE: Final = 24
+ABANDON: Final = 25
+AT: Final = 26
+AFTER: Final = 27
 
-# Stack frames: (kind, ip, length of the trail, in a call, height for nothing else)
-_CHOICE, _RECOVER, _RETURN = range(3)
+# The kinds of stack frames.
+_CHOICE: Final = 0
+_RECOVER: Final = 1
+_RETURN: Final = 2
 
 Item = tuple[int, str, Any]
 Instruction = tuple[Any, ...]
 
 
 class Program:
-    """A compiled format: ``code``, where ``code[0]`` fails, and where the parser begins."""
+    """A compiled format.
 
-    __slots__ = ("code", "fallback", "key", "start")
+    ``code[0]`` is `FAIL`. The parser begins at ``start``; at ``fallback`` it reads all that is left as content.
+    ``late_ids``: it may read a call's id after the call's arguments. ``recipe`` is the function that makes the program,
+    and its arguments: a pickle holds these alone.
+    """
 
-    def __init__(self, code: list[Instruction], start: int, fallback: int, key: tuple[Any, ...]) -> None:
+    __slots__ = ("code", "fallback", "late_ids", "recipe", "start")
+
+    def __init__(
+        self,
+        code: list[Instruction],
+        start: int,
+        fallback: int,
+        late_ids: bool,
+        recipe: tuple[Callable[..., Program], tuple[Any, ...]],
+    ) -> None:
         self.code = code
         self.start = start
         self.fallback = fallback
-        self.key = key
+        self.late_ids = late_ids
+        self.recipe = recipe
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from .compile import program
-
-        return program, self.key
+        return self.recipe
 
 
 class Machine:
@@ -152,11 +235,14 @@ class Machine:
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
-        other = Machine.__new__(Machine)
-        for name in Machine.__slots__:
-            setattr(other, name, getattr(self, name))
-        other.stack, other.trail, other.want = self.stack[:], self.trail[:], self.want[:]
+        other = Machine(self.program, self.tools)
+        other.ip, other.floor, other.live = self.ip, self.floor, self.live
+        other.final, other.cut_off = self.final, self.cut_off
+        other.text, other.i, other.base = self.text, self.i, self.base
+        other.stack, other.trail = self.stack[:], self.trail[:]
         other.value = self.value.copy() if self.value is not None else None
+        other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
+        other.far, other.want = self.far, self.want[:]
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:
@@ -171,6 +257,32 @@ class Machine:
         else:
             self.text += piece
         self.run(scanned)
+
+    def waiting(self) -> tuple[int, Search | None] | None:
+        """Where the machine waits in the middle of running text or of a value, with nothing held and no way back: the
+        region, and a search. A piece in which the search finds nothing would become trail items as it stands.
+
+        The search is None where only the value's transcoder can tell. None in any other place.
+        """
+        if self.live or self.i < len(self.text):
+            return None
+        ins = self.program.code[self.ip]
+        if ins[0] == TEXT:
+            return ins[1], ins[4]
+        return None if self.value is None else (ins[1], self.value.plain)
+
+    def skip_to(self, position: int) -> None:
+        """Continues at ``position`` of the text: what lies before it was read elsewhere, as `waiting` allows."""
+        self.base, self.text, self.i = position, "", 0
+
+    @property
+    def region(self) -> int:
+        """The region in which the machine is."""
+        if self.calling or self.value is not None:
+            return CALL
+        ins = self.program.code[self.ip]
+        region: int = ins[1] if ins[0] == TEXT else self.place
+        return region
 
     def finish(self, cut_off: bool = False) -> None:
         """No more text will come: runs to the end. ``cut_off``: the end of the text ends no value."""
@@ -228,7 +340,7 @@ class Machine:
             elif op == VALUE:
                 value = self.value
                 if value is None:
-                    value = self.value = ins[2](self, ins)
+                    value = self.value = ins[2](self)
                     if self.cut_off:
                         value.cut_off()
                 if scanned < 0:
@@ -290,7 +402,7 @@ class Machine:
                         trail.append(
                             (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
                         )
-                        ip = target if self.calling else target + 1
+                        ip = code[target][1 if self.calling else 2]
                         break
                 if self.floor > len(stack):
                     self.floor = len(stack)
@@ -360,7 +472,7 @@ class Machine:
                 self.floor = len(stack)
                 ip += 1
             elif op == RECOVER:
-                stack.append((_RECOVER, ins[1], 0, False))
+                stack.append((_RECOVER, ip, 0, False))
                 ip += 1
             elif op == DISARM:
                 stack.pop()
@@ -373,9 +485,10 @@ class Machine:
                 n = len(text)
                 ip = ins[1] if op == BACK else 0
             elif op == STRAY:
-                if ins[1] is None:  # a closer, just read
-                    trail.append((NOTE, "", ("stray-marker", self.base + i - ins[2], "")))
-                elif ins[1](text, i):  # an opener of which nothing came
+                trail.append((NOTE, "", ("stray-marker", self.base + i - ins[1], "")))
+                ip += 1
+            elif op == UNOPENED:
+                if ins[1](text, i):
                     at = max(self.far, self.base + i)
                     cut = final and at >= self.base + n
                     note = "truncated" if cut else "stray-marker"
@@ -397,14 +510,14 @@ class Machine:
             elif op == PLACE:
                 self.place = ins[1]
                 ip += 1
-            elif op == AT:  # a text that is known to be whole, or the end
+            elif op == AT:
                 ip = ins[1] if i == n or ins[2](text, i) else ip + 1
             elif op == ABANDON:
                 ip = self.program.fallback
                 while stack:
                     kind, target, _, _ = stack.pop()
                     if kind == _RECOVER:
-                        ip = target + 1
+                        ip = code[target][2]
                         break
                 self.floor = len(stack)
             elif op == END:
@@ -420,7 +533,7 @@ class Machine:
                 ip = stack.pop()[1]
                 if self.floor > len(stack):
                     self.floor = len(stack)
-            else:  # AFTER: the turn has ended, all else is markup
+            else:  # AFTER
                 if i < n:
                     trail.append((MARKUP, text[i:], None))
                     i = n

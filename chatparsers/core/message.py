@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
-__all__ = ["Diagnostic", "Message", "Region", "ToolCall"]
+__all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", "RegionKind", "ToolCall"]
+
+RegionKind: TypeAlias = Literal["reasoning", "content", "call", "markup"]
+DiagnosticCode: TypeAlias = Literal["malformed", "truncated", "mended", "unknown-tool", "stray-marker"]
+FinishReason: TypeAlias = Literal["stop", "length"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class Region:
     fed. A token that holds the end of one region and the start of the next belongs to both.
     """
 
-    kind: str
+    kind: RegionKind
     start: int
     end: int
     token_start: int | None = None
@@ -32,7 +36,7 @@ class Diagnostic:
     stands there; ``call`` the index of the call it is in.
     """
 
-    code: str
+    code: DiagnosticCode
     position: int
     expected: str = ""
     found: str = ""
@@ -45,7 +49,7 @@ class Diagnostic:
         return f"{self.code} at {where}: " + (", ".join(filter(None, (what, found))) or "the text ends here")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call: ``arguments`` is JSON text whenever ``complete``, else what there is of it."""
 

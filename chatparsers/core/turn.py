@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from hashlib import blake2b
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .compile import Markers, program
+from .alphabet import Alphabet
+from .compile import program
 from .errors import RequestError, did_you_mean
 from .idioms import Options
 from .lazy import load_reference
@@ -16,6 +16,7 @@ from .message import Message
 from .nodes import Node
 from .schema import Toolset, read_tools
 from .stream import Start, Stream, StreamOptions
+from .transcript import call_id
 
 if TYPE_CHECKING:
     from .format import Format
@@ -26,8 +27,7 @@ _GRAMMAR = "chatparsers.grammar:write"
 _ID_FEED = "chatparsers.tokens.feed:id_feed"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
-_NO_MARKERS = Markers()
-_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_PLAIN = Alphabet()
 
 
 class Turn:
@@ -110,17 +110,23 @@ class Turn:
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
         options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
-        return Stream(self, options, *self._start(options, self.prefix, _NO_MARKERS))
+        return Stream(
+            self._start(options, self.prefix, _PLAIN),
+            None if self.tokenizer is None else partial(self.start_ids, options),
+            strict,
+            self.tools,
+            self.id_seed,
+        )
 
-    def _start(self, options: StreamOptions, prefix: str, markers: Markers) -> Start:
-        compiled = program(self.format, self.options, options.inline, markers.key)
+    def _start(self, options: StreamOptions, prefix: str, alphabet: Alphabet, ids: Any = None) -> Start:
+        compiled = program(self.format, self.options, options.inline, alphabet.key)
         started, read, call = _started(compiled, prefix)
         machine = started.copy()
         machine.tools = self.tools
-        return machine, len(prefix), read, call
+        return Start(machine, len(prefix), read, call, ids)
 
-    def start_ids(self, options: StreamOptions) -> tuple[Start, Any]:
-        """What a stream needs where ids are fed: its start, and the feed that turns ids into the machine's text."""
+    def start_ids(self, options: StreamOptions) -> Start:
+        """How a stream begins where ids are fed: with a program in which markers are single tokens."""
         feed = load_reference(_ID_FEED)(
             self.tokenizer,
             self.preserved_tokens,
@@ -129,8 +135,7 @@ class Turn:
             skip_special_tokens=options.skip_special_tokens,
             token_text_fallback=options.token_text_fallback,
         )
-        prefix = feed.markers.encode(self.prefix)
-        return self._start(options, prefix, feed.markers), feed
+        return self._start(options, feed.alphabet.encode(self.prefix), feed.alphabet, feed)
 
     def parse(self, output: str | list[int], **options: Any) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, however it was cut.
@@ -166,15 +171,8 @@ class Turn:
         return tuple(sorted(ids[text] for text in self.preserved_tokens if text in ids))
 
     def call_id(self, index: int) -> str:
-        """The id of the call at ``index`` where the model writes none: nine letters and digits, the same for the same
-        ``id_seed``."""
-        digest = blake2b(f"{self.id_seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        number = int.from_bytes(digest, "big")
-        letters = []
-        for _ in range(9):
-            number, digit = divmod(number, len(_ALPHABET))
-            letters.append(_ALPHABET[digit])
-        return "".join(letters)
+        """The id of the call at ``index`` where the model writes none."""
+        return call_id(self.id_seed, index)
 
 
 @lru_cache(maxsize=1024)

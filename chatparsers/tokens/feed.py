@@ -1,7 +1,7 @@
 """Token ids on their way into a stream: special tokens become one character each, other ids their text.
 
 Strategy: a marker of the format that the tokenizer has as one added token is the character that the program expects
-(`core.compile.Markers`); any other special token is a character of its own, from U+DC00 on, made when it is first met.
+(core/alphabet.py); any other special token is a character of its own, from U+DC00 on, made when it is first met.
 Neither can be spelt by text, so what the model merely spells is never taken for a marker. Where each token begins, in
 the machine's characters, is kept, so that regions can be told in tokens.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..core.compile import Markers
+from ..core.alphabet import Alphabet
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Vocabulary
@@ -70,25 +70,25 @@ class Spelling:
 class IdFeed:
     """Turns ids into the machine's text.
 
-    ``markers``: the markers that are single tokens. ``special``: the ids that are a character of their own,
+    ``alphabet``: the markers that are single tokens. ``special``: the ids that are a character of their own,
     each with that character and whether it ends the turn (`END`), or does so only inside a value
     (`END_IN_VALUE`: the format's own marker, which elsewhere the parser reads).
     """
 
-    __slots__ = ("_detokenizer", "_special", "markers", "offsets", "spelling")
+    __slots__ = ("_detokenizer", "_special", "alphabet", "offsets", "spelling")
 
     def __init__(
-        self, detokenizer: Detokenizer, special: _SpecialIds, markers: Markers, spelling: Spelling
+        self, detokenizer: Detokenizer, special: _SpecialIds, alphabet: Alphabet, spelling: Spelling
     ) -> None:
         self._detokenizer = detokenizer
         self._special = special
-        self.markers = markers
+        self.alphabet = alphabet
         self.spelling = spelling
         self.offsets: list[int] = []
 
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
-        other = IdFeed(self._detokenizer.copy(), self._special, self.markers, self.spelling)
+        other = IdFeed(self._detokenizer.copy(), self._special, self.alphabet, self.spelling)
         other.offsets = self.offsets[:]
         return other
 
@@ -148,14 +148,14 @@ def _special_ids(
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[_SpecialIds, Markers, Spelling]:
+) -> tuple[_SpecialIds, Alphabet, Spelling]:
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
-    markers = Markers(single, also_text)
+    alphabet = Alphabet(single, also_text)
     special = _SpecialIds()
     spelt: dict[str, str] = {}
-    for text, character in markers.chars.items():
+    for text, character in alphabet.chars.items():
         end = END_IN_VALUE if text in texts else END
         special[single[text]] = (end if text in stops or single[text] in ends else NOT_AN_END, character)
         spelt[character] = text
@@ -165,7 +165,7 @@ def _special_ids(
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
-    return special, markers, Spelling(spelt, skip)
+    return special, alphabet, Spelling(spelt, skip)
 
 
 def id_feed(

@@ -1,0 +1,45 @@
+"""The machine's alphabet: one character for each special token that a format names and the tokenizer has.
+
+Where ids are fed, such a token is one character in the machine's text, and the program matches that character. The
+characters are lone surrogates from U+D800 on. No decoded text contains one, so a marker that the model spells out in
+ordinary tokens never matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Alphabet"]
+
+_FIRST = 0xD800
+
+
+class Alphabet:
+    """The special tokens ``texts`` and the character of each; ``also_text``: their spelt-out text matches too."""
+
+    __slots__ = ("also_text", "chars")
+
+    def __init__(self, texts: Iterable[str] = (), also_text: bool = False) -> None:
+        self.chars = {text: chr(_FIRST + index) for index, text in enumerate(sorted(set(texts)))}
+        self.also_text = also_text
+
+    @property
+    def no_token(self) -> str:
+        """A pattern to put before a character, so that it matches no token."""
+        return "(?![\ud800-\udfff])" if self.chars else ""
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], bool]:
+        """All it depends on: `Alphabet(*key)` is an equal one."""
+        return tuple(self.chars), self.also_text
+
+    def encode(self, text: str) -> str:
+        """``text`` with each special token as its one character, the longest first."""
+        for token in sorted(self.chars, key=len, reverse=True):
+            text = text.replace(token, self.chars[token])
+        return text
+
+    def spellings(self, text: str) -> tuple[str, ...]:
+        """The forms in which ``text`` may stand in the machine's text."""
+        encoded = self.encode(text)
+        return (encoded, text) if self.also_text and encoded != text else (encoded,)
