@@ -1,0 +1,62 @@
+"""What two renderings share, counted in units so that no marker is ever cut in two.
+
+A unit is a marker (``<tool_call>``, ``</arg_key>``, ``<|im_end|>``, ``[ARGS]``), the beginning of one (``<parameter=``),
+a word, one white-space character, or any other single character. Two texts share a unit where both have all of it: so
+``</think>`` and ``</tool_call>`` share nothing, though their first two characters are alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+__all__ = ["core", "is_marker", "lead", "shared_end", "shared_start", "tail", "units"]
+
+_UNIT = re.compile(r"<[^<>\s]*>?|\[/?[^\[\]\s\"'{},]*\]|\w+|.", re.DOTALL)
+_MARKER = re.compile(r"<[^<>\s]+>|\[/?[^\[\]\s\"'{},]+\]")
+
+
+def units(text: str) -> list[str]:
+    """The units of a text, in order; joined they are the text."""
+    return _UNIT.findall(text)
+
+
+def is_marker(unit: str) -> bool:
+    """Whether a unit is a whole marker, such as a tokenizer may have as one token."""
+    return _MARKER.fullmatch(unit) is not None
+
+
+def _shared(a: Sequence[str], b: Sequence[str]) -> int:
+    count = 0
+    for one, other in zip(a, b, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count
+
+
+def shared_start(*texts: str) -> str:
+    """What all texts begin with, in whole units."""
+    first, *others = map(units, texts)
+    return "".join(first[: min((_shared(first, other) for other in others), default=len(first))])
+
+
+def shared_end(*texts: str) -> str:
+    """What all texts end with, in whole units."""
+    first, *others = (units(text)[::-1] for text in texts)
+    return "".join(first[: min((_shared(first, other) for other in others), default=len(first))][::-1])
+
+
+def core(text: str) -> str:
+    """The text without the white space around it."""
+    return text.strip()
+
+
+def lead(text: str) -> str:
+    """The white space that the text begins with."""
+    return text[: len(text) - len(text.lstrip())]
+
+
+def tail(text: str) -> str:
+    """The white space that the text ends with."""
+    return text[len(text.rstrip()) :]

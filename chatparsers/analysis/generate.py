@@ -1,0 +1,289 @@
+"""A format made of what was found, with the builder's primitives alone.
+
+`Definition` is a format's ``build`` as data: two that are equal share their compiled programs, and a stream that reads one
+can be pickled. White space between markers is read leniently and generated as the template writes it; a marker that a
+tokenizer may have as one token is a token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+from ..core.format import Format
+from ..core.idioms import Builder
+from ..core.nodes import Lenient, Node, Span
+from ..core.schema import Argument, Tool
+from .differences import is_marker, units
+from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
+
+__all__ = ["Definition", "to_format"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Builds the tree of a format that was found."""
+
+    reasoning: ReasoningMarkers | None
+    content: ContentMarkers
+    calls: CallMarkers | None
+    block: str = ""
+
+    def __call__(self, p: Builder) -> Node:
+        section = None if self.calls is None else _section(p, self.calls, self.block)
+        if self.block:
+            return self._blocks(p, section)
+        calls, reasoning = self.calls, self.reasoning
+        alone = calls is not None and calls.alone
+        content = _span(p, self.content.open, self.content.close) if self.content.open.strip() else None
+        again = None
+        if reasoning is not None and reasoning.left_open:
+            again = p.span(_marker(p, reasoning.open), _marker(p, reasoning.close), optional=True)
+        body = p.body(
+            None if alone else section,
+            start=section if alone else None,
+            content=content,
+            lead="" if calls is None or alone else calls.lead,
+            reasoning=again,
+        )
+        if self.content.lead:
+            body = Lenient(p.literal(""), p.trim(self.content.lead)) + body
+        if reasoning is None:
+            return body
+        always = reasoning.mode == "implicit" and (reasoning.always or p.options.thinking is True)
+        opener, closer = _marker(p, reasoning.open), _marker(p, reasoning.close)
+        if reasoning.left_open:
+            return p.think(opener, closer, always=always, until=section, optional=True) + body
+        think = p.think(opener, closer, always=always) + body
+        return Lenient(p.literal(""), p.optional(closer)) + think if reasoning.bare_close else think
+
+    def _blocks(self, p: Builder, section: Node | None) -> Node:
+        """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
+        assert self.reasoning is not None
+        begin = _begin(p, self.block)
+        thought = p.span(begin + _literal(p, self.reasoning.open.strip()), _literal(p, self.reasoning.close.strip()))
+        close = self.content.close or self.reasoning.close.strip()
+        content = p.span(
+            begin + _literal(p, self.content.open.strip()), _literal(p, close), optional=not self.content.close
+        )
+        return p.body(section, reasoning=thought, content=content)
+
+
+def _begin(p: Builder, block: str) -> Node:
+    """What opens a block, which may be missing before the first."""
+    return p.lenient(_literal(p, block), p.optional(_literal(p, block)))
+
+
+def to_format(analysis: Analysis) -> Format:
+    """The format of an analysis."""
+    definition = Definition(analysis.reasoning, analysis.content, analysis.calls, analysis.block)
+    return Format(
+        name=f"auto:{analysis.variant}",
+        title=f"Found: {analysis.variant}",
+        url="https://huggingface.co/docs/transformers/chat_templating",
+        build=definition,
+        stops=analysis.stops,
+    )
+
+
+def _marker(p: Builder, text: str) -> Node:
+    """A marker with the white space that the template writes around it, of which any part may be missing."""
+    core = text.strip()
+    before, _, after = text.partition(core)
+    return p.trim(before) + _literal(p, core) + p.trim(after)
+
+
+def _literal(p: Builder, text: str) -> Node:
+    """Markup as it stands: whole markers are tokens."""
+    pieces: list[str | Node] = [""]
+    for unit in units(text):
+        if is_marker(unit):
+            pieces += [p.token(unit), ""]
+        else:
+            pieces[-1] = str(pieces[-1]) + unit
+    return p.sequence(*(piece for piece in pieces if not isinstance(piece, str) or piece))
+
+
+def _markup(p: Builder, text: str) -> Node:
+    """As `_literal`, and any white space is read where some is written, or where one marker follows another."""
+    pieces: list[str | Node] = []
+    for part in re.findall(r"\s+|\S+", text):
+        pieces.append(p.space(part) if part.isspace() else _literal(p, part))
+    return p.sequence(*pieces)
+
+
+def _span(p: Builder, open: str, close: str) -> Span:
+    return p.span(_literal(p, open), _literal(p, close) if close else None)
+
+
+def _section(p: Builder, calls: CallMarkers, block: str = "") -> Node:
+    """All calls of a turn, with what stands around them."""
+    call = _json_call(p, calls) if calls.members or calls.as_key else _named_call(p, calls)
+    if calls.array is not None:
+        items = _array(p, calls, call)
+    elif calls.parallel:
+        items = p.calls(call, p.space(calls.separator) if calls.separator.isspace() or not calls.separator else _markup(p, calls.separator))
+    else:
+        items = call
+    before, behind = calls.section
+    gap = p.space()
+    opener = _markup(p, before) + (gap if before and not before[-1:].isspace() else "")
+    closer = (gap if behind and not behind[:1].isspace() else "") + _markup(p, behind)
+    if calls.end_optional and behind:
+        closer = p.lenient(closer, "")
+    if block:
+        opener = _begin(p, block) + opener
+    return opener + items + closer
+
+
+def _array(p: Builder, calls: CallMarkers, call: Node) -> Node:
+    assert calls.array is not None
+    first, before_comma, after_comma, last = calls.array
+    if not calls.parallel:
+        return "[" + p.space(first) + call + p.space(last) + "]"
+    if (before_comma, after_comma, last) == ("", first or " ", "\n" if first else ""):
+        return p.array(call, first)
+    comma = p.space(before_comma) + "," + p.space(after_comma)
+    return "[" + p.space(first) + p.calls(call, comma) + p.space(last) + "]"
+
+
+# calls that are JSON objects
+
+
+def _json_call(p: Builder, calls: CallMarkers) -> Node:
+    gap = p.space()
+    if calls.as_key:
+        def keyed(tool: Tool | None) -> Node:
+            return "{" + gap + '"' + p.json_name(tool) + '"' + gap + ":" + p.space(" ") + p.args(tool) + gap + "}"
+
+        call = p.each_tool(keyed)
+    else:
+        keys = {kind: key for kind, key in calls.members if not kind.startswith("=")}
+        ids = {"id_pattern": _id(p, calls)} if "id" in keys else {}
+        call = p.json_call(**ids, **keys)
+        if calls.nested or len(keys) < len(calls.members):
+            call = Lenient(_spelt_out(p, calls), call)
+    before = _markup(p, calls.before)
+    behind = _markup(p, calls.behind)
+    return (before + (gap if calls.before.strip() and not calls.before[-1:].isspace() else "") + call
+            + (gap if calls.behind.strip() and not calls.behind[:1].isspace() else "") + behind)
+
+
+def _spelt_out(p: Builder, calls: CallMarkers) -> Node:
+    """A call's members as the template writes them, constants and a nested object included."""
+    gap = p.space()
+
+    def call(tool: Tool | None) -> Node:
+        written = {"name": '"' + p.json_name(tool) + '"', "args": p.args(tool), "id": '"' + p.id(_id(p, calls)) + '"'}
+        outer: list[Node] = []
+        inner: list[Node] = []
+        for kind, key in calls.members:
+            value = p.literal(kind[1:]) if kind.startswith("=") else written[kind]
+            member = p.member(key) + value
+            if calls.nested and kind in ("name", "args"):
+                if not inner:
+                    outer.append(p.literal(""))
+                    place = len(outer) - 1
+                inner.append(member)
+            else:
+                outer.append(member)
+        if inner:
+            outer[place] = p.member(calls.nested) + _object(p, inner)
+        return _object(p, outer)
+
+    return p.each_tool(call)
+
+
+def _object(p: Builder, members: list[Node]) -> Node:
+    joined: Node = members[0]
+    for member in members[1:]:
+        joined = joined + "," + p.space(" ") + member
+    return "{" + joined + "}"
+
+
+def _id(p: Builder, calls: CallMarkers) -> Node:
+    if calls.id_form == "counter":
+        return p.chars("0-9", 1, 4)
+    return p.chars("a-zA-Z0-9", 9, 9) if calls.id_form == "short" else p.chars("a-zA-Z0-9_.:-", 1, 64)
+
+
+# calls whose name stands in a header
+
+
+def _named_call(p: Builder, calls: CallMarkers) -> Node:
+    separate = calls.arguments.syntax not in ("object", "gemma")
+    before, prefix = calls.before, ""
+    if calls.id_form == "counter":
+        prefix = re.search(r"[^<>\[\]|\s]*\Z", before)[0]  # type: ignore[index]
+        before = before[: len(before) - len(prefix)]
+
+    def call(tool: Tool | None) -> Node:
+        header = _header(p, calls, prefix, tool)
+        if separate:
+            return header + p.each_arg(
+                tool, lambda arg: _argument(p, calls, arg), _comma(p, calls.arguments.separator)
+            )
+        if calls.arguments.syntax == "gemma":
+            return header + p.args(tool, "gemma", quote=calls.arguments.quote)
+        return header + p.args(tool)
+
+    gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
+    closer: Node | str = gap + _markup(p, calls.behind)
+    if calls.end_optional and not calls.section[1]:
+        closer = p.lenient(closer, "")
+    return _markup(p, before) + p.each_tool(call) + closer
+
+
+def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool | None) -> Node:
+    """From the name to the arguments. What follows must be looked at where prose could begin in the same way."""
+    if calls.counted or (calls.id_form == "counter" and not calls.id_before):
+        pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
+        name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))
+    else:
+        name = p.name(tool)
+    if calls.id_before:
+        name = name + _markup(p, calls.id_before) + p.id(_id(p, calls))
+    behind = calls.name_behind
+    if calls.arguments.syntax == "object":
+        follows: Node | str = p.peek(p.space() + "{")
+    elif calls.arguments.syntax == "gemma":
+        follows = p.peek(p.space() + "{")
+    else:
+        starts = [text for text in (calls.arguments.key_before.strip(), calls.behind.strip()) if text]
+        follows = p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts))) if len(starts) == 2 else ""
+    if not behind and not calls.arguments.key_before and isinstance(follows, str):
+        return name
+    strict = _markup(p, behind)
+    gap = p.space() if calls.arguments.syntax in ("object", "gemma") else ""
+    return name + Lenient(strict, strict + follows) + gap
+
+
+def _comma(p: Builder, separator: str) -> Node | None:
+    if not separator.strip():
+        return p.space(separator) if separator else None
+    core = separator.strip()
+    before, _, after = separator.partition(core)
+    return p.space(before) + _literal(p, core) + p.space(after)
+
+
+def _argument(p: Builder, calls: CallMarkers, arg: Argument | None) -> Node:
+    given = calls.arguments
+    name = _markup(p, given.key_before) + p.arg_name(arg, _name_chars(given.key_behind))
+    core, space = given.behind.strip(), given.behind
+    before = space[: len(space) - len(space.lstrip())]
+    after = space[len(space.rstrip()) :]
+    if given.syntax == "raw":
+        pad = given.key_behind[len(given.key_behind.rstrip()) :]
+        opener = _markup(p, given.key_behind.rstrip()) + p.trim(pad)
+        value = p.value(arg, until=before + core, python=given.python)
+        return name + opener + value + p.trim(before) + _literal(p, core) + p.space(after)
+    opener = _markup(p, given.key_behind)
+    value = p.value(arg, given.syntax)
+    return name + p.space() + opener + p.space() + value + _markup(p, given.behind)
+
+
+def _name_chars(behind: str) -> str:
+    """What an argument's name is made of: anything but what follows it, tags, quotes and white space."""
+    extra = re.escape(behind[:1]) if behind[:1] not in "<>\"'\n" else ""
+    return rf"""[^<>"'\n{extra}]""" if behind[:1] in "<>\"'" else r"""[^\s"'<>\[\](){}=,|｜]"""
