@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ._detect import CONTENT_ONLY, Detection, detect
+from ._detect import CONTENT_ONLY, Detection, analysed, detect
 from ._models import known
 from ._record import TemplateFormat, record
 from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
@@ -28,6 +28,8 @@ from .tokens import ModelFiles, read_model, read_tokenizer
 __all__ = ["Chat", "clean_output", "load"]
 
 _TOOL_TEMPLATES = ("tool_use", "default")
+_AUTO = "auto"
+"""The name that stands for the analysis of the template."""
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that were taught none: docs/templates.md says why."""
 
@@ -42,8 +44,10 @@ class Chat:
         tokenizer: Any = None,
         format: Format | None = None,
         polyfills: bool | Iterable[str] = True,
+        analysed: bool = False,
     ) -> None:
         self.files = files
+        self._analysed = analysed
         self._tokenizer = tokenizer
         self._format = format
         self._templates: dict[str, Template] = {}
@@ -90,6 +94,8 @@ class Chat:
         """How the format was found: by the template, else by the model's name."""
         if self._format is not None:
             return Detection(self._format.name, 1.0, ("named by the caller",))
+        if self._analysed:
+            return analysed(self.template())
         found = detect(self.template().source)
         named = known(self.files.names)
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
@@ -98,9 +104,9 @@ class Chat:
 
     @cached_property
     def format(self) -> Format:
-        """The model's format, with the stops that its template writes; where none explains the template,
-        `content-only`: all that the model writes is content."""
-        found = self._format or get_format(self.detection.name or CONTENT_ONLY)
+        """The model's format, with the stops that its template writes; where no known one explains the template, that
+        which its analysis found, else `content-only`: all that the model writes is content."""
+        found = self._format or self.detection.format or get_format(self.detection.name or CONTENT_ONLY)
         return self._with_stops(found, own=found.name != CONTENT_ONLY)
 
     @cached_property
@@ -274,11 +280,12 @@ def load(
 
     ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
     text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
-    overrides detection. ``bos_token``, ``eos_token`` override the files'. ``polyfills``: whether what the template
-    cannot show is written in another way, or the names of the polyfills that may do so. Raises `LoadError`, which
-    names the file and the field, `UnknownFormat` and `TemplateError`.
+    overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
+    ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
+    way, or the names of the polyfills that may do so. Raises `LoadError`, which names the file and the field,
+    `UnknownFormat` and `TemplateError`.
     """
-    named = None if format is None else get_format(format)
+    named = None if format in (None, _AUTO) else get_format(format)
     files = _text(source) if isinstance(source, str) and _is_text(source) else read_model(source)
     if not files.templates:
         raise LoadError(
@@ -301,7 +308,7 @@ def load(
         )
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = read_tokenizer(tokenizer)
-    return Chat(files, tokenizer=tokenizer, format=named, polyfills=polyfills)
+    return Chat(files, tokenizer=tokenizer, format=named, polyfills=polyfills, analysed=format == _AUTO)
 
 
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:

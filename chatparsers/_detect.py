@@ -5,16 +5,17 @@ call. A format whose markers are all in the renderings is a candidate; its parse
 the format that returns exactly the messages wins. Only renderings are compared, never the template's source, so
 a cosmetic edit changes nothing. Among formats that read the same wire the one with the more specific markers is
 named. Where a template drops calls without a word, markers and the content are all there is to go by, and the
-score says so.
+score says so. A template that no format explains is analysed, and the format made of what was found.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .analysis import analyse
 from .core.errors import ChatParsersError, TemplateError
 from .core.format import Format
 from .core.message import Message
@@ -22,7 +23,7 @@ from .registry import FormatInfo, formats
 from .templates import Template
 from .templates.edges import opening as prompt_prefix
 
-__all__ = ["CONTENT_ONLY", "Detection", "detect", "detect_in", "prompt_prefix"]
+__all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
 
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
@@ -61,12 +62,14 @@ class Detection:
 
     ``name`` is the format's, None where no format explains the template; ``score`` from 0 to 1 is the share of
     the probe turns that its parser returned exactly (at most 0.5 where the template renders no calls);
-    ``evidence`` says what was seen, a line each.
+    ``evidence`` says what was seen, a line each. ``format``: what the analysis of the template found, None where a
+    format is known by its name. A template whose calls it could not tell has no name, and a format without calls.
     """
 
     name: str | None
     score: float
     evidence: tuple[str, ...]
+    format: Format | None = field(default=None, repr=False)
 
     def __bool__(self) -> bool:
         return self.name is not None
@@ -126,9 +129,31 @@ def detect_in(template: Template) -> Detection:
         return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped))
     can = template.probe()
     shown = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
-    if shown and not (calls or can.tools or can.reasoning):
+    found = analysed(template)
+    if shown and not (calls or can.tools or can.reasoning) and _says_nothing(found):
         return Detection(CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning",))
-    return Detection(None, 0.0, tuple(tried) or ("no format's markers are in the rendering",))
+    return replace(found, evidence=(*tried, *found.evidence))
+
+
+def analysed(template: Template) -> Detection:
+    """What the analysis of a template finds: `Detection.format`, proved on the template's own renderings."""
+    found = analyse(template)
+    failed = tuple(f"{level} dropped: {why}" for level, why in found.levels if why)
+    if found.analysis is None or found.format is None:
+        return Detection(None, 0.0, ("the analysis found no format", *failed))
+    evidence = (
+        f"found by analysis: {found.analysis.variant}",
+        f"parsed back exactly: {found.proved} turns that the template renders",
+        *found.analysis.refused,
+        *failed,
+    )
+    if found.analysis.calls is None and template.probe().tools:
+        return Detection(None, 0.0, evidence, found.format)
+    return Detection(found.format.name, 1.0 if found.analysis.calls else 0.5, evidence, found.format)
+
+
+def _says_nothing(found: Detection) -> bool:
+    return found.format is None or not found.format.features.reasoning
 
 
 def _candidates(rendered: str) -> Iterator[FormatInfo]:

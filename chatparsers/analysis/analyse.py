@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -9,12 +10,12 @@ from ..core.errors import ChatParsersError
 from ..core.format import Format
 from ..templates import Template
 from .calls import find_calls
+from .differences import is_marker, units
 from .found import Analysis, Refused
 from .generate import to_format
-from .probes import Asker
+from .probes import ASKED, Asker
 from .proof import prove
-from .reasoning import find_outline
-from .differences import units, is_marker
+from .reasoning import Outline, find_outline, one_call, turn_of
 
 __all__ = ["Found", "analyse"]
 
@@ -54,7 +55,8 @@ def _analyse(source: str, bos_token: str, eos_token: str) -> Found:
     return Found(None, None, tuple(levels), 0)
 
 
-def _levels(asker, levels):
+def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:
+    """What to try, the most first; what cannot be told goes to ``levels``."""
     try:
         outline = find_outline(asker)
     except Refused as error:
@@ -93,9 +95,14 @@ def _levels(asker, levels):
             stops = tuple(dict.fromkeys((*stops, *_stops(closing))))
             calls = replace(calls, section=(calls.section[0], ""))
         content = base.content
-        if calls.block and content.open:
+        if calls.block and content.open and not content.open.startswith(calls.block):
             content = replace(content, open=calls.block + content.open)
-        yield "tools", replace(base, variant=variant, content=content, calls=calls, markers=markers + more, stops=stops)
+        if outline.block:
+            content = replace(content, also=_beside(asker, outline))
+        yield (
+            "tools",
+            replace(base, variant=variant, content=content, calls=calls, markers=markers + more, stops=stops),
+        )
     if base.reasoning is not None:
         yield "reasoning", base
     yield "content", replace(base, variant="content", reasoning=None)
@@ -110,3 +117,13 @@ def _stops(end: str) -> tuple[str, ...]:
     stop = first if is_marker(first) else core.split()[0]
     before = end[: len(end) - len(end.lstrip())]
     return (before + stop, stop) if before else (stop,)
+
+
+def _beside(asker: Asker, outline: Outline) -> str:
+    """What opens content beside a call, where it is not what opens an answer."""
+    answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
+    if answer is None:
+        return ""
+    before = turn_of(answer, outline.header).partition(ASKED.content)[0].strip()
+    known = (outline.content.open.strip(), outline.reasoning.open.strip() if outline.reasoning else "")
+    return "" if before.endswith(known) else before

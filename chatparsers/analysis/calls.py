@@ -1,11 +1,11 @@
 """Phase two: how calls are written.
 
-Every word that was asked for (a name, a key, a value, an id) is found in what the template wrote; what stands between the
-words is the markup, and how it is to be divided is read off by asking for one more thing at a time: a second argument
-shows what stands between arguments, none shows their container, a second call shows what stands around a call and what
-around all of them. A text that stands both at the end of what is between two calls and at the beginning of the first
-belongs to each call; what is left of the beginning is the section's. Whether the words stand inside JSON is tried by
-reading it as JSON.
+Every word that was asked for (a name, a key, a value, an id) is found in what the template wrote; what stands between
+the words is the markup, and how it is to be divided is read off by asking for one more thing at a time: a second
+argument shows what stands between arguments, none shows their container, a second call shows what stands around a
+call and what around all of them. A text that stands both at the end of what is between two calls and at the beginning
+of the first belongs to each call; what is left of the beginning is the section's. Whether the words stand inside JSON
+is tried by reading it as JSON.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
-from .differences import is_marker, shared_end, shared_start, units
+from .differences import shared_end, shared_start
 from .found import Arguments, CallMarkers, Marker, Refused, Variant
 from .probes import ASKED, Asker, Call, Rendering
 from .reasoning import Outline, one_call
@@ -142,7 +142,9 @@ class Around:
     block: str
 
 
-def _around(outline: Outline, opening: str, beside: str | None, closing: str, between: str | None, prefill: str) -> Around:
+def _around(
+    outline: Outline, opening: str, beside: str | None, closing: str, between: str | None, prefill: str
+) -> Around:
     """Divides what stands before the first call (``opening``, and behind content ``beside``), behind the last one
     (``closing``) and between two (``between``, None where two are never shown)."""
     lead, block = "", ""
@@ -161,7 +163,7 @@ def _around(outline: Outline, opening: str, beside: str | None, closing: str, be
         opening = _without_thought(opening, outline)
     lead = opening[: len(opening) - len(opening.lstrip())]
     opening = opening.lstrip()
-    closing = _without_end(closing, outline.end, bool(opening))
+    closing = _without_end(closing, outline.end)
     if between is None:
         behind = closing
         return Around(("", ""), opening, behind, "", False, lead, block)
@@ -169,16 +171,20 @@ def _around(outline: Outline, opening: str, beside: str | None, closing: str, be
     rest = between[len(behind) :]
     before = shared_end(rest, opening)
     separator = _minus(rest, before)
-    return Around((_minus(opening, before), closing[len(behind) :]), before, behind, separator, True, lead, block)
+    return Around(
+        (_minus(opening, before), closing[len(behind) :]), before, behind, separator, True, lead, block
+    )
 
 
 def _minus(text: str, end: str) -> str:
     return text[: len(text) - len(end)] if end else text
 
 
-def _without_end(closing: str, end: str, opened: bool) -> str:
+def _without_end(closing: str, end: str) -> str:
     """What stands behind the last call without what ends the turn."""
     stripped = end.strip()
+    if stripped and closing.endswith(end):
+        return closing[: -len(end)]
     if stripped and closing.rstrip().endswith(stripped):
         return closing.rstrip()[: -len(stripped)]
     return closing
@@ -230,7 +236,13 @@ def _json_calls(asker: Asker, asked: Asked, outline: Outline, span: Span) -> tup
         array = ("", "", " ", "")
     around = _around(outline, opening, beside, closing, between, asked.one.opening)
     if array is not None:
-        around = replace_around(around, array, asked)
+        around = replace(
+            around,
+            section=(around.section[0] + around.before, around.behind + around.section[1]),
+            before="",
+            behind="",
+            separator="",
+        )
     calls = replace(
         shape,
         section=around.section,
@@ -241,18 +253,11 @@ def _json_calls(asker: Asker, asked: Asked, outline: Outline, span: Span) -> tup
         parallel=asked.two is not None,
         lead=around.lead,
     )
-    calls = replace(calls, alone=not (calls.section[0] + calls.before).strip())
+    calls = replace(calls, alone=not (calls.section[0] + calls.before).strip() and beside is None)
     variant: Variant = "name-as-key" if shape.as_key else "json-native"
     if "```" in opening:
         variant = "markdown-block"
     return variant, calls
-
-
-def replace_around(around: Around, array: tuple[str, str, str, str], asked: Asked) -> Around:
-    """Around an array: what opens and closes it is the section's."""
-    opening = around.section[0] + around.before
-    closing = around.behind + around.section[1]
-    return replace(around, section=(opening, closing), before="", behind="", separator="")
 
 
 def _holds_call(text: str, span: Span) -> bool:
@@ -283,7 +288,8 @@ def _members(asked: Asked, item: Mapping[str, Any]) -> CallMarkers:
     """What each member of a call is."""
     call = asked.one.calls[0]
     second = _second_item(asked)
-    nested, found, id_form = "", [], ""
+    nested, id_form = "", ""
+    found: list[tuple[str, str]] = []
     for key, value in item.items():
         if value == call.name:
             found.append(("name", key))
@@ -291,7 +297,7 @@ def _members(asked: Asked, item: Mapping[str, Any]) -> CallMarkers:
             found.append(("args", key))
         elif value == call.id:
             found.append(("id", key))
-            id_form = "short" if re.fullmatch("[A-Za-z0-9]{9}", call.id) else "any"
+            id_form = _form(call.id)
         elif isinstance(value, dict) and call.name in value.values():
             nested = key
             inner = _members_of(value, call)
@@ -307,8 +313,14 @@ def _members(asked: Asked, item: Mapping[str, Any]) -> CallMarkers:
             raise Refused(f"calls: the member {key!r} is {value!r:.60}, which is nothing that was asked for")
     kinds = [kind for kind, _ in found]
     if kinds.count("name") != 1 or kinds.count("args") != 1:
-        raise Refused(f"calls: the members are {', '.join(map(repr, item))}: no name, or no arguments as an object")
+        raise Refused(
+            f"calls: the members are {', '.join(map(repr, item))}: no name, or no arguments as an object"
+        )
     return CallMarkers(members=tuple(found), nested=nested, id_form=id_form)  # type: ignore[arg-type]
+
+
+def _form(id: str) -> Literal["short", "any"]:
+    return "short" if re.fullmatch("[A-Za-z0-9]{9}", id) else "any"
 
 
 def _members_of(value: Mapping[str, Any], call: Call) -> list[tuple[str, str]]:
@@ -404,8 +416,7 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
     header, id = calls.name_behind, asked.one.calls[0].id
     if id in header:
         before, _, behind = header.partition(id)
-        form = "short" if re.fullmatch("[A-Za-z0-9]{9}", id) else "any"
-        return replace(calls, id_before=before, name_behind=behind, id_form=form), between
+        return replace(calls, id_before=before, name_behind=behind, id_form=_form(id)), between
     if asked.two is None:
         return calls, between
     second = asked.two.wire.partition(ASKED.names[1])[2]
@@ -415,11 +426,15 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
     shared = shared_start(first, second, header)
     number = re.match(r"\d+", first[len(shared) :])
     other = re.match(r"\d+", second[len(shared) :])
-    if number is None or other is None or not first[len(shared) + len(number[0]) :].startswith(
-        second[len(shared) + len(other[0]) :][:1]
+    if (
+        number is None
+        or other is None
+        or not first[len(shared) + len(number[0]) :].startswith(second[len(shared) + len(other[0]) :][:1])
     ):
         raise Refused("calls: what stands behind the name differs from call to call, and is no counter")
     behind = header[len(shared) + len(number[0]) :]
+    if re.search(r"""[\s"'<>\[\](){}=,|]""", shared):
+        return replace(calls, counted=shared, name_behind=behind), between
     return replace(calls, counted=shared, name_behind=behind, id_form="counter"), between
 
 
@@ -452,12 +467,12 @@ def _separate(asker: Asker, asked: Asked, rest: str) -> tuple[Arguments, str, st
     key_behind, _, closing = tail.partition(text)
     if asked.more is None or asked.none is None:
         raise Refused("calls: the template shows no call with two arguments, or none without any")
-    other_key, other_text = ASKED.keys[1], ASKED.texts[1]
+    other_key = ASKED.keys[1]
     wire = asked.more.wire
     if not 0 <= wire.find(text) < wire.find(other_key):
         raise Refused("calls: two arguments are not written in the order in which they were given")
     between_args = wire[wire.index(text) + len(text) : wire.index(other_key)]
-    quote, key_behind, behind_text = _quoted(asker, key_behind, between_args, closing)
+    quote, key_behind = _quoted(asker, key_behind, between_args, closing)
     syntax = {"": "raw", '"': "json", "'": "python"}.get(quote, "gemma")
     between_args, closing = between_args[len(quote) :], closing[len(quote) :]
     empty = asked.none.wire.partition(ASKED.names[0])[2]
@@ -491,7 +506,7 @@ def _separate(asker: Asker, asked: Asked, rest: str) -> tuple[Arguments, str, st
     return _typed(asker, arguments), name_behind, closing, between
 
 
-def _quoted(asker: Asker, key_behind: str, between: str, closing: str) -> tuple[str, str, str]:
+def _quoted(asker: Asker, key_behind: str, between: str, closing: str) -> tuple[str, str]:
     """The quote around strings, which numbers do not have; and what stands behind a key without it."""
     number = ASKED.number
     answer = asker.shown("a number", calls=[_call(0, {ASKED.keys[0]: number})])
@@ -499,21 +514,29 @@ def _quoted(asker: Asker, key_behind: str, between: str, closing: str) -> tuple[
         raise Refused("calls: a number is not written as it is")
     bare = answer.wire.partition(ASKED.keys[0])[2].partition(str(number))[0]
     if bare == key_behind:
-        return "", key_behind, ""
+        return "", key_behind
     if key_behind.startswith(bare):
         quote = key_behind[len(bare) :]
         if between.startswith(quote) and closing.startswith(quote):
-            return quote, bare, ""
-    return "", key_behind, ""
+            return quote, bare
+    return "", key_behind
 
 
 def _gemma(
     arguments: Arguments, name_behind: str, closing: str, between: str | None
 ) -> tuple[Arguments, str, str, str | None]:
     """One object in Gemma's syntax: ``{key:"value",key:7}`` with bare keys."""
-    given = (name_behind[-1:], arguments.key_before, arguments.key_behind, arguments.behind, arguments.separator)
+    given = (
+        name_behind[-1:],
+        arguments.key_before,
+        arguments.key_behind,
+        arguments.behind,
+        arguments.separator,
+    )
     if given != ("{", "", ":", "", ",") or not closing.startswith("}"):
-        raise Refused(f"calls: strings are quoted by {arguments.quote!r}, and the arguments are no object of Gemma's")
+        raise Refused(
+            f"calls: strings are quoted by {arguments.quote!r}, and the arguments are no object of Gemma's"
+        )
     if between is not None:
         between = between[1:]
     return Arguments(syntax="gemma", quote=arguments.quote), name_behind[:-1], closing[1:], between
@@ -530,28 +553,36 @@ _OTHERS: tuple[tuple[str, Any], ...] = (
 
 def _typed(asker: Asker, arguments: Arguments) -> Arguments:
     """How values that are no strings are spelt, and whether an attribute says what they are."""
-    plain, python, kinds = True, False, {}
+    python, kinds = False, {}
     for kind, value in _OTHERS:
         answer = asker.ask(f"a value: {kind}", calls=[_call(0, {ASKED.keys[0]: value})])
         if answer is None:
             continue
         tail = answer.wire.partition(ASKED.keys[0])[2]
         as_json, as_python = json.dumps(value), str(value)
-        spelt = [text for text in (as_json, json.dumps(value, separators=(",", ":")), as_python) if text in tail]
+        spelt = [
+            text for text in (as_json, json.dumps(value, separators=(",", ":")), as_python) if text in tail
+        ]
         if not spelt:
             if kind in ("boolean", "null"):
-                raise Refused(f"calls: the value {as_json} is written in a way that is neither JSON nor Python")
+                raise Refused(
+                    f"calls: the value {as_json} is written in a way that is neither JSON nor Python"
+                )
             continue
         if spelt[0] == as_python != as_json:
             python = True
         before = tail.partition(spelt[0])[0]
         if before != arguments.key_behind:
             kinds[kind] = before
-    if kinds:
-        if len(set(kinds.values())) != 1 or len(kinds) != len(_OTHERS):
-            raise Refused("calls: an attribute says of what type a value is, by more words than string or not")
-        return replace(arguments, kinds=((arguments.key_behind, next(iter(kinds.values()))),), python=python)
-    return replace(arguments, python=python and arguments.syntax == "raw", syntax=_literal(arguments.syntax, python))
+    if kinds and arguments.syntax != "raw":
+        raise Refused("calls: an attribute says of what type a value is, and strings are quoted")
+    if kinds and arguments.key_behind in kinds.values():
+        raise Refused(
+            "calls: an attribute says of what type some values are, and is that of strings for others"
+        )
+    words = tuple(dict.fromkeys(kinds.values()))
+    syntax = _literal(arguments.syntax, python)
+    return replace(arguments, python=python and arguments.syntax == "raw", syntax=syntax, kinds=words)
 
 
 def _literal(syntax: str, python: bool) -> Any:

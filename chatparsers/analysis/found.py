@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Analysis", "Arguments", "CallMarkers", "ContentMarkers", "Marker", "ReasoningMarkers", "Refused", "Variant"]
+__all__ = [
+    "Analysis",
+    "Arguments",
+    "CallMarkers",
+    "ContentMarkers",
+    "Marker",
+    "ReasoningMarkers",
+    "Refused",
+    "Variant",
+]
 
 Variant = Literal[
     "json-native",
@@ -60,12 +69,13 @@ class ReasoningMarkers:
 
 @dataclass(frozen=True, slots=True)
 class ContentMarkers:
-    """What stands around content, both ``""`` where it is plain; ``lead`` is white space that the template writes before
-    every answer."""
+    """What stands around content, both ``""`` where it is plain; ``lead`` is white space that the template writes
+    before every answer; ``also`` is what opens content beside a call, where that is another opener."""
 
     open: str = ""
     close: str = ""
     lead: str = ""
+    also: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +85,7 @@ class Arguments:
     ``syntax``: ``object`` (one object in JSON), ``gemma`` (one object in Gemma's syntax, ``quote`` around strings),
     else each by itself: ``raw`` text, ``json`` or ``python`` literals, between ``key_before`` KEY ``key_behind`` VALUE
     ``behind``, with ``separator`` between two. ``python``: raw values that are no strings are spelt as Python does.
-    ``kinds``: where an attribute says what kind of value it is, the ``key_behind`` of strings and of the others.
+    ``kinds``: where an attribute says of what kind a value that is no string is, each ``key_behind`` of those.
     """
 
     syntax: Literal["object", "gemma", "raw", "json", "python"] = "object"
@@ -85,7 +95,7 @@ class Arguments:
     separator: str = ""
     quote: str = ""
     python: bool = False
-    kinds: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +103,15 @@ class CallMarkers:
     """How calls are written.
 
     ``section``: what opens and closes all calls of a turn. ``before`` and ``behind`` stand around each, ``separator``
-    between two. A call that is no JSON object is ``before`` NAME ``name_behind`` ARGUMENTS ``behind``. One that is has
-    ``members``: (what it is, key) in their order, where what it is is ``name``, ``args``, ``id`` or ``=`` and the JSON of a
-    constant; ``nested`` is the key of the object in which name and arguments stand. ``as_key``: the name is the only
-    key. ``array``: the calls are one JSON array, with its white space (behind ``[``, around the comma, before ``]``).
-    ``id_form``: ``""`` (none), ``counter``, ``short`` (nine letters and digits), ``any``; ``id_before`` is what stands
-    between the name and an id in a header. ``counted``: the header has a counter behind this text, before ``name_behind``.
-    ``block`` is the part of ``before`` that the prompt wrote of the first. ``end_optional``: what closes the calls may be missing, as the turn's end says it as well. ``parallel``: several calls in a turn. ``alone``: calls have no opener, so they begin the turn or not at all.
+    between two. A call that is no JSON object is ``before`` NAME ``name_behind`` ARGUMENTS ``behind``. One that is
+    has ``members``: (what it is, key) in their order, where what it is is ``name``, ``args``, ``id`` or ``=`` and the
+    JSON of a constant; ``nested`` is the key of the object in which name and arguments stand. ``as_key``: the name is
+    the only key. ``array``: the calls are one JSON array, with its white space (behind ``[``, around the comma,
+    before ``]``). ``id_form``: ``""`` (none), ``counter``, ``short`` (nine letters and digits), ``any``;
+    ``id_before`` is what stands between the name and an id in a header. ``counted``: the header has a counter behind
+    this text, before ``name_behind``. ``block`` is the part of ``before`` that the prompt wrote of the first.
+    ``end_optional``: what closes the calls may be missing, as the turn's end says it as well. ``parallel``: several
+    calls in a turn. ``alone``: calls have no opener, so they begin the turn or not at all.
     """
 
     section: tuple[str, str] = ("", "")
@@ -126,9 +138,9 @@ class CallMarkers:
 class Analysis:
     """What the renderings of one template say.
 
-    ``variant`` in one word; ``header`` is the role header that the prompt writes; ``block`` what opens a further block of
-    the turn, where the prompt opens the first; ``stops`` end the turn. ``refused``: what could not be told, a line
-    each. ``markers``: where each marker was seen.
+    ``variant`` in one word; ``header`` is the role header that the prompt writes; ``block`` what opens a further
+    block of the turn, where the prompt opens the first; ``stops`` end the turn. ``refused``: what could not be told,
+    a line each. ``markers``: where each marker was seen.
     """
 
     variant: Variant

@@ -1,15 +1,15 @@
 """A format made of what was found, with the builder's primitives alone.
 
-`Definition` is a format's ``build`` as data: two that are equal share their compiled programs, and a stream that reads one
-can be pickled. White space between markers is read leniently and generated as the template writes it; a marker that a
-tokenizer may have as one token is a token.
+`Definition` is a format's ``build`` as data: two that are equal share their compiled programs, and a stream that
+reads one can be pickled. White space between markers is read leniently and generated as the template writes it; a
+marker that a tokenizer may have as one token is a token.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from ..core.format import Format
 from ..core.idioms import Builder
@@ -62,11 +62,14 @@ class Definition:
         """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
         assert self.reasoning is not None
         begin = _begin(p, self.block)
-        thought = p.span(begin + _literal(p, self.reasoning.open.strip()), _literal(p, self.reasoning.close.strip()))
-        close = self.content.close or self.reasoning.close.strip()
-        content = p.span(
-            begin + _literal(p, self.content.open.strip()), _literal(p, close), optional=not self.content.close
+        thought = p.span(
+            begin + _literal(p, self.reasoning.open.strip()), _literal(p, self.reasoning.close.strip())
         )
+        close = self.content.close or self.reasoning.close.strip()
+        opener = _literal(p, self.content.open.strip())
+        if self.content.also:
+            opener = p.lenient(opener, _literal(p, self.content.also))
+        content = p.span(begin + opener, _literal(p, close), optional=not self.content.close)
         return p.body(section, reasoning=thought, content=content)
 
 
@@ -123,17 +126,22 @@ def _section(p: Builder, calls: CallMarkers, block: str = "") -> Node:
     if calls.array is not None:
         items = _array(p, calls, call)
     elif calls.parallel:
-        items = p.calls(call, p.space(calls.separator) if calls.separator.isspace() or not calls.separator else _markup(p, calls.separator))
+        items = p.calls(
+            call, _markup(p, calls.separator) if calls.separator.strip() else p.space(calls.separator)
+        )
     else:
         items = call
     before, behind = calls.section
     gap = p.space()
-    opener = _markup(p, before) + (gap if before and not before[-1:].isspace() else "")
-    closer = (gap if behind and not behind[:1].isspace() else "") + _markup(p, behind)
+    opener, closer = _markup(p, before), _markup(p, behind)
+    if before and not before[-1:].isspace():
+        opener = opener + gap
+    if behind and not behind[:1].isspace():
+        closer = gap + closer
     if calls.end_optional and behind:
         closer = p.lenient(closer, "")
     if block:
-        opener = _begin(p, block) + opener
+        opener = _begin(p, block) + p.space(calls.lead) + opener
     return opener + items + closer
 
 
@@ -154,28 +162,35 @@ def _array(p: Builder, calls: CallMarkers, call: Node) -> Node:
 def _json_call(p: Builder, calls: CallMarkers) -> Node:
     gap = p.space()
     if calls.as_key:
+
         def keyed(tool: Tool | None) -> Node:
-            return "{" + gap + '"' + p.json_name(tool) + '"' + gap + ":" + p.space(" ") + p.args(tool) + gap + "}"
+            name = "{" + gap + '"' + p.json_name(tool) + '"' + gap
+            return name + ":" + p.space(" ") + p.args(tool) + gap + "}"
 
         call = p.each_tool(keyed)
     else:
-        keys = {kind: key for kind, key in calls.members if not kind.startswith("=")}
-        ids = {"id_pattern": _id(p, calls)} if "id" in keys else {}
-        call = p.json_call(**ids, **keys)
+        keys: dict[str, Any] = {kind: key for kind, key in calls.members if not kind.startswith("=")}
+        call = p.json_call(id_pattern=_id(p, calls) if "id" in keys else None, **keys)
         if calls.nested or len(keys) < len(calls.members):
             call = Lenient(_spelt_out(p, calls), call)
     before = _markup(p, calls.before)
     behind = _markup(p, calls.behind)
-    return (before + (gap if calls.before.strip() and not calls.before[-1:].isspace() else "") + call
-            + (gap if calls.behind.strip() and not calls.behind[:1].isspace() else "") + behind)
+    if calls.before.strip() and not calls.before[-1:].isspace():
+        before = before + gap
+    if calls.behind.strip() and not calls.behind[:1].isspace():
+        behind = gap + behind
+    return before + call + behind
 
 
 def _spelt_out(p: Builder, calls: CallMarkers) -> Node:
     """A call's members as the template writes them, constants and a nested object included."""
-    gap = p.space()
 
     def call(tool: Tool | None) -> Node:
-        written = {"name": '"' + p.json_name(tool) + '"', "args": p.args(tool), "id": '"' + p.id(_id(p, calls)) + '"'}
+        written = {
+            "name": '"' + p.json_name(tool) + '"',
+            "args": p.args(tool),
+            "id": '"' + p.id(_id(p, calls)) + '"',
+        }
         outer: list[Node] = []
         inner: list[Node] = []
         for kind, key in calls.members:
@@ -237,9 +252,11 @@ def _named_call(p: Builder, calls: CallMarkers) -> Node:
 
 def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool | None) -> Node:
     """From the name to the arguments. What follows must be looked at where prose could begin in the same way."""
-    if calls.counted or (calls.id_form == "counter" and not calls.id_before):
+    if calls.id_form == "counter":
         pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
         name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))
+    elif calls.counted:
+        name = p.name(tool) + _markup(p, calls.counted) + p.chars("0-9", 1, 4)
     else:
         name = p.name(tool)
     if calls.id_before:
@@ -251,7 +268,9 @@ def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool | None) -> N
         follows = p.peek(p.space() + "{")
     else:
         starts = [text for text in (calls.arguments.key_before.strip(), calls.behind.strip()) if text]
-        follows = p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts))) if len(starts) == 2 else ""
+        follows = (
+            p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts))) if len(starts) == 2 else ""
+        )
     if not behind and not calls.arguments.key_before and isinstance(follows, str):
         return name
     strict = _markup(p, behind)
@@ -274,13 +293,20 @@ def _argument(p: Builder, calls: CallMarkers, arg: Argument | None) -> Node:
     before = space[: len(space) - len(space.lstrip())]
     after = space[len(space.rstrip()) :]
     if given.syntax == "raw":
-        pad = given.key_behind[len(given.key_behind.rstrip()) :]
-        opener = _markup(p, given.key_behind.rstrip()) + p.trim(pad)
-        value = p.value(arg, until=before + core, python=given.python)
-        return name + opener + value + p.trim(before) + _literal(p, core) + p.space(after)
+        closer = p.trim(before) + _literal(p, core) + p.space(after)
+
+        def value(key_behind: str, string: bool | None) -> Node:
+            pad = key_behind[len(key_behind.rstrip()) :]
+            opener = _markup(p, key_behind.rstrip()) + p.trim(pad)
+            return opener + p.value(arg, until=before + core, python=given.python, string=string)
+
+        if not given.kinds:
+            return name + value(given.key_behind, None) + closer
+        values = p.choice(value(given.key_behind, True), *(value(kind, False) for kind in given.kinds))
+        return name + values + closer
     opener = _markup(p, given.key_behind)
-    value = p.value(arg, given.syntax)
-    return name + p.space() + opener + p.space() + value + _markup(p, given.behind)
+    literal = p.value(arg, given.syntax)
+    return name + p.space() + opener + p.space() + literal + _markup(p, given.behind)
 
 
 def _name_chars(behind: str) -> str:

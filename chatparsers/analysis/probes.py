@@ -20,7 +20,7 @@ __all__ = ["ASKED", "HELD_BACK", "Asker", "Call", "Rendering", "Words"]
 
 _USER = "Quagga, please."
 _HISTORY = [{"role": "user", "content": _USER}]
-_CLOCK = {"strftime_now": lambda form: "2024-01-01", "date_string": "2024-01-01"}
+_CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2024-01-01", "date_string": "2024-01-01"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ ASKED = Words(
     ids=("Xq7aaaaa1", "Xq7aaaab2", "Xq7aaaac3"),
 )
 HELD_BACK = Words(
-    content="Herons  wade:\n\nslowly & <b>softly</b>, \"so\" they say.",
+    content='Herons  wade:\n\nslowly & <b>softly</b>, "so" they say.',
     reasoning="Egrets   muse:\n\n1 < 2 & 'fine'.",
     names=("watch_heron", "ring_egret2", "count"),
     keys=("place", "wing_span", "x"),
@@ -80,6 +80,7 @@ class Rendering:
     content: str
     reasoning: str
     calls: tuple[Call, ...]
+    tools: list[dict[str, Any]] | None
     thinking: bool | None
     opening: str
     wire: str
@@ -96,7 +97,7 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
     """The tools that are called, their parameters typed as the values are."""
     found: dict[str, dict[str, Any]] = {}
     for call in calls:
-        typed = {key: {"type": _type(value), "description": "d"} for key, value in call.arguments.items()}
+        typed = {key: {**_schema(value), "description": "d"} for key, value in call.arguments.items()}
         found.setdefault(call.name, {}).update(typed)
     return [
         {
@@ -111,14 +112,17 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
     ]
 
 
-def _type(value: object) -> str:
+def _schema(value: object) -> dict[str, Any]:
+    """A schema of which the value is valid."""
+    if isinstance(value, dict):
+        return {"type": "object", "properties": {key: _schema(inner) for key, inner in value.items()}}
+    if isinstance(value, list):
+        return {"type": "array", "items": {"anyOf": [_schema(item) for item in value]} if value else {}}
     if isinstance(value, bool):
-        return "boolean"
+        return {"type": "boolean"}
     if value is None:
-        return "null"
-    if isinstance(value, (int, float)):
-        return "number"
-    return "object" if isinstance(value, dict) else "array" if isinstance(value, list) else "string"
+        return {"type": "null"}
+    return {"type": "number" if isinstance(value, (int, float)) else "string"}
 
 
 @dataclass
@@ -136,13 +140,18 @@ class Asker:
         content: str = "",
         reasoning: str = "",
         calls: Sequence[Call] = (),
+        offered: Sequence[Call] = (),
         thinking: bool | None = None,
     ) -> Rendering | None:
-        """The turn of this message; None where the template refuses it."""
+        """The turn of this message; None where the template refuses it.
+
+        ``offered``: calls that are not made, but whose tools the conversation has.
+        """
         spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
-        key = (content, reasoning, spelt, thinking)
+        tools = tools_for([*calls, *offered]) or None
+        key = (content, reasoning, spelt, bool(tools), thinking)
         if key not in self.asked:
-            self.asked[key] = self._ask(what, content, reasoning, tuple(calls), thinking)
+            self.asked[key] = self._ask(what, content, reasoning, tuple(calls), tools, thinking)
         return self.asked[key]
 
     def shown(self, what: str, **question: Any) -> Rendering | None:
@@ -151,7 +160,13 @@ class Asker:
         return found if found is not None and found.shows() else None
 
     def _ask(
-        self, what: str, content: str, reasoning: str, calls: tuple[Call, ...], thinking: bool | None
+        self,
+        what: str,
+        content: str,
+        reasoning: str,
+        calls: tuple[Call, ...],
+        tools: list[dict[str, Any]] | None,
+        thinking: bool | None,
     ) -> Rendering | None:
         message: dict[str, Any] = {"role": "assistant", "content": content}
         if reasoning:
@@ -161,11 +176,13 @@ class Asker:
                 {
                     "id": call.id,
                     "type": "function",
-                    "function": {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)},
+                    "function": {
+                        "name": call.name,
+                        "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                    },
                 }
                 for call in calls
             ]
-        tools = tools_for(calls) or None
         try:
             prompt, wire = self.template.assistant_turn(
                 message, history=_HISTORY, tools=tools, thinking=thinking, **_CLOCK
@@ -174,7 +191,7 @@ class Asker:
         except TemplateError:
             return None
         kept = max(len(opening) - (length - len(prompt)), 0)
-        return Rendering(what, content, reasoning, calls, thinking, opening[:kept], wire)
+        return Rendering(what, content, reasoning, calls, tools, thinking, opening[:kept], wire)
 
     def _opening(self, tools: list[dict[str, Any]] | None, thinking: bool | None) -> tuple[int, str]:
         """The length of the prompt and its generation prompt."""
@@ -208,8 +225,10 @@ class Asker:
         It is what all openings share, and no more than what a user's header has in the same places.
         """
         found = [text for thinking in (None, True, False) if (text := self.opening(thinking)) is not None]
-        found += [answer.opening for answer in self.asked.values() if answer is not None]
         header = shared_start(*found) if found else ""
+        for answer in self.asked.values():
+            shared = "" if answer is None else shared_start(header, answer.opening)
+            header = shared if shared.strip() else header
         user = self.user_turn()
         return header if user is None else _like(header, user)
 
@@ -220,6 +239,8 @@ def _like(header: str, user: tuple[str, str]) -> str:
     for count in range(min(len(theirs), len(own)), 0, -1):
         pairs = list(zip(own[:count], theirs[-count:], strict=True))
         differ = [pair for pair in pairs if pair[0] != pair[1]]
+        if pairs[0] in differ and own[0] in theirs:
+            continue
         if pairs[-1] not in differ:
             if 1 <= len(differ) <= 2:
                 return "".join(own[:count])

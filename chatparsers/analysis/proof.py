@@ -1,9 +1,9 @@
 """Nothing is believed of a format that was found before it has read back what the template wrote.
 
 Each turn that was asked for, and a second set that the analysis never saw (other names and keys, values with quotes,
-markup, line breaks and words of other alphabets, three calls), is read whole and by the character; every message must be
-the one that was asked for, complete and without complaint. What the template lost of a message by itself is not held
-against the format.
+markup, line breaks and words of other alphabets, three calls), is read whole and by the character: every message must
+be the one that was asked for, complete and without complaint. And the grammar must generate each turn that is calls
+alone. What the template lost of a message by itself is not held against the format.
 """
 
 from __future__ import annotations
@@ -13,111 +13,139 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.format import Format
+from ..templates.edges import opening
+from .accepted import accepts
 from .found import Analysis, Refused
-from .openings import prompt_prefix
-from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words, tools_for
+from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words
 
 __all__ = ["prove"]
 
 
 def prove(asker: Asker, analysis: Analysis, format: Format) -> int:
     """How many turns the format read back. Raises `Refused`, which says of the first that it did not."""
-    count = 0
-    for answer in _answers(asker, analysis):
+    answers = list(_answers(asker, analysis))
+    for answer in answers:
         _read(answer, analysis, format)
-        count += 1
-    return count
+    if not any(answer.content for answer in answers):
+        raise Refused("no answer is shown by which it could be proved")
+    return len(answers)
 
 
 def _answers(asker: Asker, analysis: Analysis) -> Iterator[Rendering]:
-    can = asker.template.probe()
+    beside = asker.template.probe().content_beside_calls
     for words in (ASKED, HELD_BACK):
-        for question in _questions(words, analysis, can.content_beside_calls):
+        for question in _questions(words, analysis, beside):
             answer = asker.ask(**question)
-            if answer is not None and _expressed(answer):
+            if answer is not None and _expressed(answer, analysis.stops):
                 yield answer
 
 
 def _questions(words: Words, analysis: Analysis, beside: bool) -> Iterator[dict[str, Any]]:
     for thinking in (None, True, False):
         yield {"what": "an answer", "content": words.content, "thinking": thinking}
+    one = Call(words.names[0], {words.keys[0]: words.texts[0]}, words.ids[0])
+    yield {"what": "an answer, with tools", "content": words.content, "offered": (one,)}
+    thought = {"reasoning": words.reasoning, "thinking": True}
     if analysis.reasoning is not None:
-        for thinking in (True, None):
-            yield {
-                "what": "an answer behind reasoning",
-                "content": words.content,
-                "reasoning": words.reasoning,
-                "thinking": thinking,
-            }
+        yield {"what": "an answer behind reasoning", "content": words.content, **thought}
+        yield {"what": "an answer behind reasoning", "content": words.content, **thought, "thinking": None}
     if analysis.calls is None:
         return
-    one = Call(words.names[0], {words.keys[0]: words.texts[0]}, words.ids[0])
     none = Call(words.names[1], {}, words.ids[1])
-    many = Call(
-        words.names[2],
-        {words.keys[1]: words.texts[1], words.keys[0]: words.texts[2], words.keys[2]: words.number},
-        words.ids[2],
-    )
-    values = Call(
-        words.names[0],
-        {"a": 1.5, "b": True, "c": False, "e": "", "f": [1, "x", {"y": True}], "g": {"h": {"i": []}}, "j": "42", "k": []},
-        words.ids[0],
-    )
+    mixed = {words.keys[1]: words.texts[1], words.keys[0]: words.texts[2], words.keys[2]: words.number}
+    many = Call(words.names[2], mixed, words.ids[2])
     yield {"what": "a call", "calls": (one,)}
     yield {"what": "a call without arguments", "calls": (none,)}
     yield {"what": "a call with three arguments", "calls": (many,)}
-    yield {"what": "a call with values of all types", "calls": (values,)}
+    yield {"what": "a call with values of all types", "calls": (Call(words.names[0], _VALUES, words.ids[0]),)}
     if analysis.calls.parallel:
         yield {"what": "two calls", "calls": (one, many)}
         yield {"what": "three calls", "calls": (one, none, many)}
     if beside:
         yield {"what": "text beside a call", "content": words.content, "calls": (one,)}
     if analysis.reasoning is not None:
-        yield {"what": "a call behind reasoning", "reasoning": words.reasoning, "calls": (one,), "thinking": True}
-    if analysis.reasoning is not None and beside:
-        yield {
-            "what": "all three",
-            "content": words.content,
-            "reasoning": words.reasoning,
-            "calls": (one,),
-            "thinking": True,
-        }
+        yield {"what": "a call behind reasoning", "calls": (one,), **thought}
+        if beside:
+            yield {"what": "all three", "content": words.content, "calls": (one,), **thought}
 
 
-def _expressed(answer: Rendering) -> bool:
-    """Whether the template shows all of the message: what it drops, it does not write for a model to read either."""
+_VALUES: dict[str, Any] = {
+    "a": 1.5,
+    "b": True,
+    "c": False,
+    "e": "",
+    "f": [1, "x", {"y": True}],
+    "g": {"h": {"i": []}},
+    "j": "42",
+    "k": [],
+}
+
+
+def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
+    """Whether the template shows all of the message in one turn: what it drops, no model has learnt to write."""
     for text in (answer.content, answer.reasoning):
         if text and text not in answer.wire:
             return False
-    for call in answer.calls:
-        if call.name not in answer.wire:
-            return False
-    return True
+    if any(call.name not in answer.wire for call in answer.calls):
+        return False
+    last = answer.wire.rfind(answer.calls[-1].name) if answer.calls else 0
+    return not any(0 <= answer.wire.find(stop) < last for stop in stops)
 
 
 def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
-    prefix = prompt_prefix(format, answer.opening)
-    turn = format.bind(
-        tools=tools_for(answer.calls) or None, prefix=prefix, thinking=answer.thinking
-    )
+    """Raises `Refused` where the format does not read the turn as what was asked for."""
+    prefix = opening(format, answer.opening)
+    turn = format.bind(tools=answer.tools, prefix=prefix, thinking=answer.thinking)
     message = turn.parse(answer.wire)
-    expected = (answer.content, answer.reasoning, [(c.name, dict(c.arguments)) for c in answer.calls])
+    expected = (
+        answer.content,
+        answer.reasoning,
+        [(call.name, dict(call.arguments)) for call in answer.calls],
+    )
     try:
-        said = (
-            message.content,
-            message.reasoning,
-            [(call.name, json.loads(call.arguments)) for call in message.tool_calls],
-        )
+        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
     except ValueError:
-        raise Refused(f"{answer.what}: the arguments that were read are no JSON") from None
+        raise Refused(
+            f"{answer.what}: the arguments that were read from {answer.wire!r:.300} are no JSON"
+        ) from None
+    said = (message.content, message.reasoning, calls)
     if said != expected:
         raise Refused(f"{answer.what}: asked {expected!r:.200}, read {said!r:.200} from {answer.wire!r:.300}")
-    wrong = [d for d in message.diagnostics if d.code != "mended"]
+    wrong = [diagnostic for diagnostic in message.diagnostics if diagnostic.code != "mended"]
     if wrong or not message.complete:
-        raise Refused(f"{answer.what}: {'; '.join(map(str, wrong)) or 'not complete'}, in {answer.wire!r:.300}")
+        why = "; ".join(map(str, wrong)) or "it is not complete"
+        raise Refused(f"{answer.what}: {why}, in {answer.wire!r:.300}")
     stream = turn.stream()
     for character in answer.wire:
         stream.feed(character)
     stream.finish()
     if stream.message != message:
         raise Refused(f"{answer.what}: read by the character it is another message")
+    if answer.calls and not answer.content and not message.diagnostics and not _as_python(answer, analysis):
+        required = format.bind(
+            tools=answer.tools, prefix=prefix, thinking=answer.thinking, tool_choice="required"
+        )
+        if not any(accepts(required, text) for text in _generated(answer.wire, analysis)):
+            raise Refused(f"{answer.what}: the grammar does not generate {answer.wire!r:.300}")
+
+
+def _as_python(answer: Rendering, analysis: Analysis) -> bool:
+    """Whether the template may have printed an object or array as Python does: the parser mends it, the grammar writes
+    JSON."""
+    values = [value for call in answer.calls for value in call.arguments.values()]
+    python = analysis.calls is not None and analysis.calls.arguments.python
+    return python and any(isinstance(value, (dict, list)) for value in values)
+
+
+def _generated(wire: str, analysis: Analysis) -> set[str]:
+    """What of a turn of calls the grammar is to generate, in all readings: without its end, without a lone closer of an
+    empty thought that the prompt would have written, with the closer of the calls where the template leaves it out."""
+    ends = [wire.find(stop) for stop in analysis.stops if stop in wire]
+    text = wire[: min(ends)] if ends else wire
+    found = {wire, text, text.rstrip("\n")}
+    reasoning, calls = analysis.reasoning, analysis.calls
+    if reasoning is not None and reasoning.bare_close:
+        found |= {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}
+    if calls is not None and calls.end_optional:
+        found |= {other + calls.section[1] for other in found} | {other + calls.behind for other in found}
+    return found

@@ -71,9 +71,15 @@ def find_outline(asker: Asker) -> Outline:
     if content.open or content.close:
         seen.append(_marker("content", content.open, answers[0]))
     refused: list[str] = []
-    reasoning = _reasoning(asker, header, opener, closers, between, content, block, befores, thoughts, refused)
+    reasoning = _reasoning(
+        asker, header, opener, closers, between, content, block, befores, thoughts, refused
+    )
     if reasoning is not None and not opener.strip():
-        seen.append(Marker("reasoning, opened by", reasoning.open, "the generation prompt", asker.opening(True) or "", -1))
+        seen.append(
+            Marker(
+                "reasoning, opened by", reasoning.open, "the generation prompt", asker.opening(True) or "", -1
+            )
+        )
     if end.strip():
         seen.append(_marker("end of turn", end.strip(), answers[0]))
     return Outline(header, reasoning, content, block, end, tuple(seen), tuple(refused))
@@ -155,15 +161,15 @@ def _content(
         return ContentMarkers(lead=befores[0]), ""
     if close and between:
         # The opener stands behind every thought: it is what content and an empty thought have in common.
-        raise Refused(f"content is closed by {close!r}, and its opener cannot be told from the end of reasoning")
+        raise Refused(
+            f"content is closed by {close!r}, and its opener cannot be told from the end of reasoning"
+        )
     if close:
         raise Refused(f"content is closed by {close!r}, and nothing opens it")
     return ContentMarkers(), ""
 
 
-def _beside_reasoning(
-    answer: Rendering, end: str, between: str, closers: list[str]
-) -> ContentMarkers | None:
+def _beside_reasoning(answer: Rendering, end: str, between: str, closers: list[str]) -> ContentMarkers | None:
     """What stands around content behind reasoning alone."""
     behind = answer.wire.partition(ASKED.content)[2]
     if not behind.endswith(end) or behind == end or not closers:
@@ -203,7 +209,8 @@ def _reasoning(
             return None
         bare = any(text.strip() == close.strip() for text in (*befores, *tails.values()))
         left_open = any(
-            answer.calls and close.strip() not in answer.wire.partition(ASKED.reasoning)[2] for answer in thoughts
+            answer.calls and close.strip() not in answer.wire.partition(ASKED.reasoning)[2]
+            for answer in thoughts
         )
         if opener.strip():
             in_prompt = any(opener.strip() in answer.opening[len(header) :] for answer in thoughts)
@@ -215,7 +222,7 @@ def _reasoning(
             return None
         always = all(close.strip() in before for before in befores)
         return ReasoningMarkers("implicit", guess, close, always)
-    return _from_prompts(asker, tails, befores, content)
+    return _from_prompts(tails, befores, content, refused)
 
 
 def _closer(opener: str, closers: list[str], texts: list[str], content: ContentMarkers) -> str:
@@ -241,21 +248,23 @@ def _opening_of(close: str) -> str:
 
 
 def _from_prompts(
-    asker: Asker, tails: dict[bool | None, str], befores: list[str], content: ContentMarkers
+    tails: dict[bool | None, str], befores: list[str], content: ContentMarkers, refused: list[str]
 ) -> ReasoningMarkers | None:
     """Reasoning that no message shows: the prompts open it, and close it where thinking is off."""
     on = min((text for text in tails.values() if text.strip()), key=len, default="")
     if not on or on.strip() == content.open.strip():
         return None
-    for text in (*tails.values(), *befores):
-        if text.strip().startswith(on.strip()) and len(text.strip()) > len(on.strip()):
-            return ReasoningMarkers("forced open", on, text.strip()[len(on.strip()) :])
+    if len(set(tails.values())) > 1:
+        for text in (*tails.values(), *befores):
+            if text.strip().startswith(on.strip()) and len(text.strip()) > len(on.strip()):
+                close = text.strip()[len(on.strip()) :]
+                bare = any(other.strip() == close.strip() for other in (*tails.values(), *befores))
+                return ReasoningMarkers("forced open", on, close, bare_close=bare)
     last = units(on.strip())[-1]
     tag = _TAG.fullmatch(last)
     if tag is not None and last == on.strip():
         close = f"{tag['open']}/{tag['name']}{tag['close']}"
-        text = f"{ASKED.reasoning}{close}{ASKED.content}"
-        answer = asker.ask("a thought written as content", content=text)
-        if answer is not None and ASKED.content in answer.wire and ASKED.reasoning not in answer.wire:
-            return ReasoningMarkers("forced open", on, close)
+        bare = any(other.strip() == close for other in (*tails.values(), *befores))
+        refused.append(f"reasoning: no rendering shows what closes {last}: taken to be {close}")
+        return ReasoningMarkers("forced open", on, close, bare_close=bare)
     return None

@@ -1,0 +1,140 @@
+"""Whether a grammar generates a text, tried on the tree that all dialects are written from.
+
+A set of positions goes through the tree: behind each node stand those where it can end. Rules that call themselves are
+entered once for each position, so the work is bounded by the size of the tree and of the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import lru_cache
+
+from ..core.turn import Turn
+from ..grammar.automaton import Dfa, build
+from ..grammar.ir import Alt, Blank, Chars, Free, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, TokenRef
+from ..grammar.read import Reading, Request, read
+
+__all__ = ["accepts"]
+
+_BLANK = re.compile(r"(?: |\n[ \t]{0,20})?")
+_STRINGS = {
+    "json": re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'),
+    "python": re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""),
+}
+
+
+def accepts(turn: Turn, text: str) -> bool:
+    """Whether the turn's grammar generates exactly this text; true where nothing is constrained."""
+    request = Request(
+        turn.tree,
+        turn.options,
+        turn.tools,
+        turn.named,
+        turn.prefix,
+        turn.response_format,
+        tuple(turn.stops),
+        {},
+    )
+    reading = read(request, free=False, open_objects=False, counted=False)
+    return reading is None or len(text) in _Matcher(reading, text).behind(reading.root, 0)
+
+
+class _Matcher:
+    def __init__(self, reading: Reading, text: str) -> None:
+        self.rules = reading.rules
+        self.text = text
+        self.known: dict[tuple[int, int], set[int]] = {}
+
+    def behind(self, node: Ir, at: int) -> set[int]:
+        """Where ``node`` can end that begins at ``at``."""
+        if isinstance(node, (Text, TokenRef)):
+            return {at + len(node.text)} if self.text.startswith(node.text, at) else set()
+        if isinstance(node, Chars):
+            inside = at < len(self.text) and any(
+                low <= ord(self.text[at]) <= high for low, high in node.ranges
+            )
+            return {at + 1} if inside else set()
+        if isinstance(node, Blank):
+            found = _BLANK.match(self.text, at)
+            return {at, at + 1, found.end()} & set(range(at, found.end() + 1)) if found else {at}
+        key = (id(node), at)
+        if key not in self.known:
+            self.known[key] = set()  # what calls itself at the same place adds nothing
+            self.known[key] = self._behind(node, at)
+        return self.known[key]
+
+    def _behind(self, node: Ir, at: int) -> set[int]:
+        if isinstance(node, Seq):
+            places = {at}
+            for item in node.items:
+                places = {end for place in places for end in self.behind(item, place)}
+            return places
+        if isinstance(node, Alt):
+            return {end for option in node.options for end in self.behind(option, at)}
+        if isinstance(node, Rep):
+            return self._repeated(node, at)
+        if isinstance(node, Shared):
+            return self.behind(node.node, at)
+        if isinstance(node, Ref):
+            return self.behind(self.rules[node.name], at)
+        if isinstance(node, Order):
+            return self.behind(_unfolded(node), at)
+        if isinstance(node, Lang):
+            return self._string(node, at)
+        assert isinstance(node, Free)
+        return set(range(at, len(self.text) + 1))
+
+    def _repeated(self, node: Rep, at: int) -> set[int]:
+        places, found, count = {at}, {at} if node.least == 0 else set(), 0
+        seen = set(places)
+        while places and (node.most is None or count < node.most):
+            count += 1
+            places = {end for place in places for end in self.behind(node.node, place)}
+            if count >= node.least:
+                found |= places
+            if count > node.least:
+                places -= seen
+            seen |= places
+        return found
+
+    def _string(self, node: Lang, at: int) -> set[int]:
+        dfa = _dfa(node)
+        if dfa is None:
+            return set()
+        if node.encoding == "raw":
+            return {at + count for count in _accepted(dfa, self.text[at:])}
+        literal = _STRINGS[node.encoding].match(self.text, at)
+        if literal is None:
+            return set()
+        inside = (
+            json.loads(literal[0], strict=False) if node.encoding == "json" else ast.literal_eval(literal[0])
+        )
+        return {literal.end()} if len(inside) in _accepted(dfa, inside) else set()
+
+
+def _accepted(dfa: Dfa, text: str) -> set[int]:
+    """After how many characters the automaton accepts."""
+    state, found = 0, {0} if 0 in dfa.accepting else set()
+    for count, character in enumerate(text, 1):
+        code = ord(character)
+        following = (
+            to for ranges, to in dfa.edges[state] if any(low <= code <= high for low, high in ranges)
+        )
+        state = next(following, -1)
+        if state < 0:
+            break
+        if state in dfa.accepting:
+            found.add(count)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _dfa(node: Lang) -> Dfa | None:
+    return build(node)
+
+
+@lru_cache(maxsize=256)
+def _unfolded(node: Order) -> Ir:
+    return node.unfold()
