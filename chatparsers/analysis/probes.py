@@ -88,9 +88,7 @@ class Rendering:
     def shows(self) -> bool:
         """Whether all that was asked for is in the turn, each text once."""
         asked = [text.strip() for text in (self.content, self.reasoning) if text]
-        return all(self.wire.count(text) == 1 for text in asked) and all(
-            call.name in self.wire for call in self.calls
-        )
+        return all(self.wire.count(text) == 1 for text in (*asked, *(call.name for call in self.calls)))
 
 
 def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:

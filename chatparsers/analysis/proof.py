@@ -28,6 +28,9 @@ def prove(asker: Asker, analysis: Analysis, format: Format) -> int:
         _read(answer, analysis, format)
     if not any(answer.content for answer in answers):
         raise Refused("no answer is shown by which it could be proved")
+    held_back = HELD_BACK.names
+    if analysis.calls is not None and not any(call.name in held_back for a in answers for call in a.calls):
+        raise Refused("no call is shown by which it could be proved")
     return len(answers)
 
 
