@@ -10,7 +10,8 @@ from ._detect import Detection, prompt_prefix
 from .core.errors import TemplateError
 from .core.format import Format
 from .core.idioms import Options
-from .core.nodes import Body, Span, Think, first, walk
+from .core.nodes import Body, Span, Think
+from .core.tree import first, walk
 from .templates import Template
 from .tokens import ModelFiles, SpecialTokens
 

@@ -6,13 +6,14 @@ string is its literal.
 
 from __future__ import annotations
 
+from .errors import DefinitionError
 from .nodes import (
     AnyChar,
     Chars,
     Choice,
     Cut,
     End,
-    Known,
+    Implied,
     Lenient,
     Literal,
     Many,
@@ -63,9 +64,7 @@ class Primitives:
 
     def trim(self, text: str) -> Node:
         """White space beside a marker: ``text``, or as much of its beginning as is there. ``text / … / ""``"""
-        return (
-            self.lenient(text, *(text[:end] for end in range(len(text) - 1, -1, -1))) if text else Literal("")
-        )
+        return self.reads(text, *(text[:end] for end in range(len(text), -1, -1))) if text else Literal("")
 
     def any(self) -> Node:
         """One character. ``.``"""
@@ -127,10 +126,21 @@ class Primitives:
         """Commits: no way back behind this point, so what was held is emitted. ``^``"""
         return Cut()
 
-    def known(self, tag: Tag, value: str) -> Node:
+    def implied(self, tag: Tag, value: str) -> Node:
         """Says a name that the text does not spell. ``tag="value"``"""
-        return Known(tag, value)
+        return Implied(tag, value)
 
-    def lenient(self, strict: Nodelike, *also: Nodelike) -> Node:
-        """Parses any of them, generates ``strict`` alone. ``strict / also``"""
-        return Lenient(as_node(strict), Choice.of(strict, *also))
+    def expected(self, node: Nodelike) -> Node:
+        """Generated always; parsed where it is there, as models may leave it out. ``a?``"""
+        node = as_node(node)
+        return Lenient(node, Many(node, 0, 1))
+
+    def reads(self, strict: Nodelike, *lenient: Nodelike) -> Node:
+        """Generates ``strict``; parses the first of ``lenient`` that matches, instead. ``lenient₁ / lenient₂ / …``
+
+        ``strict`` is not parsed unless it is one of ``lenient``. The first that matches wins: where one alternative
+        is the beginning of another, the longer one comes first.
+        """
+        if not lenient:
+            raise DefinitionError("p.reads: expected what is parsed, after what is generated; found nothing")
+        return Lenient(as_node(strict), Choice.of(*lenient))

@@ -25,7 +25,6 @@ from .nodes import (
     Args,
     Body,
     Calls,
-    Capture,
     Chars,
     Choice,
     Cut,
@@ -33,11 +32,15 @@ from .nodes import (
     EachArg,
     EachTool,
     End,
-    Json,
-    Known,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    JsonValue,
     Lenient,
     Literal,
     Many,
+    Name,
     Node,
     Not,
     Peek,
@@ -52,20 +55,13 @@ from .nodes import (
     Token,
     Until,
     Value,
-    first,
-    head,
-    nullable,
-    tokens,
-    walk,
 )
 from .references import ANYTHING
-from .values import transcoder
+from .tree import first, head, nullable, tokens, walk
+from .values import Json, StringScanner, Transcoder
 from .values.raw import StopFinder
 
 __all__ = ["program"]
-
-_STRING = frozenset({"string"})
-_NOT_STRING = ANYTHING - _STRING
 
 
 def program(
@@ -88,7 +84,7 @@ def program(
 def _program(
     format: Format, options: Options, inline: bool, alphabet: tuple[tuple[str, ...], bool]
 ) -> Program:
-    compiler = _Compiler(format, inline, Alphabet(*alphabet))
+    compiler = _Compiler(format, options.schema is not None, inline, Alphabet(*alphabet))
     return compiler.program(format.tree(options), (program, (format, options, inline, alphabet)))
 
 
@@ -102,8 +98,10 @@ class _Label:
 
 
 class _Compiler:
-    def __init__(self, format: Format, inline: bool, alphabet: Alphabet) -> None:
+    def __init__(self, format: Format, fenced: bool, inline: bool, alphabet: Alphabet) -> None:
         self.format = format
+        self.fenced = fenced
+        """The content is JSON, around which models put a Markdown fence."""
         self.inline = inline
         self.alphabet = alphabet
         self.code: list[Instruction] = [(m.FAIL,)]
@@ -170,13 +168,8 @@ class _Compiler:
             self.place(more)
         self.place(done)
 
-    def finder(self, stops: Iterable[str], end: bool = False) -> StopFinder:
-        stops = tuple(stops)
-        spelt = (spelling for stop in stops for spelling in self.alphabet.spellings(stop))
-        return StopFinder(spelt, end, stops)
-
     def text(self, region: int, stops: Iterable[str]) -> None:
-        finder = self.finder(stops)
+        finder = StopFinder(spelling for stop in stops for spelling in self.alphabet.spellings(stop))
         self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
 
     # the whole
@@ -219,7 +212,7 @@ class _Compiler:
         self.node(node.lenient, region, markup)
 
     def many(self, node: Many, region: int, markup: int) -> None:
-        if node.most is None and nullable(node.node):
+        if node.most is None and nullable(node.node, self.rules):
             raise DefinitionError(
                 f"{self.format.name}: a repeated node must not match the empty text: {node.node}"
             )
@@ -300,20 +293,26 @@ class _Compiler:
     def cut(self, node: Cut, region: int, markup: int) -> None:
         self.emit(m.CUT)
 
-    def known(self, node: Known, region: int, markup: int) -> None:
+    def implied(self, node: Implied, region: int, markup: int) -> None:
         self.emit(m.MARK, _ITEMS[node.tag], node.value)
 
     def declared(self, node: Declared, region: int, markup: int) -> None:
         self.emit(m.DECLARED)
 
-    def capture(self, node: Capture, region: int, markup: int) -> None:
-        run = re.compile(f"(?:{self.alphabet.no_token}{node.chars})*", re.DOTALL).match
-        self.emit(
-            m.CAPTURE,
-            run,
-            _parts(node),
-            f"the {node.tag.value} of a call" if node.tag is not Tag.ARG_NAME else "an argument's name",
-        )
+    def name(self, node: Name, region: int, markup: int) -> None:
+        item = _ITEMS[node.tag]
+        self.captured(node.chars, lambda run: [(item, run)], node.tag)
+
+    def json_name(self, node: JsonName, region: int, markup: int) -> None:
+        self.captured(_JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag)
+
+    def header(self, node: Header, region: int, markup: int) -> None:
+        self.captured(node.chars, partial(_grouped, re.compile(node.pattern).fullmatch), Tag.NAME)
+
+    def captured(self, chars: str, parts: Callable[[str], list[tuple[int, str]] | None], tag: Tag) -> None:
+        run = re.compile(f"(?:{self.alphabet.no_token}{chars})*", re.DOTALL).match
+        what = "an argument's name" if tag is Tag.ARG_NAME else f"the {tag.value} of a call"
+        self.emit(m.CAPTURE, run, parts, what)
 
     # calls
 
@@ -332,32 +331,26 @@ class _Compiler:
     def args(self, node: Args, region: int, markup: int) -> None:
         if node.commit:
             self.emit(m.CUT)
-        quote = self.alphabet.encode(node.quote)
-        self.emit(
-            m.VALUE, m.ARGUMENT, lambda machine: transcoder(node.syntax, quote=quote, object=True), True
-        )
+        read = node.syntax.object(self.alphabet.spellings)
+        self.emit(m.VALUE, m.ARGUMENT, lambda machine: read(ANYTHING), True)
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
-        finder = self.finder(_stops(node.stops) + node.also, node.ends)
-        quote = self.alphabet.encode(node.quote)
-        forced = {None: None, True: _STRING, False: _NOT_STRING}[node.string]
+        read = node.syntax.value(self.alphabet.spellings)
 
-        def make(machine: Machine) -> Any:
-            types = forced
-            if types is None:
-                tool = machine.tools.get(machine.tool)
-                argument = tool.arguments.get(machine.arg) if tool else None
-                types = argument.types if argument else ANYTHING
-            return transcoder(node.syntax, finder, types, quote, python=node.python)
+        def make(machine: Machine) -> Transcoder:
+            tool = machine.tools.get(machine.tool)
+            argument = tool.arguments.get(machine.arg) if tool else None
+            return read(argument.types if argument else ANYTHING)
 
         self.emit(m.VALUE, m.ARGUMENT, make, True)
 
-    def json(self, node: Json, region: int, markup: int) -> None:
-        if node.content:
-            self.emit(m.VALUE, m.CONTENT, lambda machine: transcoder("text"), True)
-        else:
-            self.emit(m.VALUE, region, lambda machine: transcoder("json"), False)
+    def json_value(self, node: JsonValue, region: int, markup: int) -> None:
+        read = Json().value(self.alphabet.spellings)
+        self.emit(m.VALUE, region, lambda machine: read(ANYTHING), False)
+
+    def json_text(self, node: JsonText, region: int, markup: int) -> None:
+        self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner(), True)
 
     def calls(self, node: Calls, region: int, markup: int) -> None:
         item: Callable[[], None] = partial(self.node, node.item, region, markup)
@@ -458,14 +451,14 @@ class _Compiler:
         calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
         openers = [calls, *(span.open for span in (node.reasoning, node.content) if span is not None)]
         exits = [head(opener) for opener in openers if opener is not None]
-        ends: list[Node] = [Literal(stop) for stop in node.stops]
+        ends: list[Node] = [Literal(stop) for stop in self.format.stops]
         starts = tuple(dict.fromkeys(text for opener in exits for text in first(opener)))
         marks = [node.marks] if node.marks is not None else []
-        if node.schema is not None:
+        if self.fenced:
             marks.append(_FENCE_END)
             self.node(_FENCE, markup, markup)
         begun = [text for mark in marks for text in first(mark)]
-        self.stops = tuple(dict.fromkeys((*starts, *node.stops, *self.closers, *begun)))
+        self.stops = tuple(dict.fromkeys((*starts, *self.format.stops, *self.closers, *begun)))
 
         sections: list[Callable[[], None]] = []
         if node.reasoning is not None:
@@ -569,13 +562,6 @@ def _closers(tree: Node) -> tuple[str, ...]:
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
 
 
-def _stops(stops: tuple[str, ...]) -> tuple[str, ...]:
-    """The stops, each also with less of the white space before it."""
-    return tuple(
-        dict.fromkeys(stop[start:] for stop in stops for start in range(len(stop) - len(stop.lstrip()) + 1))
-    )
-
-
 # The markdown fence that models put around a JSON answer. A JSON string holds no raw line break, so no data is lost.
 _FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 0, 1)
 _FENCE_END = Literal("\n```")
@@ -584,33 +570,28 @@ _white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
 _ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
-_GROUPS = {"id": m.ID, "name": m.NAME, "arg": m.ARG_NAME}
+_GROUPS = {"id": m.ID, "name": m.NAME}
 
 
-def _parts(node: Capture) -> Callable[[str], list[tuple[int, str]] | None]:
-    """What a capture finds in its run: trail items, or None where the run is not what it should be."""
-    item = _ITEMS[node.tag]
-    if node.json:
+_JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
+"""One character of the inside of a JSON string, or an escape of which only the backslash is there yet."""
 
-        def unescaped(run: str) -> list[tuple[int, str]] | None:
-            try:
-                return [(item, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
-            except ValueError:
-                return None
 
-        return unescaped
-    if node.pattern is None:
-        return lambda run: [(item, run)]
-    whole = re.compile(node.pattern).fullmatch
+def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
+    """The inside of a JSON string as a trail item; None where it is not one."""
+    try:
+        return [(item, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
+    except ValueError:
+        return None
 
-    def grouped(run: str) -> list[tuple[int, str]] | None:
-        match = whole(run)
-        if match is None:
-            return None
-        found = match.groupdict()
-        return [(tag, found[group]) for group, tag in _GROUPS.items() if found.get(group)]
 
-    return grouped
+def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tuple[int, str]] | None:
+    """What the groups of a header's pattern find, as trail items; None where the run is no such header."""
+    match = whole(run)
+    if match is None:
+        return None
+    found = match.groupdict()
+    return [(item, found[group]) for group, item in _GROUPS.items() if found.get(group)]
 
 
 _COMPILERS: dict[type[Node], Callable[[_Compiler, Any, int, int], None]] = {
@@ -629,15 +610,18 @@ _COMPILERS: dict[type[Node], Callable[[_Compiler, Any, int, int], None]] = {
     Rule: _Compiler.rule,
     Ref: _Compiler.ref,
     Tagged: _Compiler.tagged,
-    Capture: _Compiler.capture,
-    Known: _Compiler.known,
+    Name: _Compiler.name,
+    JsonName: _Compiler.json_name,
+    Header: _Compiler.header,
+    Implied: _Compiler.implied,
     Declared: _Compiler.declared,
     Cut: _Compiler.cut,
     EachTool: _Compiler.each_tool,
     EachArg: _Compiler.each_arg,
     Args: _Compiler.args,
     Value: _Compiler.value,
-    Json: _Compiler.json,
+    JsonValue: _Compiler.json_value,
+    JsonText: _Compiler.json_text,
     Lenient: _Compiler.lenient,
     Calls: _Compiler.calls,
     Think: _Compiler.think,

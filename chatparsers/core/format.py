@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .idioms import Builder, Options
-from .nodes import Args, Body, Calls, Capture, EachArg, Many, Node, Tag, Tagged, Think, children, tokens, walk
+from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
 from .schema import read_tools
+from .tree import children, tokens, walk
 
 if TYPE_CHECKING:
     from .turn import Turn
@@ -46,7 +47,7 @@ class Format:
 
     def tree(self, options: Options) -> Node:
         """The format's tree for these options; built once."""
-        return _tree(self, options) if options.schema is None else self.build(Builder(options, self.stops))
+        return _tree(self, replace(options, schema=None))
 
     @property
     def features(self) -> Features:
@@ -146,4 +147,6 @@ def _has_late_id(call: Node) -> bool:
 
 
 def _is_id(node: Node) -> bool:
-    return isinstance(node, Capture) and (node.tag is Tag.ID or "(?P<id>" in (node.pattern or ""))
+    if isinstance(node, Header):
+        return "(?P<id>" in node.pattern
+    return isinstance(node, (Name, JsonName)) and node.tag is Tag.ID

@@ -12,16 +12,19 @@ from .nodes import (
     Args,
     Body,
     Calls,
-    Capture,
     Choice,
     Cut,
     Declared,
     EachArg,
     EachTool,
-    Json,
-    Known,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    JsonValue,
     Lenient,
     Literal,
+    Name,
     Node,
     Nodelike,
     Not,
@@ -35,15 +38,15 @@ from .nodes import (
     Value,
     as_node,
 )
-from .schema import Argument, Tool
+from .schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from .values import Json, Raw, Syntax
 
-__all__ = ["JSON_INSIDE", "NAME_CHARS", "Builder", "Options"]
+__all__ = ["NAME_CHARS", "Builder", "Options"]
 
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """What a name in a header is made of: anything but white space, quotes, brackets and the bars of special tokens."""
 
-JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
-"""One character of the inside of a JSON string, or an escape of which only the backslash is there yet."""
+_JSON = Json()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +73,14 @@ class Builder(Primitives):
 
     # the turn
 
-    def marker(self, text: Nodelike) -> Node:
+    def _marker(self, text: Nodelike) -> Node:
         """A marker with the white space that the template writes around it: ``"\\n</think>\\n\\n"`` is the token
         ``</think>``, stripping at most that white space on either side."""
         if isinstance(text, Node):
             return text
         core = text.strip()
         before, _, after = text.partition(core)
-        lead = (
-            self.lenient(before, *(before[start:] for start in range(1, len(before) + 1))) if before else ""
-        )
+        lead = self.reads(before, *(before[start:] for start in range(len(before) + 1))) if before else ""
         return Sequence.of(lead, Token(core), self.trim(after))
 
     def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
@@ -88,7 +89,7 @@ class Builder(Primitives):
         ``close`` None: up to the next section or the end of the turn. ``optional``: nothing is wrong where the
         turn ends without ``close``.
         """
-        return Span(self.marker(open), None if close is None else self.marker(close), optional)
+        return Span(self._marker(open), None if close is None else self._marker(close), optional)
 
     def think(
         self,
@@ -104,9 +105,8 @@ class Builder(Primitives):
         ``always``: the model starts inside it without writing the opener. ``until``: the call that ends it, for models
         known to call tools out of open reasoning. ``optional``: nothing is wrong where the turn ends without ``close``.
         """
-        allowed = self.options.thinking is not False
         span = self.span(open, close, optional=optional)
-        return Tagged(Tag.THOUGHT, Think(span, allowed, always, until if self.options.tools else None))
+        return Tagged(Tag.THOUGHT, Think(span, always, until if self.options.tools else None))
 
     def body(
         self,
@@ -126,17 +126,7 @@ class Builder(Primitives):
         alone.
         """
         tools = self.options.tools and self.options.mode != "none"
-        return Body(
-            calls if tools else None,
-            start if tools else None,
-            reasoning,
-            content,
-            lead,
-            self.options.mode if tools else "none",
-            self.options.schema,
-            self.stops,
-            marks,
-        )
+        return Body(calls if tools else None, start if tools else None, reasoning, content, lead, marks)
 
     # calls
 
@@ -150,95 +140,83 @@ class Builder(Primitives):
         items = self.calls(item, space + "," + self.space(indent or " "))
         return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
 
-    def each_tool(self, make: Callable[[Tool | None], Nodelike]) -> Node:
+    def each_tool(self, make: Callable[[Tool], Nodelike]) -> Node:
         """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
 
-        def call(tool: Tool | None) -> Node:
+        def call(tool: Tool) -> Node:
             return Tagged(Tag.CALL, as_node(make(tool)))
 
-        return EachTool(call, call(None))
+        return EachTool(call, call(ANY_TOOL))
 
     def each_arg(
         self,
-        tool: Tool | None,
-        make: Callable[[Argument | None], Nodelike],
+        tool: Tool,
+        make: Callable[[Argument], Nodelike],
         separator: Nodelike | None = None,
     ) -> Node:
         """A call's arguments, each written by ``make``. ``(make(arg₁) / make(arg₂) / …)*``"""
 
-        def argument(arg: Argument | None) -> Node:
+        def argument(arg: Argument) -> Node:
             return as_node(make(arg))
 
-        return EachArg(tool, argument, argument(None), None if separator is None else as_node(separator))
+        between = None if separator is None else as_node(separator)
+        return EachArg(tool, argument, argument(ANY_ARGUMENT), between)
 
-    def name(self, tool: Tool | None, chars: str = NAME_CHARS) -> Node:
+    def name(self, tool: Tool, chars: str = NAME_CHARS) -> Node:
         """The tool's name. ``name``"""
-        return Capture(Tag.NAME, chars, Literal(tool.name if tool else ""))
+        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(tool.name))
 
-    def json_name(self, tool: Tool | None) -> Node:
+    def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
-        inside = json.dumps(tool.name, ensure_ascii=False)[1:-1] if tool else ""
-        return Capture(Tag.NAME, JSON_INSIDE, Literal(inside), json=True)
+        if tool is ANY_TOOL:
+            return JsonName(Tag.NAME, None)
+        return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
 
-    def arg_name(self, arg: Argument | None, chars: str = NAME_CHARS) -> Node:
+    def arg_name(self, arg: Argument, chars: str = NAME_CHARS) -> Node:
         """The argument's name. ``name``"""
-        return Capture(Tag.ARG_NAME, chars, Literal(arg.name if arg else ""))
+        return Name(Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(arg.name))
 
     def id(self, generate: Node, chars: str = NAME_CHARS) -> Node:
         """The call's id, kept as the model writes it. ``id``"""
-        return Capture(Tag.ID, chars, generate)
+        return Name(Tag.ID, chars, generate)
 
     def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """A header of which a regular expression with the groups ``name`` and ``id`` takes the parts. ``header``"""
-        return Capture(Tag.NAME, chars, as_node(generate), pattern)
+        return Header(pattern, chars, as_node(generate))
 
-    def args(self, tool: Tool | None, syntax: str = "json", *, quote: str = "") -> Node:
-        """All arguments as one object, streamed; ends the call's header. ``quote``: the marker around strings
-        in syntaxes that have one. ``object``"""
-        return Args(tool, syntax, quote=quote)
+    def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
+        """All arguments as one object in a value syntax, streamed; ends the call's header. ``object``"""
+        return Args(tool, syntax)
 
     def declared(self) -> Node:
         """Nothing, where the name just read is a tool of the request; in the lenient half. ``&{declared}``"""
         return Declared()
 
-    def value(
-        self,
-        arg: Argument | None,
-        syntax: str = "raw",
-        *,
-        until: str | tuple[str, ...] = (),
-        also: tuple[str, ...] = (),
-        string: bool | None = None,
-        python: bool = False,
-    ) -> Node:
-        """An argument's value in a value syntax, up to ``until`` where it is raw text. ``value``
-
-        White space at the start of ``until`` is stripped as far as it is there; ``also`` are stops of careless models.
-        ``python``: the template writes what is no string as Python's ``str`` does (``True``, ``None``, ``{'a': 1}``).
-        """
-        stops = (until,) if isinstance(until, str) else until
-        return Value(arg, syntax, stops, also, string, python=python)
+    def value(self, arg: Argument, syntax: Syntax) -> Node:
+        """An argument's value in a value syntax, streamed; ends the call's header. ``value``"""
+        return Value(arg, syntax)
 
     def code_call(self, name: str, arg: str) -> Node:
         """A call whose text is code up to the end of the turn, for interpreters that are called without a
         header; in the lenient half. ``code``"""
 
-        def code(argument: Argument | None) -> Node:
-            value = Value(argument, "raw", self.stops, string=True, ends=True)
-            return Sequence.of(Known(Tag.ARG_NAME, arg), value)
+        def code(argument: Argument) -> Node:
+            value = Value(argument, Raw(until=self.stops, string=True, end=True))
+            return Sequence.of(Implied(Tag.ARG_NAME, arg), value)
 
-        return Tagged(Tag.CALL, Sequence.of(Known(Tag.NAME, name), EachArg(None, code, code(None), most=1)))
+        arguments = EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
+        return Tagged(Tag.CALL, Sequence.of(Implied(Tag.NAME, name), arguments))
 
     # calls as JSON
 
     def json_text(self) -> Node:
         """A JSON string whose text is content. ``"…"``"""
-        return Json(content=True)
+        return JsonText()
 
     def member(self, *keys: str) -> Node:
         """A JSON object's key and colon; the parser takes any of ``keys``, the first is generated. ``"key" :``"""
         strict, *also = (Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
-        key = self.lenient(strict, *also) if also else strict
+        key = self.reads(strict, strict, *also) if also else strict
         return Sequence.of(key, Space("", True), ":", Space(" ", True))
 
     def json_call(self, *, wrapped: bool = True, id_pattern: Node | None = None, **keys: str) -> Node:
@@ -251,9 +229,9 @@ class Builder(Primitives):
         """
         id_chars = id_pattern if id_pattern is not None else self.chars("a-zA-Z0-9", 9, 9)
 
-        def call(tool: Tool | None) -> Node:
+        def call(tool: Tool) -> Node:
             name = Sequence.of('"', self.json_name(tool), '"')
-            ids = Sequence.of('"', Capture(Tag.ID, JSON_INSIDE, id_chars, json=True), '"')
+            ids = Sequence.of('"', JsonName(Tag.ID, id_chars), '"')
             written = {"name": name, "args": Args(tool), "id": ids}
             comma = Sequence.of(",", Space(" ", True))
             members: list[Nodelike] = ["{", Space("", True)]
@@ -262,7 +240,9 @@ class Builder(Primitives):
                 members += [self.member(key), written[part]]
             strict = Sequence.of(*members, Space("", True), "}")
             # The grammar, which asks for each tool, reads the strict half alone.
-            return strict if tool is not None else Lenient(strict, self._any_order(keys, name, ids, wrapped))
+            return (
+                strict if tool is not ANY_TOOL else Lenient(strict, self._any_order(keys, name, ids, wrapped))
+            )
 
         return self.each_tool(call)
 
@@ -271,14 +251,14 @@ class Builder(Primitives):
         named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
         known = Choice.of(named, args_key, self.member("function") + "{")
-        other = Not(known) + ('"' + self.chars(r'^"\\') + '"' << ":" << Json())
+        other = Not(known) + ('"' + self.chars(r'^"\\') + '"' << ":" << JsonValue())
         if "id" in keys:
             other = self.member(keys["id"]) + ids | other
         comma: Node = Space("") + "," + Space("")
         opening, closing = "{" + Space(""), Space("") + "}"
         before, after = self.many(other + comma), self.many(comma + other)
-        named_first = named + comma + before + args_key + Args(None)
-        args_first = args_key + Args(None, commit=False) + comma + before + named + Cut()
+        named_first = named + comma + before + args_key + Args(ANY_TOOL)
+        args_first = args_key + Args(ANY_TOOL, commit=False) + comma + before + named + Cut()
         bare = (
             opening + before + (named_first | args_first) + after + closing
             | opening + named + Declared() + closing

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import RequestError
+from .errors import DefinitionError, RequestError
 from .references import ANYTHING, Document, Schema, Unresolved
 
-__all__ = ["ANYTHING", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
+__all__ = ["ANYTHING", "ANY_ARGUMENT", "ANY_TOOL", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
 
 _ANY = Document(True)
 
@@ -51,6 +51,65 @@ class Tool:
         }
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "arguments", found)
+
+
+class _AnyTool(Tool):
+    """Its fields are never set, so that a look at one ends in ``__getattr__``."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("name", "parameters", "description", "document", "arguments"):
+            raise DefinitionError(
+                f"ANY_TOOL has no {name}: the parser reads one tree for all tools. Pass the tool on to p.name(), "
+                "p.args() and p.each_arg(); where one tool is written in another way, ask `tool is ANY_TOOL` first"
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return "ANY_TOOL"
+
+    def __reduce__(self) -> str:
+        return "ANY_TOOL"
+
+
+class _AnyArgument(Argument):
+    """As `_AnyTool`."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("name", "schema", "required", "document"):
+            raise DefinitionError(
+                f"ANY_ARGUMENT has no {name}: the parser reads one tree for all arguments. Pass the argument on to "
+                "p.arg_name() and p.value(); where one is written in another way, ask `arg is ANY_ARGUMENT` first"
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return "ANY_ARGUMENT"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> str:
+        return "ANY_ARGUMENT"
+
+
+ANY_TOOL: Tool = _AnyTool()
+"""Stands for whatever tool the model names, in the tree that the parser reads."""
+
+ANY_ARGUMENT: Argument = _AnyArgument()
+"""Stands for whatever argument the model names, in the tree that the parser reads."""
 
 
 class Toolset:

@@ -20,15 +20,17 @@ from .nodes import (
     Args,
     Body,
     Calls,
-    Capture,
     Chars,
     Choice,
     EachArg,
     EachTool,
-    Json,
+    Header,
+    JsonName,
+    JsonText,
     Lenient,
     Literal,
     Many,
+    Name,
     Node,
     Rule,
     Sequence,
@@ -39,9 +41,10 @@ from .nodes import (
     Think,
     Token,
     Value,
-    walk,
 )
 from .schema import Argument, Tool, Toolset
+from .tree import walk
+from .values import Gemma, Python, Raw
 
 if TYPE_CHECKING:
     from .format import Format
@@ -140,17 +143,18 @@ class _Writer:
             return self._one(node)
         if isinstance(node, EachArg):
             return self._arguments(node)
-        if isinstance(node, Capture):
+        if isinstance(node, (Name, JsonName, Header)):
             return self._captured(node)
         if isinstance(node, Chars):
             return self._characters(node)
         if isinstance(node, Args):
-            if self.call is None or node.syntax == "json":
+            if self.call is None or not isinstance(node.syntax, Gemma):
                 return self.call.arguments if self.call else "{}"
-            return "{" + ",".join(f"{key}:{_gemma(v, node.quote)}" for key, v in _members(self.call)) + "}"
+            quote = node.syntax.quote
+            return "{" + ",".join(f"{key}:{_gemma(v, quote)}" for key, v in _members(self.call)) + "}"
         if isinstance(node, Value):
             return _value(node, self.value)
-        if isinstance(node, Json) and node.content:
+        if isinstance(node, JsonText):
             text, self.content = json.dumps(self.content, ensure_ascii=False), ""
             return text
         return ""
@@ -201,19 +205,20 @@ class _Writer:
     def _arguments(self, node: EachArg) -> str:
         if self.call is None:
             return ""
-        known: Mapping[str, Argument] = node.tool.arguments if node.tool is not None else {}
+        known = node.tool.arguments
         items = []
         for key, value in _members(self.call):
             self.value = value
             items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
         return (self.node(node.separator) if node.separator is not None else "").join(items)
 
-    def _captured(self, node: Capture) -> str:
-        if node.tag is Tag.ID and self.call is not None and isinstance(node.generate, Chars):
-            inside = re.compile(_class(node.generate))
-            if self.call.id and inside.fullmatch(self.call.id):
+    def _captured(self, node: Name | JsonName | Header) -> str:
+        is_id = not isinstance(node, Header) and node.tag is Tag.ID
+        if is_id and self.call is not None and isinstance(node.generate, Chars):
+            inside = re.compile(_class(node.generate)).fullmatch
+            if self.call.id and inside(self.call.id):
                 return self.call.id
-        return self.node(node.generate)
+        return self.node(node.generate) if node.generate is not None else ""
 
     def _characters(self, node: Chars) -> str:
         """As many characters of the class as must be: a number that counts the calls where they are digits."""
@@ -239,10 +244,11 @@ class _Writer:
         several = any(isinstance(n, Calls) for n in nodes)
         if calls and (not self.left or (len(self.left) > 1 and not several)):
             return False
-        if any(isinstance(n, Json) and n.content for n in nodes) and not self.content:
+        if any(isinstance(n, JsonText) for n in nodes) and not self.content:
             return False
         is_text = self.value.startswith('"')
-        return all(n.string in (None, is_text) for n in nodes if isinstance(n, Value))
+        raws = [n.syntax for n in nodes if isinstance(n, Value) and isinstance(n.syntax, Raw)]
+        return all(raw.string in (None, is_text) for raw in raws)
 
     def _times(self, node: Many) -> int:
         """How often a repetition is written: for calls as often as there are any, else no more than it must."""
@@ -305,13 +311,14 @@ def _typed(value: str) -> Any:
 
 
 def _value(node: Value, value: str) -> str:
-    if node.syntax == "json":
-        return value
-    if node.syntax == "python":
+    syntax = node.syntax
+    if isinstance(syntax, Python):
         return _python(value)
-    if value.startswith('"') and node.string is not False:
+    if not isinstance(syntax, Raw):
+        return value
+    if value.startswith('"') and syntax.string is not False:
         return str(json.loads(value))
-    return _PYTHON.get(value, value) if node.python else value
+    return _PYTHON.get(value, value) if syntax.python else value
 
 
 def _python(value: str) -> str:

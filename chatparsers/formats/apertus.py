@@ -7,20 +7,15 @@ Quirks:
 - `<|tools_suffix|>` may be what stops the model, and is missing then.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Tool
+from chatparsers.core import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:
-    s = p.space()
-
-    def call(tool: Tool | None) -> Node:
-        return "{" + s + '"' + p.json_name(tool) + '"' + s + ":" + p.space(" ") + p.args(tool) + s + "}"
+    def call(tool: Tool) -> Node:
+        return "{" << ('"' + p.json_name(tool) + '"') << ":" + p.space(" ") + p.args(tool) << "}"
 
     array = p.array(p.each_tool(call))
-    section = p.token("<|tools_prefix|>") + s + array + s + p.lenient(p.token("<|tools_suffix|>"), "")
+    section = p.token("<|tools_prefix|>") << array << p.expected(p.token("<|tools_suffix|>"))
     inner = ("<|inner_prefix|>", "<|inner_suffix|>")
     think = p.think(*inner, until=section, optional=True)
     return think + p.body(section, reasoning=p.span(*inner, optional=True))

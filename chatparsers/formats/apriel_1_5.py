@@ -13,20 +13,19 @@ Quirks:
 - The template writes ids into past calls alone; models may repeat them.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
     ids = p.json_call(name="name", args="arguments", id="id")
-    call = Lenient(p.json_call(name="name", args="arguments"), ids)
-    section = p.token("<tool_calls>") + p.space() + p.array(call) + p.space() + p.token("</tool_calls>")
+    call = p.reads(p.json_call(name="name", args="arguments"), ids)
+    section = p.token("<tool_calls>") << p.array(call) << p.token("</tool_calls>")
     end = p.trim("\n") + p.token("[END FINAL RESPONSE]")
     begin = p.trim("\n") + p.token("[BEGIN FINAL RESPONSE]") + p.trim("\n")
+    phrase = "Here are my reasoning steps:\n"
     think = p.think(
-        p.lenient("Here are my reasoning steps:\n", p.token("<thinking>")),
-        p.lenient(begin, p.token("</thinking>")),
+        p.reads(phrase, phrase, p.token("<thinking>")),
+        p.reads(begin, begin, p.token("</thinking>")),
         always=p.options.thinking is True,
         until=section,
     )

@@ -11,16 +11,14 @@ Quirks:
 - The prompt writes an empty thought where thinking is off.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
     number = p.chars("0-9", 1, 4)
     call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
     array = p.array(call, indent="\n    ")
-    action = p.token("<|START_ACTION|>") + p.space() + array + p.space() + p.token("<|END_ACTION|>")
+    action = p.token("<|START_ACTION|>") << array << p.token("<|END_ACTION|>")
     response = p.span("<|START_RESPONSE|>", "<|END_RESPONSE|>")
     return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
 

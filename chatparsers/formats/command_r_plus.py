@@ -15,18 +15,15 @@ Quirks:
 - Seen in the wild: `Action: ```json` on one line, `]` on a line of its own, reasoning as text (`Plan: …`) before it.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
-    comma = p.space() + "," + p.space()
-    to_user = "{" + p.space() + p.member("tool_name") + '"directly-answer"'
-    answer = to_user + comma + p.member("parameters") + "{" + p.space() + "}" + p.space() + "}"
+    to_user = "{" << p.member("tool_name") + '"directly-answer"'
+    answer = to_user << "," << p.member("parameters") + "{" << "}" << "}"
     call = p.json_call(name="tool_name", args="parameters")
-    array = p.array(Lenient(call, answer | p.negate(to_user) + call), indent="\n    ")
-    block = p.space("\n") + "```json" + p.space("\n") + array + p.space() + "```"
+    array = p.array(p.reads(call, answer, p.negate(to_user) + call), indent="\n    ")
+    block = p.space("\n") + "```json" + p.space("\n") + array << "```"
     return p.body("Action:" + block + p.trim("\n"), lead="\n")
 
 

@@ -6,9 +6,7 @@ Quirks:
 - Everything the model writes is content; a request with tools is answered with content as well.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -15,9 +15,7 @@ Quirks:
 - Seen in the wild, from distilled models above all: what `deepseek-v3` tells.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 from chatparsers.formats.deepseek_v3 import build as deepseek_v3
 
 

@@ -11,36 +11,19 @@ Quirks:
   space beside the markers.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node, Nodelike
-from chatparsers.core.schema import Tool
-
-MISSPELT = (
-    "<｜tool_calls_begin｜>",
-    "<｜tool calls begin｜>",
-    "<｜tool\\_calls\\_begin｜>",
-    "<｜tool▁calls｜>",
-)
-
-
-def section(p: Builder, call: Node, separator: Nodelike) -> Node:
-    """The calls of a turn: each in a pair of tokens, all in another."""
-    begin = p.lenient(p.token("<｜tool▁calls▁begin｜>"), *MISSPELT)
-    one = p.token("<｜tool▁call▁begin｜>") + call + p.space() + p.token("<｜tool▁call▁end｜>")
-    end = p.space() + p.token("<｜tool▁calls▁end｜>")
-    return begin + p.space() + p.calls(one, separator) + p.lenient(end, "")
+from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.formats._shapes import deepseek_section
 
 
 def build(p: Builder) -> Node:
     any_fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
-    fence = p.lenient("\n```json\n", any_fence)
-    fence_end = p.lenient("\n```", p.space() + p.optional("```"))
+    begin = p.reads("\n```json\n", "\n```json\n", any_fence)
+    end = p.reads("\n```", "\n```", p.space() + p.optional("```"))
 
-    def call(tool: Tool | None) -> Node:
-        return "function" + p.token("<｜tool▁sep｜>") + p.name(tool) + fence + p.args(tool) + fence_end
+    def call(tool: Tool) -> Node:
+        return "function" + p.token("<｜tool▁sep｜>") + p.name(tool) + begin + p.args(tool) + end
 
-    return p.body(section(p, p.each_tool(call), p.space("\n")))
+    return p.body(deepseek_section(p, p.each_tool(call), p.space("\n")))
 
 
 FORMAT = Format(

@@ -8,18 +8,15 @@ Quirks:
 - A call inside open reasoning is reasoning.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Tool
-from chatparsers.formats.deepseek_v3 import section
+from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.formats._shapes import deepseek_section
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         return p.name(tool) + p.token("<｜tool▁sep｜>") + p.args(tool)
 
-    return p.think("<think>", "</think>") + p.body(section(p, p.each_tool(call), p.space()))
+    return p.think("<think>", "</think>") + p.body(deepseek_section(p, p.each_tool(call), p.space()))
 
 
 FORMAT = Format(

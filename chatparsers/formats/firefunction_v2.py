@@ -6,14 +6,12 @@ Quirks:
 - A space before the word, also where no text is.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
     array = p.array(p.json_call(name="name", args="arguments"))
-    return p.body("functools" + p.space() + array, lead=" ")
+    return p.body("functools" << array, lead=" ")
 
 
 FORMAT = Format(

@@ -7,18 +7,15 @@ Quirks:
 - The model stops at `<start_function_response>`, which the application answers.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node
-from chatparsers.core.schema import Tool
+from chatparsers.core import Builder, Format, Gemma, Node, Tool
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool | None) -> Node:
-        args = p.args(tool, "gemma", quote="<escape>")
+    def call(tool: Tool) -> Node:
+        args = p.args(tool, Gemma(quote="<escape>"))
         begin, end = p.token("<start_function_call>"), p.token("<end_function_call>")
-        name_end = Lenient(p.literal(""), p.space() + p.peek("{"))
-        return begin + p.space() + "call:" + p.space() + p.name(tool) + name_end + args + p.space() + end
+        name_end = p.reads("", p.space() + p.peek("{"))
+        return (begin << "call:" << p.name(tool)) + name_end + args << end
 
     return p.body(p.calls(p.each_tool(call)))
 

@@ -9,24 +9,21 @@ Quirks:
   up to the end of the turn. The model was trained to do so without such a tool, too.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node, Tag
-from chatparsers.core.schema import Tool
+from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool | None) -> Node:
-        if tool is not None and tool.name == "python":
-            return p.token("<|python_tag|>") + p.known(Tag.NAME, "python") + p.args(tool)
-        begin = Lenient(p.literal(">"), ">" + p.peek(p.space() + "{"))
-        return "<function=" + p.name(tool) + begin + p.space() + p.args(tool) + p.space() + "</function>"
+    def call(tool: Tool) -> Node:
+        if tool is not ANY_TOOL and tool.name == "python":
+            return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
+        begin = p.reads(">", ">" + p.peek(p.space() + "{"))
+        return "<function=" + p.name(tool) + begin << p.args(tool) << "</function>"
 
     tagged = p.each_tool(call)
-    json = p.tag(Tag.CALL, p.known(Tag.NAME, "python") + p.space() + p.args(None))
-    looks_json = p.peek(p.space() + "{" + p.space() + p.choice('"', "}"))
+    json = p.tag(Tag.CALL, p.implied(Tag.NAME, "python") + p.space() + p.args(ANY_TOOL))
+    looks_json = p.peek(p.space() + "{" << p.choice('"', "}"))
     python = p.token("<|python_tag|>") + (looks_json + json | p.code_call("python", "code"))
-    return p.body(p.calls(Lenient(tagged, tagged | python), p.space()))
+    return p.body(p.calls(p.reads(tagged, tagged, python), p.space()))
 
 
 FORMAT = Format(

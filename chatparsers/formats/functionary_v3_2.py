@@ -9,24 +9,21 @@ Quirks:
 - The tool `python` also takes code, up to the end of the turn.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node, Tag
-from chatparsers.core.schema import Tool
+from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
 
 
 def build(p: Builder) -> Node:
-    newline = Lenient(p.literal("\n"), "\n" + p.peek(p.space() + "{"))
+    newline = p.reads("\n", "\n" + p.peek(p.space() + "{"))
     code = "python\n" + p.code_call("python", "code")
 
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         return p.header(r"(?!all\Z)(?P<name>.+)", p.name(tool)) + newline + p.args(tool)
 
     to_tool = p.each_tool(call)
-    calls = p.calls(">>>" + Lenient(to_tool, to_tool | code))
-    to_declared = p.tag(Tag.CALL, p.name(None) + p.declared() + newline + p.args(None))
-    start = p.lenient(calls, (to_declared | code) + p.optional(calls))
-    bare_all = Lenient(p.literal(""), p.optional("all\n"))
+    calls = p.calls(">>>" + p.reads(to_tool, to_tool, code))
+    to_declared = p.tag(Tag.CALL, p.name(ANY_TOOL) + p.declared() + newline + p.args(ANY_TOOL))
+    start = p.reads(calls, calls, (to_declared | code) + p.optional(calls))
+    bare_all = p.reads("", p.optional("all\n"))
     return bare_all + p.body(calls, start=start, content=p.span(p.literal(">>>all\n"), None))
 
 

@@ -9,26 +9,16 @@ Quirks:
 - Seen in the wild: a bare array `[{"name": …, "parameters": …}]`; text around it is content.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
-    comma = p.space() + "," + p.space(" ")
-    open, close = "{" + p.space(), p.space() + "}"
-    call = p.json_call(name="name", args="arguments")
-    array = (
-        "["
-        + p.space()
-        + p.calls(p.json_call(name="name", args="arguments", id="id"), comma)
-        + p.space()
-        + "]"
-    )
-    single = open + p.member("tool_call") + call + close
-    several = open + p.member("tool_calls") + array + close
-    answer = open + p.member("response") + p.cut() + p.json_text() + close
-    return p.body(start=p.space() + p.lenient(single | several | answer, array))
+    array = p.array(p.json_call(name="name", args="arguments", id="id"))
+    single = "{" << p.member("tool_call") + p.json_call(name="name", args="arguments") << "}"
+    several = "{" << p.member("tool_calls") + array << "}"
+    answer = "{" << p.member("response") + p.cut() + p.json_text() << "}"
+    written = single | several | answer
+    return p.body(start=p.space() + p.reads(written, written, array))
 
 
 FORMAT = Format(

@@ -14,10 +14,7 @@ Quirks:
 - Seen in the wild: white space between the tags left out or added, a call inside open reasoning.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node
-from chatparsers.core.schema import Argument, Tool
+from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 
 ARGUMENT_NAME = r"[^<>\n]"
 
@@ -26,13 +23,13 @@ def build(p: Builder) -> Node:
     key, key_end, end = p.token("<arg_key>"), p.token("</arg_key>"), p.token("</tool_call>")
     value, value_end = p.token("<arg_value>"), p.token("</arg_value>")
     # The name ends at white space or a tag, but only a tag tells a call from prose about `<tool_call>`.
-    name_end = Lenient(p.literal("\n"), p.space() + p.peek(p.choice(key, end)))
+    name_end = p.reads("\n", p.space() + p.peek(p.choice(key, end)))
 
-    def argument(arg: Argument | None) -> Node:
+    def argument(arg: Argument) -> Node:
         name = key + p.arg_name(arg, ARGUMENT_NAME) + key_end + p.space("\n")
-        return name + value + p.value(arg, until="</arg_value>") + value_end + p.space("\n")
+        return name + value + p.value(arg, Raw(until="</arg_value>")) + value_end + p.space("\n")
 
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         return p.space() + p.name(tool) + name_end + p.each_arg(tool, argument) + end
 
     calls = p.calls(p.token("<tool_call>") + p.each_tool(call), p.space("\n"))

@@ -9,35 +9,26 @@ Quirks:
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Tool
+from chatparsers.core import Builder, Format, Node, Tool
 
 
 def build(p: Builder) -> Node:
-    start = p.lenient(p.token("<|start|>") + "assistant", p.optional(p.token("<|start|>") + "assistant"))
+    start = p.expected(p.token("<|start|>") + "assistant")
     channel, message = p.token("<|channel|>"), p.token("<|message|>")
     kind = p.optional(p.space() + p.optional(p.token("<|constrain|>")) + p.chars("a-z"))
 
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         to = p.space(" ") + "to=" + p.header(r"(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
-        any_channel = p.choice("commentary", "analysis", "final")
-        constrained = " " + p.token("<|constrain|>") + "json"
-        in_channel = p.lenient(channel + "commentary" + to + constrained, channel + any_channel + to + kind)
-        in_role = p.lenient(to + channel + "commentary json", to + channel + any_channel + kind)
-        return (
-            start
-            + (in_channel | in_role)
-            + message
-            + p.space()
-            + p.args(tool)
-            + p.optional(p.token("<|call|>"))
-        )
+        any_channel = channel + p.choice("commentary", "analysis", "final")
+        in_channel = channel + "commentary" + to + " " + p.token("<|constrain|>") + "json"
+        in_role = to + channel + "commentary json"
+        header = p.reads(in_channel, in_channel, any_channel + to + kind)
+        header = header | p.reads(in_role, in_role, to + any_channel + kind)
+        return start + header + message + p.space() + p.args(tool) + p.optional(p.token("<|call|>"))
 
     preamble = "commentary" + p.optional(p.space() + "to=assistant") + kind
     reasoning = p.span(start + channel + "analysis" + message, p.token("<|end|>"))
-    final = start + channel + p.lenient("final", "final" + kind, preamble) + message
+    final = start + channel + p.reads("final", "final", "final" + kind, preamble) + message
     content = p.span(final, p.token("<|end|>"), optional=True)
     return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content)
 

@@ -8,9 +8,7 @@ Quirks:
 - Seen in the wild: `<tool_call>` for the opener, a closing tag, a turn that is the bare array, `Here's` for `Here is`.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
@@ -18,16 +16,16 @@ def build(p: Builder) -> Node:
         return p.trim("\n\n") + p.choice("Here is", "Here's") + f" my {what}:" + p.trim("\n\n")
 
     array = p.array(p.json_call(name="name", args="arguments"))
-    opener = p.lenient(p.token("<|tool_call|>"), p.token("<tool_call>")) + p.space()
-    closer = Lenient(p.literal(""), p.optional(p.space() + p.choice("</tool_call>", "</|tool_call|>")))
-    section = opener + array + closer
-    think = p.think(
-        p.lenient(p.token("<think>"), phrase("thought process")),
-        p.lenient(p.token("</think>"), phrase("response")),
+    opener, response = p.token("<|tool_call|>"), p.token("<response>")
+    think, think_end = p.token("<think>"), p.token("</think>")
+    closer = p.reads("", p.optional(p.space() + p.choice("</tool_call>", "</|tool_call|>")))
+    section = (p.reads(opener, opener, p.token("<tool_call>")) << array) + closer
+    answer = p.span(p.reads(response, response, p.trim("\n\n") + response), "</response>", optional=True)
+    thought = p.think(
+        p.reads(think, think, phrase("thought process")),
+        p.reads(think_end, think_end, phrase("response")),
     )
-    response = p.lenient(p.token("<response>"), p.trim("\n\n") + p.token("<response>"))
-    answer = p.span(response, p.token("</response>"), optional=True)
-    return think + p.body(section, start=p.lenient(section, array), content=answer)
+    return thought + p.body(section, start=p.reads(section, section, array), content=answer)
 
 
 FORMAT = Format(

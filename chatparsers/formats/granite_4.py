@@ -9,7 +9,7 @@ Quirks:
 - Several calls are several tag pairs, a newline between. Granite 4.2 writes tagged arguments instead (`nemotron-v3`).
 """
 
-from chatparsers.core.format import Format
+from chatparsers.core import Format
 from chatparsers.formats.hermes_2_pro import build
 
 FORMAT = Format(

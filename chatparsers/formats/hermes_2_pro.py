@@ -10,15 +10,8 @@ Quirks:
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-
-
-def tagged_call(p: Builder) -> Node:
-    """One call as a JSON object in tags, as many families write it."""
-    call = p.json_call(name="name", args="arguments")
-    return p.token("<tool_call>") + p.space("\n") + call + p.space("\n") + p.token("</tool_call>")
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import tagged_call
 
 
 def build(p: Builder) -> Node:

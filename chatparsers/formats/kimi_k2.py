@@ -8,25 +8,21 @@ Quirks:
 - Seen in the wild: no section markers; headers `functions_get_weather_3`, `get_weather:0`, `functionsexec5`.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Tool
+from chatparsers.core import Builder, Format, Node, Tool
 
 HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)_?\d+|(?!)))?)"
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         header = p.header(HEADER, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4))
-        begin, sep, end = map(
-            p.token, ("<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>")
-        )
-        return begin + p.space() + header + p.space() + sep + p.space() + p.args(tool) + p.space() + end
+        begin, end = p.token("<|tool_call_begin|>"), p.token("<|tool_call_end|>")
+        return begin << header << p.token("<|tool_call_argument_begin|>") << p.args(tool) << end
 
     calls = p.calls(p.each_tool(call), p.space())
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
-    section = p.lenient(begin + p.space() + calls + p.space() + end, calls)
+    section = begin << calls << end
+    section = p.reads(section, section, calls)
     return p.think("<think>", "</think>", until=section) + p.body(section)
 
 

@@ -7,24 +7,22 @@ Quirks:
 - Seen in the wild: the list in JSON, `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]`.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Argument, Tool
+from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
 
 
 def build(p: Builder) -> Node:
     comma = p.space() + "," + p.space(" ")
 
-    def argument(arg: Argument | None) -> Node:
-        return p.arg_name(arg) + p.space() + "=" + p.space() + p.value(arg, "python")
+    def argument(arg: Argument) -> Node:
+        return p.arg_name(arg) << "=" << p.value(arg, Python())
 
-    def call(tool: Tool | None) -> Node:
-        end = p.lenient(p.space() + ")", p.space() + "," + p.space() + ")")
-        return p.name(tool) + p.space() + "(" + p.space() + p.each_arg(tool, argument, comma) + end
+    def call(tool: Tool) -> Node:
+        end = p.reads(")", p.space() + ")", p.space() + "," + p.space() + ")")
+        return (p.name(tool) << "(" << p.each_arg(tool, argument, comma)) + end
 
-    listed = p.array(p.lenient(p.each_tool(call), p.json_call(name="name", args="arguments")))
-    section = p.token("<|tool_call_start|>") + p.space() + listed + p.space() + p.token("<|tool_call_end|>")
+    call_list = p.each_tool(call)
+    listed = p.array(p.reads(call_list, call_list, p.json_call(name="name", args="arguments")))
+    section = p.token("<|tool_call_start|>") << listed << p.token("<|tool_call_end|>")
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section)
 
 

@@ -10,27 +10,21 @@ Quirks:
 - What follows `<|python_tag|>` and is none of these is code for the `code_interpreter`.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Argument, Tool
+from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
 
 
 def build(p: Builder) -> Node:
-    def builtin(tool: Tool | None) -> Node:
-        def argument(arg: Argument | None) -> Node:
-            return p.arg_name(arg) + "=" + p.value(arg, "python")
+    def builtin(tool: Tool) -> Node:
+        def argument(arg: Argument) -> Node:
+            return p.arg_name(arg) + "=" + p.value(arg, Python())
 
-        return (
-            p.name(tool, chars=r"\w")
-            + ".call("
-            + p.each_arg(tool, argument, p.space() + "," + p.space(" "))
-            + ")"
-        )
+        comma = p.space() + "," + p.space(" ")
+        return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, comma) + ")"
 
     bare = p.calls(p.json_call(name="name", args="parameters"), p.space() + ";" + p.space(" "))
-    behind_tag = p.lenient(p.each_tool(builtin), bare, p.code_call("code_interpreter", "code"))
-    return p.body(p.token("<|python_tag|>") + behind_tag, start=p.space() + bare)
+    builtins = p.each_tool(builtin)
+    tagged = p.reads(builtins, builtins, bare, p.code_call("code_interpreter", "code"))
+    return p.body(p.token("<|python_tag|>") + tagged, start=p.space() + bare)
 
 
 FORMAT = Format(

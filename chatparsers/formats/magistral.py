@@ -9,10 +9,8 @@ Quirks:
 - Seen in the wild: `[ARGS]` left out before the JSON.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.formats.ministral_3 import bracket_calls, call_id
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import bracket_calls, call_id
 
 
 def build(p: Builder) -> Node:

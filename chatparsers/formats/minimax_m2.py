@@ -18,22 +18,19 @@ Quirks:
 - Seen in the wild: names in single quotes, or in none.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Argument, Tool
+from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 
 ARGUMENT_NAME = r"""[^"'<>\n]"""
 
 
 def build(p: Builder) -> Node:
-    quote = p.lenient('"', "'", "")
+    quote = p.reads('"', '"', "'", "")
 
-    def argument(arg: Argument | None) -> Node:
+    def argument(arg: Argument) -> Node:
         opener = "<parameter name=" + quote + p.arg_name(arg, ARGUMENT_NAME) + quote + ">"
-        return opener + p.value(arg, until="</parameter>") + "</parameter>" + p.space("\n")
+        return opener + p.value(arg, Raw(until="</parameter>")) + "</parameter>" + p.space("\n")
 
-    def invoke(tool: Tool | None) -> Node:
+    def invoke(tool: Tool) -> Node:
         opener = "<invoke name=" + quote + p.name(tool) + quote + ">"
         return opener + p.space("\n") + p.each_arg(tool, argument) + "</invoke>"
 

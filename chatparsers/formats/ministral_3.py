@@ -8,26 +8,8 @@ Quirks:
 - Seen in the wild: `[ARGS]` left out before the JSON, and the `[CALL_ID]` of tokenizer v11.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Lenient, Node, Nodelike, as_node
-from chatparsers.core.schema import Tool
-
-
-def call_id(p: Builder) -> Node:
-    """A call's id in its tag."""
-    return p.token("[CALL_ID]") + p.id(p.chars("a-zA-Z0-9", 9, 9))
-
-
-def bracket_calls(p: Builder, header: Nodelike = "") -> Node:
-    """Calls in bracket tags; ``header``: what the family writes between a call's name and its arguments."""
-    any_header = Lenient(as_node(header), p.optional(call_id(p)))
-    args = p.lenient(p.token("[ARGS]"), p.space() + p.peek("{"))
-
-    def call(tool: Tool | None) -> Node:
-        return p.name(tool) + any_header + args + p.args(tool)
-
-    return p.calls(p.token("[TOOL_CALLS]") + p.space() + p.each_tool(call))
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import bracket_calls
 
 
 def build(p: Builder) -> Node:

@@ -7,15 +7,12 @@ Quirks:
 - No closer: the end of the turn ends the array. The template writes content or calls, never both.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments", id="id")
-    array = "[" + p.space() + p.calls(call, p.space() + "," + p.space(" ")) + p.space() + "]"
-    return p.body(p.token("[TOOL_CALLS]") + p.space() + array)
+    return p.body(p.token("[TOOL_CALLS]") << p.array(call))
 
 
 FORMAT = Format(

@@ -12,15 +12,12 @@ Quirks:
 - A newline stands before the end of the turn.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments")
-    array = "[" + p.space() + p.calls(call, p.space() + "," + p.space(" ")) + p.space() + "]"
-    section = p.token("<TOOLCALL>") + p.space() + array + p.space() + p.token("</TOOLCALL>")
+    section = p.token("<TOOLCALL>") << p.array(call) << p.token("</TOOLCALL>")
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 
 

@@ -18,10 +18,8 @@ Quirks:
 - Seen in the wild: what `qwen3-coder` tells.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.formats.qwen3_coder import function_call
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import function_call
 
 
 def build(p: Builder) -> Node:

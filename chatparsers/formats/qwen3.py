@@ -15,9 +15,7 @@ Quirks:
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 from chatparsers.formats.hermes_2_pro import build as hermes
 
 

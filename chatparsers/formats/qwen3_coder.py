@@ -15,31 +15,8 @@ Quirks:
 - Seen in the wild: `<tool_call>` omitted, `</parameter>` omitted before the next parameter, a call inside open reasoning.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Argument, Tool
-
-
-def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
-    """One call with tagged arguments, as several families write it.
-
-    ``gap``: what stands between tags. ``pad``: what stands on each side of a value, trimmed off it.
-    """
-    also = (pad + "<parameter=", pad + "</function>") if pad else ()
-    begun = ">" + p.trim(pad)
-    ended = p.lenient("</parameter>", p.peek(p.choice("<parameter=", "</function>")))
-    ended = p.trim(pad) + ended + p.space(gap)
-
-    def argument(arg: Argument | None) -> Node:
-        value = p.value(arg, until=pad + "</parameter>", also=also, python=True)
-        return "<parameter=" + p.arg_name(arg) + begun + value + ended
-
-    def function(tool: Tool | None) -> Node:
-        return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"
-
-    call, end = p.each_tool(function), p.space(gap) + p.token(close)
-    return p.lenient(p.token(open) + p.space(gap) + call + end, call + p.optional(end))
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import function_call
 
 
 def build(p: Builder) -> Node:

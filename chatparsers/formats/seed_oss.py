@@ -15,10 +15,8 @@ Quirks:
 - Several calls are several tag pairs, a newline between.
 """
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.formats.qwen3_coder import function_call
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import function_call
 
 
 def build(p: Builder) -> Node:

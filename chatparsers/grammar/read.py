@@ -27,18 +27,21 @@ from ..core.nodes import (
     Args,
     Body,
     Calls,
-    Capture,
     Choice,
     Cut,
     Declared,
     EachArg,
     EachTool,
     End,
-    Json,
-    Known,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    JsonValue,
     Lenient,
     Literal,
     Many,
+    Name,
     Node,
     Rule,
     Sequence,
@@ -49,13 +52,13 @@ from ..core.nodes import (
     Token,
     Until,
     Value,
-    first,
-    tokens,
 )
 from ..core.nodes import Chars as CharsNode
 from ..core.nodes import Ref as RefNode
-from ..core.references import ANYTHING, Document
-from ..core.schema import Argument, Tool, Toolset
+from ..core.references import Document
+from ..core.schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool, Toolset
+from ..core.tree import first, through, tokens, walk
+from ..core.values import Json, Raw, Syntax
 from .arrange import Member, arrange
 from .ir import (
     ANY,
@@ -126,7 +129,8 @@ class Reading:
     weakened: tuple[Weakened, ...]
 
 
-_NO_CHILDREN = (Cut, Known, End, Declared)
+_JSON = Json()
+_NO_CHILDREN = (Cut, Implied, End, Declared)
 
 
 class _Reader:
@@ -136,7 +140,7 @@ class _Reader:
         self.counted = counted
         self.rules: dict[str, Ir] = {}
         self.weakened: dict[Weakened, None] = {}
-        self.compilers: dict[tuple[int, str], SchemaCompiler] = {}
+        self.compilers: dict[tuple[int, Syntax], SchemaCompiler] = {}
         self.tools: tuple[Tool, ...] = ()
         if request.options.tools and request.options.mode != "none":
             tools = request.tools
@@ -145,7 +149,7 @@ class _Reader:
             )
         self.tool: Tool | None = None
         self.calls_only = request.options.mode == "required"
-        self.allow_thought: bool | None = None
+        self.allow_thought = request.options.thinking is not False
         self.free = False
         self.defined: dict[str, Node] = {}
 
@@ -156,7 +160,7 @@ class _Reader:
         read = _READ.get(type(node))
         if read is None:
             raise DefinitionError(
-                f"{type(node).__name__} has no grammar: use it in the lenient half of p.lenient() alone"
+                f"{type(node).__name__} has no grammar: use it in the lenient half of p.reads() alone"
             )
         return read(self, node)
 
@@ -202,7 +206,7 @@ class _Reader:
 
     def each_arg(self, node: EachArg) -> Ir:
         tool = node.tool
-        if tool is None:
+        if tool is ANY_TOOL:
             raise DefinitionError("each_arg: make() must pass on the tool that it was given")
         members: list[Member] = []
         path = f"$.tools.{tool.name}.parameters"
@@ -218,7 +222,7 @@ class _Reader:
                 if keyword in schema:
                     self.weakened[Weakened(path, keyword, "arguments are written one by one")] = None
         elif schema is not True:
-            self.compiler(tool.document, "json", "").choose([(schema, path)], None)
+            self.compiler(tool.document, _JSON).choose([(schema, path)], None)
         for name, argument in arguments.items():
             made = self.node(node.make(argument))
             if never(made):
@@ -234,9 +238,9 @@ class _Reader:
 
     def args(self, node: Args) -> Ir:
         tool = node.tool
-        if tool is None:
+        if tool is ANY_TOOL:
             raise DefinitionError("args: make() must pass on the tool that it was given")
-        compiler = self.compiler(tool.document, node.syntax, node.quote)
+        compiler = self.compiler(tool.document, node.syntax)
         parameters = tool.parameters
         path = f"$.tools.{tool.name}.parameters"
         wheres: list[tuple[Any, str]] = [(parameters, path)]
@@ -246,45 +250,37 @@ class _Reader:
 
     def argument_value(self, node: Value) -> Ir:
         argument = node.argument
-        if argument is None or self.tool is None:
+        if argument is ANY_ARGUMENT or self.tool is None:
             raise DefinitionError("value: make() must pass on the argument that it was given")
         path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
         where = [(argument.schema, path)]
-        raw = node.syntax == "raw"
-        compiler = self.compiler(argument.document, "json" if raw else node.syntax, node.quote)
-        if not raw:
-            return compiler.value(where)
-        stops = tuple(
-            dict.fromkeys(
-                stop[start:] for stop in node.stops for start in range(len(stop) - len(stop.lstrip()) + 1)
-            )
-        )
-        stops = tuple(dict.fromkeys((*stops, *node.also)))
-        return _raw_value(
-            compiler,
-            where,
-            argument,
-            RawText(stops, _TYPES_OF[node.string] or argument.types, node.python),
-            node.string,
-        )
+        if isinstance(node.syntax, Raw):
+            raw = RawText(node.syntax, argument.types)
+            return _raw_value(self.compiler(argument.document, _JSON), where, argument, raw)
+        return self.compiler(argument.document, node.syntax).value(where)
+
+    def name(self, node: Name | JsonName | Header) -> Ir:
+        if node.generate is None:
+            raise DefinitionError("name: make() must pass on the tool or argument that it was given")
+        return self.node(node.generate)
 
     def whole(self, schema: Any, path: str) -> Ir:
         """A value in JSON whose schema is a document of its own."""
-        return self.compiler(Document(schema), "json", "").value([(schema, path)])
+        return self.compiler(Document(schema), _JSON).value([(schema, path)])
 
-    def compiler(self, document: Document, syntax: str, quote: str) -> SchemaCompiler:
-        key = (id(document), syntax + quote)
+    def compiler(self, document: Document, syntax: Syntax) -> SchemaCompiler:
+        key = (id(document), syntax)
         found = self.compilers.get(key)
         if found is None:
             found = self.compilers[key] = SchemaCompiler(
-                document, syntax_of(syntax, quote), self.rules, self.weakened, self.open_objects, self.counted
+                document, syntax_of(syntax), self.rules, self.weakened, self.open_objects, self.counted
             )
         return found
 
     # the turn
 
     def think(self, node: Think) -> Ir:
-        if not (node.allowed if self.allow_thought is None else self.allow_thought):
+        if not self.allow_thought:
             return EMPTY
         if node.span.close is None:
             raise DefinitionError("think: reasoning at the start of the turn needs a closer")
@@ -309,7 +305,7 @@ class _Reader:
             reasoning = Rep(self.span(node, node.reasoning), 0, None)
         start = None if node.start is None else self.node(node.start)
         if (
-            node.mode == "auto"
+            self.request.options.mode == "auto"
             and self.free
             and self.answer(node) is None
             and (node.calls is not None or start is not None)
@@ -322,7 +318,7 @@ class _Reader:
             calls.insert(0, start)
         answer = self.answer(node)
         if answer is not None:
-            if not calls or node.mode == "required":
+            if not calls or self.calls_only:
                 return seq(reasoning, alt(*calls) if calls else answer)
             return seq(reasoning, alt(answer, *calls))
         if not calls:
@@ -346,8 +342,9 @@ class _Reader:
     def answer(self, node: Body) -> Ir | None:
         """The content where the request constrains it."""
         given = self.request.response_format
-        if node.schema is not None:
-            inner = self.whole(node.schema, "$.response_format")
+        schema = self.request.options.schema
+        if schema is not None:
+            inner = self.whole(schema, "$.response_format")
             if never(inner):
                 raise SchemaError("no value is valid", "$.response_format")
         elif given is not None and given.get("type") == "grammar":
@@ -373,11 +370,9 @@ class _Reader:
     def free_text(self, node: Body, start: Ir | None) -> Ir:
         """Text and calls together, for dialects that say so themselves."""
         outer = node.calls
-        while isinstance(outer, (Lenient, Tagged)):
-            outer = outer.strict if isinstance(outer, Lenient) else outer.node
-        item = (
-            outer.item if isinstance(outer, Calls) else node.calls
-        )  # the text between two calls is free as well
+        while outer is not None and not isinstance(outer, Calls):
+            outer = through(outer, True)
+        item = node.calls if outer is None else outer.item  # the text between two calls is free as well
         calls = None if item is None else self.node(item)
         if node.content is not None and not node.content.optional:
             options = [part for part in (start, calls) if part is not None]
@@ -448,7 +443,7 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
     Lenient: lambda reader, node: reader.node(node.strict),
     Tagged: lambda reader, node: reader.node(node.node),
-    Capture: lambda reader, node: reader.node(node.generate),
+    **dict.fromkeys((Name, JsonName, Header), _Reader.name),
     Rule: _Reader.rule,
     RefNode: _Reader.rule,
     Calls: _Reader.calls,
@@ -456,14 +451,15 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     EachArg: _Reader.each_arg,
     Args: _Reader.args,
     Value: _Reader.argument_value,
-    Json: lambda reader, node: reader.whole(node.schema, "$"),
+    JsonValue: lambda reader, node: reader.whole(True, "$"),
+    JsonText: lambda reader, node: reader.whole(_STRING, "$"),
     Think: _Reader.think,
     Body: _Reader.body,
 }
 """How each kind of node is read; those that are not here match without saying what they match."""
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
-_TYPES_OF = {None: None, True: frozenset({"string"}), False: ANYTHING - {"string"}}
+_STRING: Mapping[str, Any] = {"type": "string"}
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 _NOT_BY_ARGUMENT = (
     "anyOf",
@@ -489,16 +485,7 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
 
 def _calls(node: Node) -> bool:
     """Whether a call is in ``node``'s strict reading."""
-    if isinstance(node, EachTool):
-        return True
-    if isinstance(node, Lenient):
-        return _calls(node.strict)
-    if isinstance(node, (Tagged, Many, Rule)):
-        return _calls(node.node)
-    if isinstance(node, Calls):
-        return _calls(node.item)
-    items = node.items if isinstance(node, Sequence) else node.options if isinstance(node, Choice) else ()
-    return any(map(_calls, items))
+    return any(isinstance(found, EachTool) for found in walk(node, True))
 
 
 def _ranges(text: str) -> Any:
@@ -512,19 +499,18 @@ def _raw_value(
     where: list[tuple[Any, str]],
     argument: Argument,
     raw: RawText,
-    string: bool | None,
 ) -> Ir:
     """A value as raw text: strings as they are, other types as JSON; text alone where it may be any."""
     node = compiler.choose(where, raw)
     found = raw.written
-    if string is True:
+    if raw.string is True:
         return alt(*found)
     if not found:
         return node
     others = [
         option for option in (node.options if isinstance(node, Alt) else (node,)) if option not in found
     ]
-    if string is False:
+    if raw.string is False:
         return alt(*others)
     free = any(not option.parts and not option.least and option.most is None for option in found)
     if others and free:
@@ -570,14 +556,11 @@ def _openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
         return [([node], True)]
     if isinstance(node, Space):
         return [([Literal(node.text)], True)] if not node.free else [([], False)]
-    if isinstance(node, Lenient):
-        return _openings(node.strict)
-    if isinstance(node, (Tagged, Rule)):
-        return _openings(node.node)
-    if isinstance(node, EachTool):
-        return _openings(node.any)
     if isinstance(node, Calls):
         return [(begin, False) for begin, _ in _openings(node.item)]
+    inner = through(node, True)
+    if inner is not None:
+        return _openings(inner)
     if isinstance(node, Choice):
         return [found for option in node.options for found in _openings(option)]
     if isinstance(node, Many):
@@ -741,17 +724,6 @@ def _exits(body: Body, within: Span) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _find_body(node: Node) -> Body | None:
-    if isinstance(node, Body):
-        return node
-    if isinstance(node, Lenient):
-        return _find_body(node.strict)
-    if isinstance(node, (Tagged, Many, Rule)):
-        return _find_body(node.node)
-    items = node.items if isinstance(node, Sequence) else node.options if isinstance(node, Choice) else ()
-    return next((found for item in items if (found := _find_body(item)) is not None), None)
-
-
 def read(
     request: Request, *, free: bool = False, open_objects: bool = False, counted: bool = False
 ) -> Reading | None:
@@ -767,7 +739,7 @@ def read(
     if not calls and request.options.schema is None and not user:
         return None
     reader = _Reader(request, open_objects, counted)
-    body = _find_body(request.tree)
+    body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")
     if body.calls is None and body.start is None and request.options.schema is None and not user:

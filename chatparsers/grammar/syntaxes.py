@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..core import values
+from ..core.errors import DefinitionError
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
 from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Text, alt, charset, seq
@@ -105,16 +107,18 @@ class GemmaSyntax(JsonSyntax):
 
 
 class RawText:
-    """How a value is written as raw text up to one of ``stops``: strings as they are, which it keeps, the rest as JSON.
+    """How a value is written as raw text up to one of the syntax's stops: strings as they are, which it keeps, the
+    rest as JSON.
 
-    ``types``: what its reader takes it for. ``python``: true, false and null also as Python prints them, as some
-    templates do.
+    ``types``: what its reader takes it for.
     """
 
-    def __init__(self, stops: tuple[str, ...], types: frozenset[str], python: bool) -> None:
-        self.stops = stops
-        self.types = types
-        self.python = python
+    def __init__(self, syntax: values.Raw, types: frozenset[str]) -> None:
+        self.stops = syntax.stops
+        self.string = syntax.string
+        """Whether it is a string, where the wire itself says so."""
+        self.types = syntax.types or types
+        self.python = syntax.python
         self.written: list[Lang] = []
         self.words: Mapping[str, tuple[str, ...]] = _WORDS
         """How booleans and null are spelt, in whatever way a reader knows."""
@@ -151,10 +155,16 @@ _WORDS = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None"
 Syntax = JsonSyntax
 
 _JSON, _PYTHON = JsonSyntax(), PythonSyntax()
+_WRITERS: Mapping[type[values.Syntax], Callable[[Any], Syntax]] = {
+    values.Json: lambda syntax: _JSON,
+    values.Python: lambda syntax: _PYTHON,
+    values.Gemma: lambda syntax: GemmaSyntax(syntax.quote),
+}
 
 
-def syntax_of(name: str, quote: str = "") -> Syntax:
-    """The value syntax of that name."""
-    if name == "gemma":
-        return GemmaSyntax(quote or "<escape>")
-    return _PYTHON if name == "python" else _JSON
+def syntax_of(syntax: values.Syntax) -> Syntax:
+    """How the grammar writes a value syntax. Raises `DefinitionError` for one that it cannot write."""
+    write = _WRITERS.get(type(syntax))
+    if write is None:
+        raise DefinitionError(f"the grammar cannot write the value syntax {syntax!r}")
+    return write(syntax)

@@ -6,7 +6,8 @@ import re
 
 from ..core.format import Format
 from ..core.idioms import Options
-from ..core.nodes import Body, Think, first, tokens, walk
+from ..core.nodes import Body, Think
+from ..core.tree import first, tokens, walk
 from .turns import MARKER
 
 __all__ = ["end_marker", "opening"]

@@ -14,7 +14,9 @@ from typing import Any
 
 from ..core.format import Format
 from ..core.idioms import Options
-from ..core.nodes import Args, Literal, Token, Value, walk
+from ..core.nodes import Args, Literal, Token, Value
+from ..core.tree import walk
+from ..core.values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
 
 __all__ = ["TOOLS", "Call", "Scenario", "own_markers", "raw_stops", "scenarios"]
@@ -134,10 +136,10 @@ def raw_stops(format: Format) -> tuple[str, ...]:
     """The texts that a string argument of this format cannot hold, as they end it; none where strings are escaped."""
     found: dict[str, None] = {}
     for node in walk(format.tree(Options(tools=True))):
-        if isinstance(node, Value) and node.syntax == "raw":
-            found.update(dict.fromkeys(stop.strip() for stop in (*node.stops, *node.also)))
-        if isinstance(node, (Value, Args)) and node.quote:
-            found[node.quote] = None
+        if isinstance(node, Value) and isinstance(node.syntax, Raw):
+            found.update(dict.fromkeys(stop.strip() for stop in node.syntax.stops))
+        if isinstance(node, (Value, Args)):
+            found.update(dict.fromkeys(node.syntax.tokens))
     return tuple(found)
 
 

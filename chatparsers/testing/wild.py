@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from ..core.errors import DefinitionError
 from ..core.format import Format
 from ..core.idioms import Options
-from ..core.nodes import Body, Literal, Token, first, walk
+from ..core.nodes import Body, Literal, Token
+from ..core.tree import first, walk
 
 __all__ = ["broken", "call_openers", "fragments", "sample", "samples"]
 

@@ -16,7 +16,8 @@ import pytest
 from chatparsers import Message, Turn, get_format
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Known, walk
+from chatparsers.core.nodes import Implied
+from chatparsers.core.tree import walk
 from chatparsers.testing import TOOLS, load_cases
 
 from ..ids.conftest import byte_tokenizer
@@ -39,7 +40,7 @@ def bound(format: Format, case: dict[str, Any], **more: Any) -> Turn:
 
 def implied_names(format: Format) -> set[str]:
     """The tools whose calls have no header: only the end of the turn tells that it was one of them."""
-    return {str(node.value) for node in walk(format.tree(Options(tools=True))) if isinstance(node, Known)}
+    return {str(node.value) for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
 
 
 def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str]) -> Iterator[str]:

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from chatparsers.core.errors import OutputError
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Known, walk
+from chatparsers.core.nodes import Implied
+from chatparsers.core.tree import walk
 from chatparsers.core.turn import Turn
 from chatparsers.testing import (
     TOOLS,
@@ -107,7 +108,7 @@ def test_a_megabyte_without_a_closer(format: Format) -> None:
 
 def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
     """An opener whose header does not follow is content, and that is reported."""
-    implied = {node.value for node in walk(format.tree(Options(tools=True))) if isinstance(node, Known)}
+    implied = {node.value for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
     for opener in call_openers(format):
         for text in (f"One writes {opener.strip()} to call. So be it.", f"Say {opener.strip()}"):
             message = bound(format).parse(text)

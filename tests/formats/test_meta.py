@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from chatparsers import Message, formats, get_format
-from chatparsers.core.format import Features, Format
+import chatparsers.formats as _package
+from chatparsers import Features, Message, core, formats, get_format
+from chatparsers.core import Format
 from chatparsers.testing import check_cuts
 from chatparsers.testing.wild import samples
 
 _CASES = Path(__file__).parents[1] / "needle" / "cases"
+_OURS = ("__init__.py", "__main__.py", "_catalog.py", "_generate.py")
 _NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
 
 
@@ -76,3 +81,36 @@ def test_the_module_is_short() -> None:
     for path in {module_of(get_format(name)) for name in _NAMES}:
         lines = len(path.read_text(encoding="utf-8").splitlines())
         assert lines <= 80, f"{path.name} has {lines} lines: the builder is missing an idiom"
+
+
+def imported(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def authors_sources() -> Iterator[tuple[str, str]]:
+    """What authors read and copy: the format modules, the plugin examples, the Python blocks of the pages."""
+    root = Path(__file__).parents[2]
+    modules = [path for path in Path(inspect.getfile(_package)).parent.glob("*.py") if path.name not in _OURS]
+    for path in (*modules, *(root / "tests" / "plugins").glob("*-formats/*.py")):
+        yield path.name, path.read_text(encoding="utf-8")
+    for page in (*(root / "docs").glob("*.md"), root / "README.md", root / "CONTRIBUTING.md"):
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+            yield page.name, block
+
+
+def test_authors_import_from_one_place() -> None:
+    """The modules of the core may move: a format imports its names from `chatparsers.core` alone."""
+    sources = list(authors_sources())
+    assert len(sources) > 40
+    deep = [
+        (name, module)
+        for name, text in sources
+        for module in imported(text)
+        if module.startswith("chatparsers.core.")
+    ]
+    assert not deep
+    assert set(core.__all__) <= set(dir(core))

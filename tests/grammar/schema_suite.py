@@ -12,6 +12,7 @@ from typing import Any
 from engines import FULL, compile_for
 
 from chatparsers.core.references import Document
+from chatparsers.core.values import Json
 from chatparsers.grammar.gbnf import write_gbnf
 from chatparsers.grammar.ir import Alt, Ir
 from chatparsers.grammar.json_schema import SchemaCompiler, Weakened
@@ -39,7 +40,7 @@ def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
     """A schema's grammar, its objects open as JSON Schema has them."""
     rules: dict[str, Ir] = {}
     weakened: dict[Weakened, None] = {}
-    root = SchemaCompiler(Document(schema), syntax_of("json"), rules, weakened, open_objects=True).value(
+    root = SchemaCompiler(Document(schema), syntax_of(Json()), rules, weakened, open_objects=True).value(
         [(schema, "$")]
     )
     return root, rules, tuple(weakened)

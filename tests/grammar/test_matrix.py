@@ -17,7 +17,8 @@ from test_generated import byte_vocabulary, hash_of, names
 
 import chatparsers
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Lenient, Literal, Node, Sequence, Tagged, Think, Token, walk
+from chatparsers.core.nodes import Lenient, Literal, Node, Sequence, Tagged, Think, Token
+from chatparsers.core.tree import walk
 
 DIALECTS = ("gbnf", "lark", "structural_tag")
 SCHEMA = {

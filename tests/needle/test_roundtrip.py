@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Literal, Token, walk
+from chatparsers.core.nodes import Literal, Token
+from chatparsers.core.tree import walk
 from chatparsers.testing import (
     TOOLS,
     Call,

@@ -8,9 +8,7 @@ import pytest
 
 import chatparsers
 from chatparsers import registry
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import Plugins
 

@@ -1,60 +1,139 @@
-"""Value syntaxes: each a class that reads one value as it arrives and passes it on as JSON text.
+"""Value syntaxes: each a record that says how a model writes a value, and makes the transcoder that turns it into JSON.
 
-A new dialect of values is one more class and one more line here.
+A record is what an author gives to ``p.value`` and ``p.args``. The parser asks it for its transcoder; the grammar
+finds the writer of the same syntax by the record's class (chatparsers.grammar.syntaxes). A new dialect of values is one
+more record here, one transcoder beside it and one writer there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from ..errors import DefinitionError, did_you_mean
+from ..errors import DefinitionError
+from ..references import ANYTHING
 from .base import Transcoder
 from .json import JsonScanner, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder
 
-__all__ = ["Transcoder", "transcoder"]
+__all__ = ["Gemma", "Json", "Python", "Raw", "Spellings", "StringScanner", "Syntax", "Transcoder"]
 
-_NOWHERE = StopFinder(())
+Spellings = Callable[[str], "tuple[str, ...]"]
+"""The forms in which a marker may stand in the parser's text: its characters, or the one that stands for its token."""
 
-Maker = Callable[[StopFinder, "frozenset[str]", str, bool, bool], Transcoder]
+Reader = Callable[["frozenset[str]"], Transcoder]
+"""Makes the transcoder of one value whose schema admits these JSON types."""
 
-
-def _python(stops: StopFinder, types: frozenset[str], quote: str, object: bool, spelt: bool) -> Transcoder:
-    from .python import PythonScanner
-
-    return PythonScanner()
+_STRING = frozenset({"string"})
 
 
-def _gemma(stops: StopFinder, types: frozenset[str], quote: str, object: bool, spelt: bool) -> Transcoder:
-    from .gemma import GemmaScanner
+class Syntax:
+    """How a model writes a value."""
 
-    return GemmaScanner(quote)
+    __slots__ = ()
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The markers that stand in a value."""
+        return ()
+
+    def value(self, spellings: Spellings) -> Reader:
+        """Makes the transcoders of values. Raises `DefinitionError` where the syntax is for whole objects alone."""
+        raise DefinitionError(f"p.value: {type(self).__name__} is for p.args(), not for a single argument")
+
+    def object(self, spellings: Spellings) -> Reader:
+        """Makes the transcoders of a call's arguments as one object. Raises `DefinitionError` where the syntax is for
+        single values alone."""
+        raise DefinitionError(
+            f"p.args: {type(self).__name__} is for p.value(), not for all arguments at once"
+        )
 
 
-SYNTAXES: dict[str, Maker] = {
-    "json": lambda stops, types, quote, object, spelt: ObjectScanner() if object else JsonScanner(),
-    "text": lambda stops, types, quote, object, spelt: StringScanner(),
-    "raw": lambda stops, types, quote, object, spelt: raw_transcoder(stops, types, spelt),
-    "python": _python,
-    "gemma": _gemma,
-}
+@dataclass(frozen=True, slots=True)
+class Json(Syntax):
+    """JSON, passed on byte for byte; what is not JSON is mended, with a diagnostic."""
+
+    def value(self, spellings: Spellings) -> Reader:
+        return lambda types: JsonScanner()
+
+    def object(self, spellings: Spellings) -> Reader:
+        return lambda types: ObjectScanner()
 
 
-def transcoder(
-    syntax: str,
-    stops: StopFinder = _NOWHERE,
-    types: frozenset[str] = frozenset(),
-    quote: str = "",
-    object: bool = False,
-    python: bool = False,
-) -> Transcoder:
-    """A new transcoder for one value of ``syntax``.
+@dataclass(frozen=True, slots=True)
+class Python(Syntax):
+    """Python literals: strings in either quotes, ``True``, ``None``, lists, tuples, sets, dictionaries."""
 
-    ``stops`` end it where it is raw text; ``types`` are those that its schema admits; ``quote`` is the marker
-    around strings in syntaxes that have one; ``object``: it must be an object. ``python``: raw values that are
-    no strings may be spelt as Python's ``str`` does.
+    def value(self, spellings: Spellings) -> Reader:
+        from .python import PythonScanner
+
+        return lambda types: PythonScanner()
+
+
+@dataclass(frozen=True, slots=True)
+class Gemma(Syntax):
+    """Gemma's objects: keys without quotes, strings verbatim between two markers. ``quote`` is that marker."""
+
+    quote: str
+
+    def __post_init__(self) -> None:
+        if not self.quote:
+            raise DefinitionError("Gemma: expected the marker around strings, found '': give e.g. '<escape>'")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return (self.quote,)
+
+    def object(self, spellings: Spellings) -> Reader:
+        from .gemma import GemmaScanner
+
+        quote = spellings(self.quote)[0]
+        return lambda types: GemmaScanner(quote)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw(Syntax):
+    """The text between two tags: a string as it stands; a value of another type as JSON, by the argument's schema.
+
+    ``until``: the text (or texts) that ends the value. White space at its beginning is what the template writes
+    between a value and its tag; it is left out of the value as far as it is there. ``also``: what ends it for the
+    parser alone, where models are careless. ``python``: what is no string is written as Python's ``str`` does
+    (``True``, ``None``, ``{'a': 1}``). ``string``: True or False where the wire itself, and not the schema, says
+    whether the value is a string. ``end``: the end of the turn ends the value as well.
     """
-    make = SYNTAXES.get(syntax)
-    if make is None:
-        raise DefinitionError(f"no value syntax is named {syntax!r}: {did_you_mean(syntax, SYNTAXES)}")
-    return make(stops, types, quote, object, python)
+
+    until: str | tuple[str, ...] = ()
+    also: str | tuple[str, ...] = ()
+    python: bool = False
+    string: bool | None = None
+    end: bool = False
+
+    def __post_init__(self) -> None:
+        until = _texts(self.until)
+        if not (all(until) and (until or self.end)):
+            raise DefinitionError(
+                "Raw: expected until=, the text that ends the value, found none: the value would take the rest of "
+                "the turn. Give the closing tag, or end=True if the turn's end is what ends it"
+            )
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end a value: ``until``, each also with less of the white space before it, and ``also``."""
+        spaced = (
+            stop[start:] for stop in _texts(self.until) for start in range(len(stop) - len(stop.lstrip()) + 1)
+        )
+        return tuple(dict.fromkeys((*spaced, *_texts(self.also))))
+
+    @property
+    def types(self) -> frozenset[str] | None:
+        """The JSON types of a value where the wire says them; None where the schema does."""
+        return None if self.string is None else _STRING if self.string else ANYTHING - _STRING
+
+    def value(self, spellings: Spellings) -> Reader:
+        stops, python, said = self.stops, self.python, self.types
+        finder = StopFinder((spelling for stop in stops for spelling in spellings(stop)), self.end, stops)
+        return lambda types: raw_transcoder(finder, said or types, python)
+
+
+def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else given

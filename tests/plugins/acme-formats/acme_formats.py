@@ -5,10 +5,7 @@ Text.[acme:get_weather]{"city": "Oslo"}[/acme]
 
 from __future__ import annotations
 
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
-from chatparsers.core.schema import Tool
+from chatparsers.core import Builder, Format, Node, Tool
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import hookimpl
 
@@ -16,7 +13,7 @@ HOUSE_STYLE = "{# acme house style #}"
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         return p.literal("[acme:") + p.name(tool) + "]" + p.args(tool) + "[/acme]"
 
     return p.body(p.calls(p.each_tool(call)))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chatparsers import FormatRef
-from chatparsers.core.format import Format
-from chatparsers.core.idioms import Builder
-from chatparsers.core.nodes import Node
+from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:

@@ -1,0 +1,68 @@
+"""Shapes of calls that several families write: each once here, so that no format depends on another family's."""
+
+from __future__ import annotations
+
+from chatparsers.core import Argument, Builder, Node, Raw, Tool
+
+__all__ = ["bracket_calls", "call_id", "deepseek_section", "function_call", "tagged_call"]
+
+
+def tagged_call(p: Builder) -> Node:
+    """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``"""
+    call = p.json_call(name="name", args="arguments")
+    return p.token("<tool_call>") + p.space("\n") + call + p.space("\n") + p.token("</tool_call>")
+
+
+def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
+    """One call with tagged arguments, as several families write it.
+
+    ``gap``: what stands between tags. ``pad``: what stands on each side of a value, trimmed off it.
+    """
+    also = (pad + "<parameter=", pad + "</function>") if pad else ()
+    begun = ">" + p.trim(pad)
+    missing = p.peek(p.choice("<parameter=", "</function>"))
+    ended = p.trim(pad) + p.reads("</parameter>", "</parameter>", missing) + p.space(gap)
+
+    def argument(arg: Argument) -> Node:
+        value = p.value(arg, Raw(until=pad + "</parameter>", also=also, python=True))
+        return "<parameter=" + p.arg_name(arg) + begun + value + ended
+
+    def function(tool: Tool) -> Node:
+        return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"
+
+    call, end = p.each_tool(function), p.space(gap) + p.token(close)
+    whole = p.token(open) + p.space(gap) + call + end
+    return p.reads(whole, whole, call + p.optional(end))
+
+
+def call_id(p: Builder) -> Node:
+    """A call's id in its tag."""
+    return p.token("[CALL_ID]") + p.id(p.chars("a-zA-Z0-9", 9, 9))
+
+
+def bracket_calls(p: Builder, header: Node | str = "") -> Node:
+    """Calls in bracket tags; ``header``: what the family writes between a call's name and its arguments."""
+    any_header = p.reads(header, p.optional(call_id(p)))
+    args = p.token("[ARGS]")
+    any_args = p.reads(args, args, p.space() + p.peek("{"))
+
+    def call(tool: Tool) -> Node:
+        return p.name(tool) + any_header + any_args + p.args(tool)
+
+    return p.calls(p.token("[TOOL_CALLS]") << p.each_tool(call))
+
+
+_MISSPELT = (
+    "<｜tool_calls_begin｜>",
+    "<｜tool calls begin｜>",
+    "<｜tool\\_calls\\_begin｜>",
+    "<｜tool▁calls｜>",
+)
+
+
+def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
+    """The calls of a turn: each in a pair of tokens, all in another."""
+    begin = p.token("<｜tool▁calls▁begin｜>")
+    one = p.token("<｜tool▁call▁begin｜>") + call << p.token("<｜tool▁call▁end｜>")
+    end = p.space() + p.token("<｜tool▁calls▁end｜>")
+    return (p.reads(begin, begin, *_MISSPELT) << p.calls(one, separator)) + p.expected(end)
