@@ -46,7 +46,11 @@ def test_a_built_in_format_loads_neither_plugins_nor_other_formats() -> None:
     loaded = set(fresh(f"import chatparsers\nchatparsers.get_format('hermes-2-pro')\n{LOADED}"))
     assert not HEAVY & loaded
     formats = {name for name in loaded if name.startswith("chatparsers.formats.")}
-    assert formats == {"chatparsers.formats._catalog", "chatparsers.formats.hermes_2_pro"}
+    assert formats == {
+        "chatparsers.formats._catalog",
+        "chatparsers.formats._shapes",
+        "chatparsers.formats.hermes_2_pro",
+    }
 
 
 def test_a_stream_needs_the_core_alone() -> None:
