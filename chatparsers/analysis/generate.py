@@ -11,10 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.format import Format
-from ..core.idioms import Builder
-from ..core.nodes import Lenient, Node, Span
-from ..core.schema import Argument, Tool
+from ..core import Argument, Builder, Format, Gemma, Json, Node, Python, Raw, Tool
+from ..core.nodes import Span
 from .differences import is_marker, units
 from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
 
@@ -48,7 +46,7 @@ class Definition:
             reasoning=again,
         )
         if self.content.lead:
-            body = Lenient(p.literal(""), p.trim(self.content.lead)) + body
+            body = p.reads("", p.trim(self.content.lead)) + body
         if reasoning is None:
             return body
         always = reasoning.mode == "implicit" and (reasoning.always or p.options.thinking is True)
@@ -56,7 +54,7 @@ class Definition:
         if reasoning.left_open:
             return p.think(opener, closer, always=always, until=section, optional=True) + body
         think = p.think(opener, closer, always=always) + body
-        return Lenient(p.literal(""), p.optional(closer)) + think if reasoning.bare_close else think
+        return p.reads("", p.optional(closer)) + think if reasoning.bare_close else think
 
     def _blocks(self, p: Builder, section: Node | None) -> Node:
         """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
@@ -68,14 +66,14 @@ class Definition:
         close = self.content.close or self.reasoning.close.strip()
         opener = _literal(p, self.content.open.strip())
         if self.content.also:
-            opener = p.lenient(opener, _literal(p, self.content.also))
+            opener = p.reads(opener, opener, _literal(p, self.content.also))
         content = p.span(begin + opener, _literal(p, close), optional=not self.content.close)
         return p.body(section, reasoning=thought, content=content)
 
 
 def _begin(p: Builder, block: str) -> Node:
     """What opens a block, which may be missing before the first."""
-    return p.lenient(_literal(p, block), p.optional(_literal(p, block)))
+    return p.expected(_literal(p, block))
 
 
 def to_format(analysis: Analysis) -> Format:
@@ -139,7 +137,7 @@ def _section(p: Builder, calls: CallMarkers, block: str = "") -> Node:
     if behind and not behind[:1].isspace():
         closer = gap + closer
     if calls.end_optional and behind:
-        closer = p.lenient(closer, "")
+        closer = p.expected(closer)
     if block:
         opener = _begin(p, block) + p.space(calls.lead) + opener
     return opener + items + closer
@@ -163,7 +161,7 @@ def _json_call(p: Builder, calls: CallMarkers) -> Node:
     gap = p.space()
     if calls.as_key:
 
-        def keyed(tool: Tool | None) -> Node:
+        def keyed(tool: Tool) -> Node:
             name = "{" + gap + '"' + p.json_name(tool) + '"' + gap
             return name + ":" + p.space(" ") + p.args(tool) + gap + "}"
 
@@ -172,7 +170,7 @@ def _json_call(p: Builder, calls: CallMarkers) -> Node:
         keys: dict[str, Any] = {kind: key for kind, key in calls.members if not kind.startswith("=")}
         call = p.json_call(id_pattern=_id(p, calls) if "id" in keys else None, **keys)
         if calls.nested or len(keys) < len(calls.members):
-            call = Lenient(_spelt_out(p, calls), call)
+            call = p.reads(_spelt_out(p, calls), call)
     before = _markup(p, calls.before)
     behind = _markup(p, calls.behind)
     if calls.before.strip() and not calls.before[-1:].isspace():
@@ -185,7 +183,7 @@ def _json_call(p: Builder, calls: CallMarkers) -> Node:
 def _spelt_out(p: Builder, calls: CallMarkers) -> Node:
     """A call's members as the template writes them, constants and a nested object included."""
 
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         written = {
             "name": '"' + p.json_name(tool) + '"',
             "args": p.args(tool),
@@ -233,24 +231,24 @@ def _named_call(p: Builder, calls: CallMarkers) -> Node:
         prefix = re.search(r"[^<>\[\]|\s]*\Z", before)[0]  # type: ignore[index]
         before = before[: len(before) - len(prefix)]
 
-    def call(tool: Tool | None) -> Node:
+    def call(tool: Tool) -> Node:
         header = _header(p, calls, prefix, tool)
         if separate:
             return header + p.each_arg(
                 tool, lambda arg: _argument(p, calls, arg), _comma(p, calls.arguments.separator)
             )
         if calls.arguments.syntax == "gemma":
-            return header + p.args(tool, "gemma", quote=calls.arguments.quote)
+            return header + p.args(tool, Gemma(quote=calls.arguments.quote))
         return header + p.args(tool)
 
     gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
     closer: Node | str = gap + _markup(p, calls.behind)
     if calls.end_optional and not calls.section[1]:
-        closer = p.lenient(closer, "")
+        closer = p.expected(closer)
     return _markup(p, before) + p.each_tool(call) + closer
 
 
-def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool | None) -> Node:
+def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     """From the name to the arguments. What follows must be looked at where prose could begin in the same way."""
     if calls.id_form == "counter":
         pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
@@ -275,7 +273,7 @@ def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool | None) -> N
         return name
     strict = _markup(p, behind)
     gap = p.space() if calls.arguments.syntax in ("object", "gemma") else ""
-    return name + Lenient(strict, strict + follows) + gap
+    return name + p.reads(strict, strict + follows) + gap
 
 
 def _comma(p: Builder, separator: str) -> Node | None:
@@ -286,7 +284,7 @@ def _comma(p: Builder, separator: str) -> Node | None:
     return p.space(before) + _literal(p, core) + p.space(after)
 
 
-def _argument(p: Builder, calls: CallMarkers, arg: Argument | None) -> Node:
+def _argument(p: Builder, calls: CallMarkers, arg: Argument) -> Node:
     given = calls.arguments
     name = _markup(p, given.key_before) + p.arg_name(arg, _name_chars(given.key_behind))
     core, space = given.behind.strip(), given.behind
@@ -298,14 +296,15 @@ def _argument(p: Builder, calls: CallMarkers, arg: Argument | None) -> Node:
         def value(key_behind: str, string: bool | None) -> Node:
             pad = key_behind[len(key_behind.rstrip()) :]
             opener = _markup(p, key_behind.rstrip()) + p.trim(pad)
-            return opener + p.value(arg, until=before + core, python=given.python, string=string)
+            raw = Raw(until=before + core, python=given.python, string=string)
+            return opener + p.value(arg, raw)
 
         if not given.kinds:
             return name + value(given.key_behind, None) + closer
         values = p.choice(value(given.key_behind, True), *(value(kind, False) for kind in given.kinds))
         return name + values + closer
     opener = _markup(p, given.key_behind)
-    literal = p.value(arg, given.syntax)
+    literal = p.value(arg, Python() if given.syntax == "python" else Json())
     return name + p.space() + opener + p.space() + literal + _markup(p, given.behind)
 
 
