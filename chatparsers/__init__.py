@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ._chat import Chat, clean_output, load
+    from ._conversation import Conversation, Grown
     from ._detect import Detection, detect
     from ._record import TemplateFormat
     from .core.errors import (
@@ -46,6 +47,7 @@ __all__ = [
     "Chat",
     "ChatParsersError",
     "Content",
+    "Conversation",
     "DefinitionError",
     "Detection",
     "Diagnostic",
@@ -55,6 +57,7 @@ __all__ = [
     "FormatInfo",
     "FormatRef",
     "Grammar",
+    "Grown",
     "LoadError",
     "Message",
     "OutputError",
@@ -88,6 +91,7 @@ _HOME = {
     "Chat": "_chat",
     "ChatParsersError": "core.errors",
     "Content": "core.events",
+    "Conversation": "_conversation",
     "DefinitionError": "core.errors",
     "Detection": "_detect",
     "Diagnostic": "core.message",
@@ -97,6 +101,7 @@ _HOME = {
     "FormatInfo": "registry",
     "FormatRef": "formats",
     "Grammar": "grammar",
+    "Grown": "_conversation",
     "LoadError": "core.errors",
     "Message": "core.message",
     "OutputError": "core.errors",

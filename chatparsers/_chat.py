@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ._conversation import Conversation
 from ._detect import CONTENT_ONLY, Detection, analysed, detect
 from ._models import known
 from ._record import TemplateFormat, record
@@ -253,6 +254,17 @@ class Chat:
         header = header[: len(header) - len(opened)]
         behind = prompt[len(plain) :]
         return behind[len(header) :] if behind.startswith(header) else opening(fmt, behind) or behind
+
+    def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
+        """A conversation to which messages are added one by one, each giving only the text that is new.
+
+        ``request``: the options of `prepare`, the same for every step. ``messages``: those to begin with.
+        """
+        conversation = Conversation(self, request)
+        first = list(messages)
+        if first:
+            conversation.append(*first)
+        return conversation
 
     def bind(self, **request: Any) -> Turn:
         """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""

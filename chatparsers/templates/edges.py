@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from ..core.format import Format
 from ..core.idioms import Options
@@ -19,7 +20,8 @@ def opening(fmt: Format, generation_prompt: str) -> str:
     return generation_prompt[min(places) :] if places else ""
 
 
-def _openings(fmt: Format) -> set[str]:
+@lru_cache(maxsize=256)
+def _openings(fmt: Format) -> frozenset[str]:
     """The texts with which something of the format begins or ends."""
     tree = fmt.tree(Options(tools=True))
     found = set(tokens(tree))
@@ -32,7 +34,7 @@ def _openings(fmt: Format) -> set[str]:
         for span in spans:
             found.update(first(span.open))
             found.update(first(span.close) if span.close is not None else ())
-    return {text.strip() for text in found if len(text.strip()) > 2}
+    return frozenset(text.strip() for text in found if len(text.strip()) > 2)
 
 
 def end_marker(fmt: Format, behind: str, between: str) -> str:

@@ -63,7 +63,10 @@ def _int(text: str) -> int | ExactNumber:
 
 def from_json(text: str) -> Any:
     """The value of a JSON text, numbers exact; raises ``ValueError`` where it is not JSON."""
-    return json.loads(text, parse_float=_float, parse_int=_int)
+    return _decoder.decode(text)
+
+
+_decoder = json.JSONDecoder(parse_float=_float, parse_int=_int)
 
 
 def _plain(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,9 @@ from ..core.errors import TemplateError
 from .exact import from_json, to_json
 from .failure import place
 
-__all__ = ["Wants", "own", "reasoning_of", "shape"]
+__all__ = ["Wants", "described", "is_message", "own", "own_tools", "reasoning_of", "shape"]
 
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 
 CallIds = Literal["keep", "fill", "short", "function"]
@@ -44,11 +46,30 @@ class Wants:
 
 def own(value: Any) -> Any:
     """A copy of all containers in a JSON-like value, so that no template can change what the caller holds."""
-    if isinstance(value, Mapping):
-        return {key: own(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if kind is dict or isinstance(value, Mapping):
+        return {key: item if type(item) is str else own(item) for key, item in value.items()}
+    if kind is list or isinstance(value, (list, tuple)):
         return [own(item) for item in value]
     return value
+
+
+def own_tools(tools: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """As `own`, for the tools of a request: they are plain data, which `marshal` copies ten times as fast."""
+    if tools is None:
+        return None
+    try:
+        copied: list[dict[str, Any]] = marshal.loads(marshal.dumps(list(tools)))
+    except ValueError:  # some mapping or number of another type
+        copied = own(list(tools))
+    return copied
+
+
+def is_message(value: object) -> bool:
+    """Whether it is an object with a role."""
+    return (type(value) is dict or isinstance(value, Mapping)) and isinstance(value.get("role"), str)
 
 
 def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
@@ -74,8 +95,11 @@ def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
     """The reasoning of a message, whichever of the usual keys it stands under; ``""`` where there is none."""
-    texts = (message.get(key) for key in _REASONING)
-    return next((text for text in texts if isinstance(text, str) and text), "")
+    for key in _REASONING:
+        text = message.get(key)
+        if text and isinstance(text, str):
+            return text
+    return ""
 
 
 def shape(
@@ -84,8 +108,11 @@ def shape(
     """Copies of the messages as the template wants them; raises ``TemplateError`` for what is no message."""
     shaped: list[dict[str, Any]] = []
     ids = _Ids(wants.call_ids)
+    bare = (
+        wants.content_as != "parts" and wants.reasoning_as != "blocks"
+    )  # a role and a text stay as they are
     for index, message in enumerate(messages):
-        if not isinstance(message, Mapping) or not isinstance(message.get("role"), str):
+        if not is_message(message):
             found = (
                 f"an object with the keys {list(message)}"
                 if isinstance(message, Mapping)
@@ -95,6 +122,9 @@ def shape(
                 f"{place(name, index=index)}: expected an object with a role, found {found} "
                 "(give it a role such as user)"
             )
+        if len(message) == 2 and bare and type(message.get("content")) is str:
+            shaped.append({**message})
+            continue
         out = own(message)
         calls = out.pop("tool_calls", None)
         if calls:
@@ -192,6 +222,8 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
 def _content(message: dict[str, Any], wants: Wants) -> None:
     """Put content and reasoning where the template looks for them."""
     content = message.get("content")
+    if type(content) is str and wants.content_as != "parts" and message["role"] != "assistant":
+        return
     content = "" if content is None else content
     # Where a list is taken too, an assistant's may still lose all but its first part.
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")

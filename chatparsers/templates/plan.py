@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from .capabilities import probe_tools, shows
@@ -27,8 +27,7 @@ __all__ = ["Outline", "Plan", "Planner", "outline"]
 _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(NamedTuple):
     """What matters of a message: ``calls`` counts to two, ``ids``: whether they have any."""
 
     role: str
@@ -59,23 +58,20 @@ def outline(messages: Iterable[Message]) -> Outline:
     before = ""
     for message in messages:
         kind = _kind(message)
-        if kind.role == "tool" and rounds:
+        role = kind.role
+        if role == "tool" and rounds:
             step = rounds[-1][-1]
-            if sum(k.role == "tool" for k in step) < 2:
+            if len(step) < 3:
                 rounds[-1][-1] = (*step, kind)
-        elif not rounds or (before in ("assistant", "tool") and kind.role != "assistant"):
+        elif not rounds or (role != "assistant" and (before == "assistant" or before == "tool")):
             rounds.append([(kind,)])
         else:
             rounds[-1].append((kind,))
-        before = kind.role
-    seen: dict[tuple[tuple[Kind, ...], ...], None] = {}
-    last: tuple[tuple[Kind, ...], ...] = ()
-    for steps in rounds:
-        last = tuple(_once(steps))
-        seen[last] = None
-    kept = [*seen]
-    if kept and kept[-1] != last:
-        kept.append(last)
+        before = role
+    told = [tuple(_once(steps) if len(steps) > 2 else steps) for steps in rounds]
+    kept = list(dict.fromkeys(told))
+    if kept and kept[-1] != told[-1]:
+        kept.append(told[-1])
     return tuple(kind for steps in kept for step in steps for kind in step)
 
 
@@ -87,17 +83,26 @@ def _once(steps: list[tuple[Kind, ...]]) -> Iterable[tuple[Kind, ...]]:
 
 
 def _kind(message: Message) -> Kind:
-    calls = message.get("tool_calls") or ()
+    role, text = message["role"], bool(message.get("content"))
+    calls = message.get("tool_calls")
+    if len(message) == 2:
+        kind = _PLAIN.get((role, text))
+        if kind is not None and "content" in message:
+            return kind
+    if role == "tool":
+        return _RESULT[bool(message.get("tool_call_id"))]
+    thought = bool(reasoning_of(message))
+    if not calls:
+        return Kind(role, text, reasoning=thought)
     many = len(calls) if isinstance(calls, (list, tuple)) else 1
-    ids = bool(message.get("tool_call_id")) or any(isinstance(c, Mapping) and c.get("id") for c in calls)
-    role = message.get("role")
-    return Kind(
-        role if isinstance(role, str) else "",
-        bool(message.get("content")),
-        min(many, 2),
-        ids or not (many or role == "tool"),
-        bool(reasoning_of(message)),
-    )
+    ids = any(isinstance(call, Mapping) and call.get("id") for call in calls)
+    return Kind(role, text, min(many, 2), ids, thought)
+
+
+_PLAIN = {
+    (role, text): Kind(role, text) for role in ("user", "assistant", "system") for text in (False, True)
+}
+_RESULT = (Kind("tool", ids=False), Kind("tool"))
 
 
 Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]

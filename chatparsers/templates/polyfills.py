@@ -7,8 +7,10 @@ They run in the order of `POLYFILLS`, so that each sees what those before it wro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import marshal
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from .exact import to_json
@@ -18,9 +20,10 @@ __all__ = ["POLYFILLS", "Message", "Syntax", "apply"]
 Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"
+_LONG = 65_536  # bytes: what is longer is written anew each time
 
 
-class Syntax(Protocol):
+class Syntax(Hashable, Protocol):
     """How the model writes a turn: a `Format`, as far as it is needed here."""
 
     def render(self, message: Message, tools: Iterable[Mapping[str, Any]] | None = None) -> str:
@@ -98,6 +101,10 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
 
 def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     """What the model is told of its tools: their schemas, and a call as its format writes it."""
+    return _kept(_description, list(tools), syntax)
+
+
+def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     functions = [tool.get("function", tool) for tool in tools]
     lines = "\n".join(to_json(function) for function in functions)
     properties = {"argument_name": {"type": "string"}}
@@ -128,7 +135,29 @@ def _written(message: Message, syntax: Syntax, tools: Sequence[Mapping[str, Any]
         "content": _text(message.get("content")),
         "tool_calls": message["tool_calls"],
     }
-    return {**rest, "content": syntax.render(plain, tools)}
+    called = {
+        call.get("function", call).get("name") for call in message["tool_calls"] if isinstance(call, Mapping)
+    }
+    used = [tool for tool in tools if tool.get("function", tool).get("name") in called]
+    return {**rest, "content": _kept(_turn, [plain, used], syntax)}
+
+
+def _turn(given: Sequence[Any], syntax: Syntax) -> str:
+    return syntax.render(given[0], given[1])
+
+
+def _kept(write: Callable[[Any, Syntax], str], given: Any, syntax: Syntax) -> str:
+    """``write(given, syntax)``, remembered: the tools are the same in each request, a history grows at its end."""
+    try:
+        key = marshal.dumps(given)
+    except ValueError:  # no plain data
+        return write(given, syntax)
+    return _remembered(write, key, syntax) if len(key) < _LONG else write(given, syntax)
+
+
+@lru_cache(maxsize=512)
+def _remembered(write: Callable[[Any, Syntax], str], key: bytes, syntax: Syntax) -> str:
+    return write(marshal.loads(key), syntax)
 
 
 def _text_apart(messages: list[Message], request: _Request) -> list[Message]:

@@ -14,7 +14,7 @@ from .edges import end_marker
 from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
-from .messages import Wants, described, own, reasoning_of, shape
+from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape
 from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 
@@ -82,7 +82,7 @@ class Template:
         text = self._write(
             shaped,
             wants,
-            None if tools is None else own(list(tools)),
+            own_tools(tools),
             add_generation_prompt and not continue_final_message,
             own(variables),
         )
@@ -215,7 +215,7 @@ class Template:
         history = [{"role": "user", "content": "Hello"}] if history is None else list(history)
         variables = self._at_one_time({**self.thinking_kwargs(thinking), **variables})
         wants = self._wants_for([*history, message])
-        definitions = None if tools is None else own(list(tools))
+        definitions = own_tools(tools)
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
             return self._write(
@@ -277,12 +277,13 @@ class Template:
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
-        known = [message for message in messages if isinstance(message, Mapping)]
-        if any(reasoning_of(message) for message in known):
-            return self._prober.full
-        return (
-            self._prober.calls if any(message.get("tool_calls") for message in known) else self._prober.plain
-        )
+        calls = False
+        for message in messages:
+            if is_message(message) and not (len(message) == 2 and "content" in message):
+                if reasoning_of(message):
+                    return self._prober.full
+                calls = calls or bool(message.get("tool_calls"))
+        return self._prober.calls if calls else self._prober.plain
 
     def _write(
         self,
@@ -324,7 +325,7 @@ class Template:
     ) -> tuple[str | None, str | None]:
         """The history with a needle as answer, and that with a user message behind; None where refused."""
         answered = [*history, {"role": "assistant", "content": NEEDLE}]
-        definitions = None if tools is None else own(list(tools))
+        definitions = own_tools(tools)
         out: list[str | None] = []
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:

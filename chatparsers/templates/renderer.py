@@ -19,6 +19,7 @@ from ..core.format import Format
 from .capabilities import probe_tools
 from .edges import opening
 from .failure import place
+from .messages import is_message
 from .parts import shown_parts
 from .plan import Outline, Planner, outline
 from .polyfills import POLYFILLS, Message, apply
@@ -63,7 +64,7 @@ class Renderer:
         Raises `TemplateError` for what it cannot show in any way; with polyfills switched off, such things are lost as
         the template has it.
         """
-        if not self.allowed or not all(isinstance(message, Mapping) for message in messages):
+        if not self.allowed or not all(map(is_message, messages)):
             return Rewritten(messages, tools, ())
         messages = shown_parts(self.template, messages)
         shape = outline(messages)

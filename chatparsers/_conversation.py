@@ -1,0 +1,103 @@
+"""A conversation that grows: each message gives the text that is new, and says what of the old still stands.
+
+The whole conversation is rendered at each step, once: no template can be trusted to render a message alone. What is
+new is found by comparing with what the engine already has, so a caller keeps its KV cache as far as the template
+lets it: most only add, some rewrite (they drop reasoning of earlier turns, or move the system text).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .templates.turns import common
+from .tokens.growing import GrowingIds, common_ids
+
+if TYPE_CHECKING:
+    from ._chat import Chat
+    from .core.turn import Turn
+
+__all__ = ["Conversation", "Grown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """What a step added.
+
+    ``text``: what is new. ``kept``: how many leading characters of what the engine had still stand; ``rewritten`` where
+    that is not all of them. ``ids`` and ``kept_ids``: the same in tokens, None without a tokenizer.
+    """
+
+    text: str
+    kept: int
+    rewritten: bool
+    ids: list[int] | None = None
+    kept_ids: int | None = None
+
+
+class Conversation:
+    """Messages and their rendering. Made by `Chat.conversation`.
+
+    ``text``, ``ids``: what the engine has been given and what it wrote. ``turn``: that of the last step.
+    """
+
+    def __init__(self, chat: Chat, request: Mapping[str, Any]) -> None:
+        self._chat = chat
+        self._request = dict(request)
+        self._growing = None if chat.tokenizer is None else GrowingIds(chat.tokenizer)
+        self.messages: list[Mapping[str, Any]] = []
+        self.text = ""
+        self.ids: list[int] = []
+        self.turn: Turn | None = None
+
+    def append(
+        self,
+        *messages: Mapping[str, Any],
+        wrote: str | Sequence[int] = "",
+        add_generation_prompt: bool | None = None,
+    ) -> Grown:
+        """Adds messages; one rendering.
+
+        ``wrote``: the text or the ids of the model's own answer that the engine holds already, where the first of
+        ``messages`` is that answer. ``add_generation_prompt``: None adds it where the model is
+        to answer: behind a user's message or a result. Raises what `Chat.prepare` raises, and then nothing is added.
+        """
+        return self._step([*self.messages, *messages], wrote, add_generation_prompt)
+
+    def replace(
+        self, messages: Iterable[Mapping[str, Any]], *, add_generation_prompt: bool | None = None
+    ) -> Grown:
+        """Takes these messages instead of those that are there, such as an edited history."""
+        return self._step(list(messages), "", add_generation_prompt)
+
+    def _step(
+        self, messages: list[Mapping[str, Any]], wrote: str | Sequence[int], generate: bool | None
+    ) -> Grown:
+        if generate is None:
+            generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
+        turn = self._chat.prepare(messages, add_generation_prompt=generate, **self._request)
+        held = self.text + self._spelt(wrote)
+        kept = common(held, turn.prompt)
+        if self._growing is None:
+            grown = Grown(turn.prompt[kept:], kept, kept < len(held))
+        else:
+            had = [*self.ids, *self._encoded(wrote)]
+            # What stands of the last text, which may be less than of ``held``: the growing ids are the prompt's alone.
+            self.ids = list(self._growing.update(turn.prompt, common(self._growing.text, turn.prompt)))
+            kept_ids = common_ids(had, self.ids)
+            grown = Grown(turn.prompt[kept:], kept, kept < len(held), self.ids[kept_ids:], kept_ids)
+        self.messages, self.text, self.turn = messages, turn.prompt, turn
+        return grown
+
+    def _spelt(self, wrote: str | Sequence[int]) -> str:
+        if isinstance(wrote, str):
+            return wrote
+        text: str = self._chat.tokenizer.decode(list(wrote), skip_special_tokens=False)
+        return text
+
+    def _encoded(self, wrote: str | Sequence[int]) -> Sequence[int]:
+        if not isinstance(wrote, str):
+            return wrote
+        ids: list[int] = self._chat.tokenizer.encode(wrote, add_special_tokens=False).ids if wrote else []
+        return ids

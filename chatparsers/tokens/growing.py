@@ -1,0 +1,51 @@
+"""The ids of a text that grows, without encoding it again from its start.
+
+An added token splits a text before anything else looks at it: the ids before it do not depend on what comes after
+it. So the ids up to the last added token of the part that still stands are kept, and encoding begins at that token.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["GrowingIds", "common_ids"]
+
+
+class GrowingIds:
+    """``ids``: those of ``text``, equal to ``tokenizer.encode(text, add_special_tokens=False).ids``.
+
+    ``tokenizer``: a ``tokenizers.Tokenizer``.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._added = frozenset(tokenizer.get_added_tokens_decoder())
+        self._cuts: list[
+            tuple[int, int, int]
+        ] = []  # of each added token: first character, last, place in ids
+        self.text = ""
+        self.ids: list[int] = []
+
+    def update(self, text: str, kept: int) -> list[int]:
+        """The ids of ``text``, whose first ``kept`` characters are those of the last text."""
+        while self._cuts and self._cuts[-1][1] > kept:
+            self._cuts.pop()
+        start, _, place = self._cuts[-1] if self._cuts else (0, 0, 0)
+        encoded = self._tokenizer.encode(text[start:], add_special_tokens=False)
+        if self._cuts:
+            self._cuts.pop()  # it is found again
+        for number, (id, (first, last)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True)):
+            if id in self._added:
+                self._cuts.append((start + first, start + last, place + number))
+        self.text, self.ids = text, self.ids[:place] + encoded.ids
+        return self.ids
+
+
+def common_ids(a: list[int], b: list[int]) -> int:
+    """How many ids the two begin with alike."""
+    limit = min(len(a), len(b))
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if a[low:middle] == b[low:middle] else (low, middle - 1)
+    return low

@@ -1,0 +1,186 @@
+"""A conversation that grows says what is new, what still stands, and costs one rendering a step."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+import chatparsers
+from chatparsers import Chat, TemplateError
+from chatparsers.templates import Template
+from chatparsers.tokens.growing import GrowingIds
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conversations import SHAPES, Shape
+
+OWN = Path(__file__).parent.parent / "templates_own"
+GROWING = [
+    "turns",
+    "call, result, answer",
+    "text beside parallel",
+    "reasoning",
+    "reasoning, call",
+    "developer",
+    "users",
+]
+# Real tokenizers by the templates whose markers they have.
+REAL = {
+    "qwen3": "qwen3",
+    "llama3.1": "llama-3-x",
+    "o200k_harmony": "gpt-oss",
+    "deepseek-v3x": "deepseek-v3-1",
+}
+
+
+def bytewise(*special: str) -> Tokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
+    return tokenizer
+
+
+def grow(chat: Chat, shape: Shape) -> bool:
+    """Appends the shape's messages one by one, checks each step; whether a step rewrote anything."""
+    conversation = chat.conversation(tools=list(shape.tools) or None)
+    held, rewrote = "", False
+    for number, message in enumerate(shape.messages, 1):
+        grown = conversation.append(message)
+        generate = message["role"] in ("user", "tool")
+        whole = chat.prepare(
+            list(shape.messages[:number]), tools=list(shape.tools) or None, add_generation_prompt=generate
+        ).prompt
+        assert held[: grown.kept] + grown.text == whole == conversation.text
+        assert grown.rewritten is not whole.startswith(held)
+        held, rewrote = whole, rewrote or grown.rewritten
+    return rewrote
+
+
+def test_appended_one_by_one_is_rendered_at_once(any_template: Path) -> None:
+    chat = chatparsers.load(any_template, bos_token="<BOS>", eos_token="<EOS>")
+    for name in GROWING:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            grow(chat, SHAPES[name])
+
+
+def test_what_rewrites_history_is_said() -> None:
+    plain = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    last_only = (
+        "{% for m in messages %}<{{ m.role }}>{% if loop.last and m.reasoning_content %}({{ m.reasoning_content }})"
+        "{% endif %}{{ m.content }}{% endfor %}"
+    )
+    assert not grow(chatparsers.load(plain), SHAPES["reasoning"])
+    assert grow(chatparsers.load(last_only), SHAPES["reasoning"])
+
+
+def test_what_the_model_wrote_is_kept() -> None:
+    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=bytewise("<|im_start|>", "<|im_end|>", "<think>"))
+    conversation = chat.conversation([{"role": "user", "content": "Hi"}])
+    assert conversation.turn is not None
+    prompt, ids = conversation.text, conversation.ids
+    wire = "Hello.<|im_end|>"
+    answer = conversation.turn.parse(wire).to_openai()
+    for wrote in (wire, chat.tokenizer.encode(wire, add_special_tokens=False).ids):
+        conversation.replace([{"role": "user", "content": "Hi"}])
+        grown = conversation.append(answer, {"role": "user", "content": "Bye"}, wrote=wrote)
+        assert (grown.rewritten, grown.kept) == (False, len(prompt + wire))
+        assert grown.text == "\n<|im_start|>user\nBye<|im_end|>\n<|im_start|>assistant\n"
+        assert grown.kept_ids is not None and grown.ids is not None
+        assert grown.kept_ids == len(ids) + len(chat.tokenizer.encode(wire, add_special_tokens=False).ids)
+        assert conversation.ids == chat.tokenizer.encode(conversation.text, add_special_tokens=False).ids
+
+
+def test_an_edit_says_how_much_still_stands() -> None:
+    chat = chatparsers.load(OWN / "hermes-2-pro.jinja", tokenizer=bytewise("<|im_start|>", "<|im_end|>"))
+    messages = [
+        {"role": "user", "content": "One"},
+        {"role": "assistant", "content": "Two"},
+        {"role": "user", "content": "X"},
+    ]
+    conversation = chat.conversation(messages)
+    held, ids = conversation.text, conversation.ids
+    grown = conversation.replace([*messages[:2], {"role": "user", "content": "Y"}])
+    assert (
+        grown.rewritten
+        and grown.kept == held.index("X")
+        and held[: grown.kept] + grown.text == conversation.text
+    )
+    assert grown.kept_ids is not None and grown.ids is not None
+    assert ids[: grown.kept_ids] + grown.ids == conversation.ids
+    assert 0 < grown.kept_ids < len(ids)
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_ids_are_those_of_the_whole_prompt(name: str, tokenizer: Callable[[str], Any]) -> None:
+    real = tokenizer(name)
+    chat = chatparsers.load(OWN / f"{REAL[name]}.jinja", tokenizer=real)
+    for shape in map(SHAPES.__getitem__, GROWING):
+        conversation = chat.conversation(tools=list(shape.tools) or None)
+        had: list[int] = []
+        for message in shape.messages:
+            grown = conversation.append(message)
+            assert conversation.ids == real.encode(conversation.text, add_special_tokens=False).ids
+            assert grown.ids is not None and grown.kept_ids is not None
+            assert had[: grown.kept_ids] + grown.ids == conversation.ids
+            had = conversation.ids
+
+
+def test_no_text_is_encoded_twice_from_its_start() -> None:
+    class Counting:
+        """A tokenizer that counts the characters it is given."""
+
+        def __init__(self) -> None:
+            self.real, self.seen = bytewise("<|im_start|>", "<|im_end|>"), 0
+
+        def encode(self, text: str, **options: Any) -> Any:
+            self.seen += len(text)
+            return self.real.encode(text, **options)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.real, name)
+
+    counting = Counting()
+    growing, text = GrowingIds(counting), ""
+    for number in range(50):
+        kept, text = len(text), text + f"<|im_start|>user\n{number}" + "word " * 40 + "<|im_end|>\n"
+        growing.update(text, kept)
+    assert growing.ids == counting.real.encode(text, add_special_tokens=False).ids
+    assert counting.seen < 1.2 * len(text)
+
+
+def test_a_step_is_one_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = chatparsers.load(OWN / "qwen3.jinja").warm()
+    conversation = chat.conversation()
+    shape = SHAPES["turns"]
+    for message in shape.messages:  # what these kinds of messages need is found out once
+        conversation.append(message)
+    count = 0
+    write = Template._write
+
+    def counted(self: Template, *given: Any) -> str:
+        nonlocal count
+        count += 1
+        return write(self, *given)
+
+    monkeypatch.setattr(Template, "_write", counted)
+    again = chat.conversation()
+    for message in shape.messages:
+        again.append(message)
+    assert count == len(shape.messages)
+
+
+def test_a_message_that_is_refused_is_not_added() -> None:
+    conversation = chatparsers.load(OWN / "qwen3.jinja").conversation([{"role": "user", "content": "Hi"}])
+    text = conversation.text
+    with pytest.raises(TemplateError, match=r"messages\[1\]: expected an object with a role"):
+        conversation.append({"content": "x"})
+    assert (len(conversation.messages), conversation.text) == (1, text)
