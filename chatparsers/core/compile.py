@@ -57,7 +57,7 @@ from .nodes import (
     Value,
 )
 from .references import ANYTHING
-from .tree import first, head, nullable, tokens, walk
+from .tree import first, head, tokens, walk
 from .values import Json, StringScanner, Transcoder
 from .values.raw import StopFinder
 
@@ -176,8 +176,8 @@ class _Compiler:
 
     def program(self, tree: Node, recipe: tuple[Any, ...]) -> Program:
         for node in walk(tree):
-            if isinstance(node, Rule) and self.rules.setdefault(node.name, node.node) != node.node:
-                raise DefinitionError(f"{self.format.name}: the rule {node.name!r} is defined twice")
+            if isinstance(node, Rule):
+                self.rules[node.name] = node.node
         self.closers = _closers(tree)
         fallback = self.here()
         self.text(m.CONTENT, ())
@@ -212,10 +212,6 @@ class _Compiler:
         self.node(node.lenient, region, markup)
 
     def many(self, node: Many, region: int, markup: int) -> None:
-        if node.most is None and nullable(node.node, self.rules):
-            raise DefinitionError(
-                f"{self.format.name}: a repeated node must not match the empty text: {node.node}"
-            )
         for _ in range(node.least):
             self.node(node.node, region, markup)
         if node.most is None:
@@ -262,8 +258,6 @@ class _Compiler:
         self.ref(Ref(node.name), region, markup)
 
     def ref(self, node: Ref, region: int, markup: int) -> None:
-        if node.name not in self.rules:
-            raise DefinitionError(f"{self.format.name}: no rule is named {node.name!r}")
         key = (node.name, region, markup)
         if key not in self.entries:
             after = self.label()
@@ -283,12 +277,8 @@ class _Compiler:
             self.emit(m.MARK, m.CALL_BEGIN, None)
             self.node(node.node, region, markup)
             self.emit(m.MARK, m.CALL_END, None)
-        elif node.tag in _REGIONS:
-            self.node(node.node, _REGIONS[node.tag], markup)
         else:
-            raise DefinitionError(
-                f"{self.format.name}: use the builder's name(), arg_name() and id() for {node.tag}"
-            )
+            self.node(node.node, _REGIONS[node.tag], markup)
 
     def cut(self, node: Cut, region: int, markup: int) -> None:
         self.emit(m.CUT)
@@ -591,6 +581,8 @@ def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tup
     if match is None:
         return None
     found = match.groupdict()
+    if not found["name"]:
+        return None
     return [(item, found[group]) for group, item in _GROUPS.items() if found.get(group)]
 
 

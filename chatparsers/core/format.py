@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .check import check, check_texts
+from .errors import DefinitionError
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
 from .schema import read_tools
@@ -45,8 +47,12 @@ class Format:
     stops: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for option in ("markers", "stops", "aliases"):
+            check_texts(f"format {self.name!r}: {option}", getattr(self, option))
+
     def tree(self, options: Options) -> Node:
-        """The format's tree for these options; built once."""
+        """The format's tree for these options; built and checked once. Raises `DefinitionError` where it is wrong."""
         return _tree(self, replace(options, schema=None))
 
     @property
@@ -111,7 +117,21 @@ class Format:
 
 @lru_cache(maxsize=1024)
 def _tree(format: Format, options: Options) -> Node:
-    return format.build(Builder(options, format.stops))
+    try:
+        tree = _built(format, options)
+        check(tree)
+    except DefinitionError as error:
+        raise DefinitionError(f"format {format.name!r}: {error}") from error
+    return tree
+
+
+def _built(format: Format, options: Options) -> Node:
+    try:
+        return format.build(Builder(options, format.stops))
+    except DefinitionError:
+        raise
+    except Exception as error:  # whatever an author's code raises
+        raise DefinitionError(f"build failed: {type(error).__name__}: {error}") from error
 
 
 @lru_cache(maxsize=1024)

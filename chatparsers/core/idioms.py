@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .builder import Primitives
+from .errors import DefinitionError, did_you_mean
 from .nodes import (
     Args,
     Body,
@@ -79,6 +80,8 @@ class Builder(Primitives):
         if isinstance(text, Node):
             return text
         core = text.strip()
+        if not core:
+            raise DefinitionError(f"expected a marker, found {text!r}: give the text that is written there")
         before, _, after = text.partition(core)
         lead = self.reads(before, *(before[start:] for start in range(len(before) + 1))) if before else ""
         return Sequence.of(lead, Token(core), self.trim(after))
@@ -227,6 +230,13 @@ class Builder(Primitives):
         the reverse, and OpenAI's ``{"type": "function", "function": {…}}`` around it (``wrapped``). Arguments
         stream once the name is known. ``id_pattern``: what an id is made of.
         """
+        known = ("name", "args", "id")
+        for part in keys:
+            if part not in known:
+                raise DefinitionError(f"p.json_call: there is no part {part!r}: {did_you_mean(part, known)}")
+        for part in ("name", "args"):
+            if part not in keys:
+                raise DefinitionError(f'p.json_call: expected {part}="…", the key of its {part}, found none')
         id_chars = id_pattern if id_pattern is not None else self.chars("a-zA-Z0-9", 9, 9)
 
         def call(tool: Tool) -> Node:

@@ -88,7 +88,7 @@ class Gemma(Syntax):
         from .gemma import GemmaScanner
 
         quote = spellings(self.quote)[0]
-        return lambda types: GemmaScanner(quote)
+        return lambda types: GemmaScanner(quote, "{")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,369 @@
+"""Whether a format's tree can be read: what its author got wrong, said when the tree is made.
+
+Strategy: a tree has two readings, the parser's and the grammar's, and both are checked; the grammar's for a probe
+tool. In each reading every node is looked at by itself (``_ALONE``), and every call along all paths through it
+(core/paths.py).
+
+Every error names the node in the words of the builder, says what is wrong with it, and what to write instead. A tree
+that passes is compiled without an error. The stream that reads it never raises and never hangs, and the arguments of
+a complete call are a JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from .errors import DefinitionError, did_you_mean
+from .nodes import (
+    Args,
+    Body,
+    Calls,
+    Chars,
+    Choice,
+    Cut,
+    EachArg,
+    Header,
+    Implied,
+    JsonName,
+    Literal,
+    Many,
+    Name,
+    Node,
+    Not,
+    Peek,
+    Ref,
+    Sequence,
+    Space,
+    Span,
+    Tag,
+    Tagged,
+    Think,
+    Token,
+    Until,
+    Value,
+)
+from .paths import check_call
+from .reading import PARTS_OF_A_CALL, PROBE, Reading
+from .schema import ANY_TOOL, Tool
+from .spelling import spelt, wrong
+from .tree import first, head, through
+from .values import Raw, Syntax
+
+__all__ = ["check", "check_texts"]
+
+_COMMITS = (Cut, Args, EachArg, Value, Think, Body)
+
+
+def check(tree: Node) -> None:
+    """Raises `DefinitionError` for a tree that cannot be compiled, parsed or generated as its author means it."""
+    if not isinstance(tree, Node):
+        wrong(
+            "build",
+            f"expected it to return a node, found {tree!r}",
+            "return what it made, such as p.body(calls)",
+        )
+    for tool in (ANY_TOOL, PROBE):
+        _Checker(tree, tool).check()
+
+
+def check_texts(what: str, given: object) -> None:
+    """Raises `DefinitionError` where ``given`` is not a tuple of texts that are not empty."""
+    if isinstance(given, str):
+        wrong(what, f"expected a tuple of texts, found the text {given!r}", f"write ({given!r},)")
+    if not isinstance(given, tuple) or not all(isinstance(text, str) and text for text in given):
+        wrong(what, f"expected a tuple of texts that are not empty, found {given!r}", 'write ("…",)')
+
+
+class _Checker:
+    """Looks at one reading of a tree."""
+
+    def __init__(self, tree: Node, tool: Tool) -> None:
+        self.tree = tree
+        self.reading = Reading(tree, tool)
+
+    def check(self) -> None:
+        reading = self.reading
+        for node in reading.nodes:
+            if isinstance(node, Ref) and node.name not in reading.rules:
+                wrong(node, "there is no such rule", did_you_mean(node.name, reading.rules))
+        for name in reading.rules:
+            self.left_recursion(name, (name,))
+        for node in reading.nodes:
+            look = _ALONE.get(type(node))
+            if look is not None:
+                look(self, node)
+        self.outside(self.tree)
+
+    def left_recursion(self, name: str, path: tuple[str, ...]) -> None:
+        for other in self.reading.lefts(self.reading.rules[name]):
+            if other == path[0]:
+                way = " → ".join((*path, other))
+                what = f"it calls itself before it reads a character ({way})"
+                wrong(f"p.rule({path[0]!r})", what, "put what it always begins with first, or use p.many()")
+            if other not in path:
+                self.left_recursion(other, (*path, other))
+
+    # nodes by themselves
+
+    def token(self, node: Token) -> None:
+        if not node.text:
+            wrong(node, "a token has a text", "give the token's text, or leave it out")
+
+    def until(self, node: Until) -> None:
+        check_texts("p.until", node.stops)
+
+    def chars(self, node: Chars) -> None:
+        ranges = node.ranges
+        if ranges.startswith("[") and ranges.endswith("]"):
+            wrong(node, "the brackets are part of the class", f"leave them out: p.chars({ranges[1:-1]!r})")
+        if not re.fullmatch(r"\^?(?:[^\]\\]|\\.)+", ranges, re.DOTALL):
+            wrong(
+                node, "expected the inside of a class, such as 'a-z0-9_'", "write ] and \\ with a backslash"
+            )
+        _regex(node, f"[{ranges}]")
+        self.bounds(node)
+
+    def bounds(self, node: Chars | Many) -> None:
+        if node.least < 0 or (node.most is not None and (node.most < node.least or not node.most)):
+            wrong(
+                node,
+                f"it cannot come {node.least} to {node.most} times",
+                "give a least that is 0 or more, and a larger most",
+            )
+
+    def many(self, node: Many) -> None:
+        self.bounds(node)
+        if node.most is None and self.reading.empty(node.node):
+            wrong(
+                node,
+                "the repeated part can be empty, so the loop would never end",
+                "let it begin with a text",
+            )
+
+    def calls(self, node: Calls) -> None:
+        if self.reading.empty(node.item) and self.reading.empty(node.separator):
+            wrong(node, "a call can be empty, so the loop would never end", "let it begin with a marker")
+
+    def choice(self, node: Choice) -> None:
+        for option in node.options[:-1]:
+            if not self.reading.generated and _always(option):
+                what = f"the alternatives after {spelt(option)} are never tried, as it always matches"
+                wrong(node, what, "put it last, or use p.optional()")
+
+    def sequence(self, node: Sequence) -> None:
+        for item in node.items[:-1]:
+            if any(isinstance(inner, Body) for inner in self.reading.walk(item)):
+                wrong(node, "nothing is read after p.body(), which takes the rest of the turn", "put it last")
+
+    def look_ahead(self, node: Peek | Not) -> None:
+        if self.reading.generated:
+            wrong(
+                node,
+                "a grammar cannot look ahead",
+                "use it in what is parsed alone: p.reads(generated, parsed)",
+            )
+        found = self.reading.within(node.node, _COMMITS)
+        if found is not None:
+            wrong(
+                node,
+                f"{spelt(found)} commits to a call, and this only looks ahead",
+                "look for what stands before it",
+            )
+
+    def tagged(self, node: Tagged) -> None:
+        if node.tag in (Tag.NAME, Tag.ID, Tag.ARG_NAME):
+            wrong(node, "a name is not tagged text", "use p.name(tool), p.arg_name(arg) or p.id(…)")
+
+    def implied(self, node: Implied) -> None:
+        if node.tag not in (Tag.NAME, Tag.ARG_NAME):
+            wrong(node, f"{node.tag} cannot be implied", "give Tag.NAME or Tag.ARG_NAME")
+
+    def name(self, node: Name) -> None:
+        _run(node, node.chars)
+        self.named(node)
+
+    def named(self, node: Name | JsonName) -> None:
+        """In the grammar's reading: the name that is written is that of the tool, or the argument."""
+        if not self.reading.generated or node.tag is Tag.ID:
+            return
+        name = self.reading.tool.name if node.tag is Tag.NAME else self.reading.argument.name
+        if node.generate is None or node.generate != Literal(json.dumps(name)[1:-1]):
+            given, make = ("tool", "make(tool)") if node.tag is Tag.NAME else ("arg", "make(arg)")
+            wrong(
+                node,
+                f"it does not write the name of the {given} that {make} was given",
+                f"pass that {given} on",
+            )
+
+    def header(self, node: Header) -> None:
+        _run(node, node.chars)
+        groups = _regex(node, node.pattern).groupindex
+        if "name" not in groups:
+            wrong(
+                node,
+                f"its pattern has the groups {', '.join(groups) or 'none'}",
+                "name one of them (?P<name>…)",
+            )
+        if self.reading.generated and not any(
+            isinstance(inner, (Name, JsonName))
+            or (isinstance(inner, Literal) and self.reading.tool.name in inner.text)
+            for inner in self.reading.walk(node.generate)
+        ):
+            wrong(
+                node,
+                "what it generates has no name of the tool",
+                "write p.name(tool) into its second argument",
+            )
+
+    def value(self, node: Value) -> None:
+        self.syntax(node, node.syntax, "p.value")
+        if node.argument != self.reading.argument:
+            wrong(node, "it is not given the argument that make(arg) was given", "pass that argument on")
+
+    def args(self, node: Args) -> None:
+        self.syntax(node, node.syntax, "p.args")
+        self.passed_on(node, node.tool)
+
+    def syntax(self, node: Node, syntax: object, where: str) -> None:
+        if not isinstance(syntax, Syntax):
+            wrong(
+                node,
+                f"expected a value syntax, found {syntax!r}",
+                "import Json, Raw, Python or Gemma from chatparsers.core",
+            )
+        if isinstance(syntax, Raw):
+            for option, texts in (("until", syntax.until), ("also", syntax.also)):
+                check_texts(f"Raw({option}=…)", (texts,) if isinstance(texts, str) else texts)
+        make = syntax.value if where == "p.value" else syntax.object
+        make(lambda text: (text,))  # raises where the syntax does not write this
+
+    def each_arg(self, node: EachArg) -> None:
+        self.passed_on(node, node.tool)
+        if (
+            node.most is None
+            and self.reading.empty(node.any)
+            and (node.separator is None or self.reading.empty(node.separator))
+        ):
+            wrong(
+                node,
+                "an argument can be empty, so the loop would never end",
+                "let it begin with a marker or p.arg_name(arg)",
+            )
+
+    def passed_on(self, node: Node, tool: Tool) -> None:
+        if tool is not self.reading.tool:
+            given = "ANY_TOOL" if tool is ANY_TOOL else f"the tool {tool.name!r}"
+            wrong(node, f"it is given {given}, not the tool that make(tool) was given", "pass that one on")
+
+    def body(self, node: Body) -> None:
+        parts = (("calls", node.calls), ("marks", node.marks))
+        spans = (("reasoning", node.reasoning), ("content", node.content))
+        self.found("p.body", parts, spans)
+
+    def think(self, node: Think) -> None:
+        if node.span.close is None:
+            wrong(node, "reasoning at the start of the turn needs a closer", "give the text that ends it")
+        self.found("p.think", (("until", node.until),), (("…", node.span),))
+
+    def found(
+        self, where: str, parts: Iterable[tuple[str, Node | None]], spans: Iterable[tuple[str, Span | None]]
+    ) -> None:
+        """What stands in running text begins with a text by which it is found."""
+        ends = [
+            (option, end) for option, span in spans if span is not None for end in (span.open, span.close)
+        ]
+        for option, part in (*parts, *ends):
+            if part is not None:
+                try:
+                    first(head(part))
+                except DefinitionError as error:
+                    raise DefinitionError(f"{where}({option}={spelt(part)}): {error}") from None
+
+    # calls
+
+    def outside(self, node: Node) -> None:
+        """Nothing of a call stands outside one, and each call is sound."""
+        if isinstance(node, Tagged) and node.tag is Tag.CALL:
+            check_call(self.reading, node)
+            return
+        if isinstance(node, PARTS_OF_A_CALL):
+            wrong(
+                node,
+                "it stands outside a call, so what it reads is lost",
+                "put it into what make(tool) returns for p.each_tool()",
+            )
+        for part in self.reading.parts(node):
+            self.outside(part)
+
+
+def _always(node: Node) -> bool:
+    """Whether the parser can match ``node`` wherever it stands."""
+    inner = through(node)
+    if inner is not None:
+        return _always(inner)
+    if isinstance(node, Sequence):
+        return all(map(_always, node.items))
+    if isinstance(node, Choice):
+        return any(map(_always, node.options))
+    if isinstance(node, (Literal, Token)):
+        return not node.text
+    if isinstance(node, Many):
+        return node.least == 0 or _always(node.node)
+    return isinstance(node, (Space, Until, Cut, Implied)) or (isinstance(node, Chars) and node.least == 0)
+
+
+def _regex(node: Node, pattern: str) -> re.Pattern[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return re.compile(pattern)
+        except (re.error, Warning, TypeError) as error:
+            wrong(
+                node,
+                f"{pattern!r} is no regular expression: {error}",
+                "write one that Python's re reads, with a backslash before what is meant as text",
+            )
+
+
+def _run(node: Node, chars: str) -> None:
+    """``chars`` is a regular expression for one character of a name."""
+    one = _regex(node, chars)
+    if one.fullmatch(""):
+        wrong(
+            node,
+            f"chars={chars!r} also matches no character",
+            "leave out what repeats it: the parser does that",
+        )
+    if not any(one.fullmatch(chr(code)) for code in range(0x20, 0x250)):
+        wrong(
+            node,
+            f"chars={chars!r} matches no single character",
+            f"write a class in brackets: chars={f'[{chars}]'!r}",
+        )
+
+
+_ALONE: dict[type[Node], Any] = {
+    Token: _Checker.token,
+    Until: _Checker.until,
+    Chars: _Checker.chars,
+    Many: _Checker.many,
+    Calls: _Checker.calls,
+    Choice: _Checker.choice,
+    Sequence: _Checker.sequence,
+    Peek: _Checker.look_ahead,
+    Not: _Checker.look_ahead,
+    Tagged: _Checker.tagged,
+    Implied: _Checker.implied,
+    Name: _Checker.name,
+    JsonName: _Checker.named,
+    Header: _Checker.header,
+    Value: _Checker.value,
+    Args: _Checker.args,
+    EachArg: _Checker.each_arg,
+    Body: _Checker.body,
+    Think: _Checker.think,
+}

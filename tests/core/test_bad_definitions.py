@@ -1,0 +1,478 @@
+"""Definitions that are wrong, and what their authors are told: the format, the node, what is wrong, and the mend.
+
+Each of these was compiled before trees were checked, and then hung, raised in `feed`, lost a call or wrote another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Argument, Builder, Format, Gemma, Node, Raw, Tag, Tool
+from chatparsers.core.errors import DefinitionError
+from chatparsers.core.idioms import Options
+
+Build = Callable[[Builder], Any]
+
+VALUE = Raw(until="</>")
+OTHER = Tool("other")
+
+
+def call(make: Callable[[Builder, Tool], Any]) -> Build:
+    """Calls that ``make`` writes after ``<call>``."""
+    return lambda p: p.body(p.token("<call>") + p.each_tool(lambda tool: make(p, tool)))
+
+
+def argument(p: Builder) -> Callable[[Argument], Node]:
+    """An argument as ``<name>value</>``."""
+    return lambda arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>"
+
+
+def tagged(make: Callable[[Builder, Argument], Any]) -> Build:
+    """Calls of which ``make`` writes each argument."""
+    return call(lambda p, tool: p.name(tool) + ">" + p.each_arg(tool, lambda arg: make(p, arg)) + "</call>")
+
+
+SLIPS: dict[str, list[tuple[str, Build, str]]] = {
+    "newcomers": [
+        (
+            "a name without an end",
+            call(lambda p, tool: p.name(tool) + p.args(tool)),
+            "p.name(tool) + p.args(tool): nothing ends p.name, so a half of it would pass for the "
+            "whole; put a marker after it; where none is written, p.peek(…) in what is parsed",
+        ),
+        (
+            "no name",
+            call(lambda p, tool: "{" + p.args(tool) + "}"),
+            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+        ),
+        (
+            "no arguments",
+            call(lambda p, tool: "{" + p.name(tool) + "}"),
+            "'{' + p.name(tool) + '}': the call has no arguments; write p.args(tool) or "
+            "p.each_arg(tool, …) into it",
+        ),
+        (
+            "the closer stands after p.each_tool",
+            lambda p: p.body(
+                p.token("<call>")
+                + p.each_tool(lambda tool: p.name(tool) + ">" + p.each_arg(tool, argument(p)))
+                + p.token("</call>")
+            ),
+            "p.name(tool) + '>' + p.each_arg(…): the call ends with its arguments, so a call that is "
+            "cut off would pass for a whole one; put the closer into the call, after p.each_arg, and "
+            "not after p.each_tool",
+        ),
+        (
+            "the closer of a value is forgotten",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE)),
+            "p.each_arg(…): the text that ends the value, '</>', is not read after it; write it after "
+            "p.value(…)",
+        ),
+        (
+            "brackets in p.chars",
+            lambda p: p.chars("[0-9]") + p.body(),
+            "p.chars('[0-9]'): the brackets are part of the class; leave them out: p.chars('0-9')",
+        ),
+        (
+            "no brackets in chars=",
+            call(lambda p, tool: p.name(tool, chars="a-z_") + ":" + p.args(tool)),
+            "p.name(tool): chars='a-z_' matches no single character; write a class in brackets: "
+            "chars='[a-z_]'",
+        ),
+        (
+            "look-ahead in what is generated",
+            call(lambda p, tool: p.name(tool) + p.peek("{") + p.args(tool)),
+            "p.peek('{'): a grammar cannot look ahead; use it in what is parsed alone: "
+            "p.reads(generated, parsed)",
+        ),
+        (
+            "a value syntax by its name",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, "json") + "</>"),
+            "p.value(arg, 'json'): expected a value syntax, found 'json'; import Json, Raw, Python or "
+            "Gemma from chatparsers.core",
+        ),
+        (
+            "a misspelt key of p.json_call",
+            lambda p: p.body(p.token("<call>") + p.json_call(name="name", arguments="arguments")),
+            "p.json_call: there is no part 'arguments': did you mean args?",
+        ),
+        (
+            "the tool is asked for its name",
+            call(lambda p, tool: tool.name + ":" + p.args(tool)),
+            "ANY_TOOL has no name: the parser reads one tree for all tools. Pass the tool on to "
+            "p.name(), p.args() and p.each_arg(); where one tool is written in another way, ask `tool "
+            "is ANY_TOOL` first",
+        ),
+        (
+            "or for |",
+            lambda p: p.body(p.literal("a") or "b"),
+            "a node has no truth value: write `a | b` for ordered choice, not `a or b`",
+        ),
+        (
+            "nothing is returned",
+            lambda p: None,
+            "build: expected it to return a node, found None; return what it made, such as p.body(calls)",
+        ),
+    ],
+    "rules": [
+        (
+            "left recursion",
+            lambda p: p.rule("a", p.ref("a") + "x") + p.body(),
+            "p.rule('a'): it calls itself before it reads a character (a → a); put what it always "
+            "begins with first, or use p.many()",
+        ),
+        (
+            "left recursion through another rule",
+            lambda p: p.rule("a", p.ref("b") + "x") + p.rule("b", p.space() + p.ref("a")) + p.body(),
+            "p.rule('a'): it calls itself before it reads a character (a → b → a); put what it always "
+            "begins with first, or use p.many()",
+        ),
+        (
+            "left recursion after what may be empty",
+            lambda p: p.rule("a", p.optional("y") + p.ref("a") + "x") + p.body(),
+            "p.rule('a'): it calls itself before it reads a character (a → a); put what it always "
+            "begins with first, or use p.many()",
+        ),
+        (
+            "an empty loop",
+            lambda p: p.many(p.space()) + p.body(),
+            "p.many(p.space()): the repeated part can be empty, so the loop would never end; let it "
+            "begin with a text",
+        ),
+        (
+            "an empty loop through a rule",
+            lambda p: p.rule("a", p.optional("y")) + p.many(p.ref("a")) + p.body(),
+            "p.many(p.ref('a')): the repeated part can be empty, so the loop would never end; let it "
+            "begin with a text",
+        ),
+        (
+            "a loop of calls without a text",
+            lambda p: p.body(p.token("<call>") + p.calls(p.code_call("python", "code"))),
+            "p.calls(p.implied(Tag.NAME, 'python') + p.each_arg(…)): a call can be empty, so the loop "
+            "would never end; let it begin with a marker",
+        ),
+        (
+            "a loop of arguments without a text",
+            tagged(lambda p, arg: p.implied(Tag.ARG_NAME, "a") + p.value(arg, VALUE) + p.optional("</>")),
+            "p.each_arg(…): an argument can be empty, so the loop would never end; let it begin with a "
+            "marker or p.arg_name(arg)",
+        ),
+        (
+            "an unknown rule",
+            lambda p: p.rule("arg", "a") + p.ref("args") + p.body(),
+            "p.ref('args'): there is no such rule; did you mean arg?",
+        ),
+        (
+            "a rule twice",
+            lambda p: p.rule("a", "a") + p.rule("a", "b") + p.body(),
+            "p.rule('a', 'b'): the rule 'a' is defined twice; give one of them another name",
+        ),
+        (
+            "times that cannot be",
+            lambda p: p.repeat("a", 3, 1) + p.body(),
+            "p.repeat('a', 3, 1): it cannot come 3 to 1 times; give a least that is 0 or more, and a "
+            "larger most",
+        ),
+        (
+            "an alternative that is never tried",
+            lambda p: p.choice("", "a") + p.body(),
+            "'' | 'a': the alternatives after '' are never tried, as it always matches; put it last, or"
+            " use p.optional()",
+        ),
+        (
+            "a commitment in a look-ahead",
+            lambda p: p.body(
+                p.token("<call>") + p.reads("", p.peek(p.cut() + "{")) + p.json_call(name="name", args="args")
+            ),
+            "p.peek(p.cut() + '{'): p.cut() commits to a call, and this only looks ahead; look for what"
+            " stands before it",
+        ),
+        (
+            "something after the body",
+            lambda p: p.body() + "x",
+            "p.body(…) + 'x': nothing is read after p.body(), which takes the rest of the turn; put it last",
+        ),
+        (
+            "calls that begin with no text",
+            lambda p: p.body(p.each_tool(lambda tool: p.name(tool) + ":" + p.args(tool))),
+            "p.body(calls=p.each_tool(…)): a section must begin with a literal or a token to be found "
+            "in running text, not Name",
+        ),
+    ],
+    "calls": [
+        (
+            "a name after the arguments",
+            call(lambda p, tool: p.args(tool) + p.name(tool) + "|"),
+            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+        ),
+        (
+            "a name on one path only",
+            call(lambda p, tool: (p.name(tool) + ":" | p.literal("x")) + p.args(tool)),
+            "p.args(tool): the call has no name yet, and the arguments need it; put p.name(tool) before them",
+        ),
+        (
+            "a name twice",
+            call(lambda p, tool: p.name(tool) + ":" + p.name(tool) + ":" + p.args(tool)),
+            "p.name(tool): the call has a name already; write the name once on each path through the call",
+        ),
+        (
+            "arguments twice",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(tool) + p.args(tool)),
+            "p.args(tool): the call has its arguments already; write p.args or p.each_arg once on each "
+            "path through it",
+        ),
+        (
+            "a name that is repeated",
+            call(lambda p, tool: p.many(p.name(tool) + ":") + p.args(tool)),
+            "p.name(tool): the call has a name already; write the name once on each path through the call",
+        ),
+        (
+            "the name of any tool is generated",
+            call(lambda p, tool: p.name(ANY_TOOL) + ":" + p.args(tool)),
+            "p.name(tool): it does not write the name of the tool that make(tool) was given; pass that "
+            "tool on",
+        ),
+        (
+            "the arguments of any tool are generated",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(ANY_TOOL)),
+            "p.args(tool): it is given ANY_TOOL, not the tool that make(tool) was given; pass that one on",
+        ),
+        (
+            "the arguments of another tool",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(OTHER)),
+            "p.args(tool): it is given the tool 'other', not the tool that make(tool) was given; pass "
+            "that one on",
+        ),
+        (
+            "a name outside the call",
+            lambda p: p.body(
+                p.token("<call>") + p.name(ANY_TOOL) + ":" + p.each_tool(lambda tool: p.args(tool))
+            ),
+            "p.name(tool): it stands outside a call, so what it reads is lost; put it into what "
+            "make(tool) returns for p.each_tool()",
+        ),
+        (
+            "a call in a call",
+            call(lambda p, tool: p.name(tool) + ":" + p.json_call(name="name", args="arguments")),
+            "p.each_tool(…): it stands inside a call; write the calls one after the other, not in each other",
+        ),
+        (
+            "an id at the end that may be left out",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(tool) + p.optional("#" + p.id(p.chars("0-9")))),
+            "p.name(tool) + ':' + p.args(tool) + p.optional('#' + p.id(……: nothing ends what may be "
+            "left out, so a half of it would pass for the whole; put a marker after it; where none is "
+            "written, p.peek(…) in what is parsed",
+        ),
+        (
+            "tagged text for a name",
+            call(lambda p, tool: p.tag(Tag.NAME, p.chars("a-z")) + ":" + p.args(tool)),
+            "p.tag(Tag.NAME, p.chars('a-z')): a name is not tagged text; use p.name(tool), "
+            "p.arg_name(arg) or p.id(…)",
+        ),
+        (
+            "p.declared before the name",
+            call(lambda p, tool: p.declared() + p.name(tool) + ":" + p.args(tool)),
+            "p.declared(): no name has been read before it; put it after p.name(tool)",
+        ),
+        (
+            "a part of a call in a rule that calls itself",
+            call(
+                lambda p, tool: p.rule("a", "(" + p.optional(p.ref("a")) + p.name(tool) + ")") + p.args(tool)
+            ),
+            "p.ref('a'): a call is part of a rule that calls itself; write the name and the arguments "
+            "outside it",
+        ),
+        (
+            "a header without the group name",
+            call(lambda p, tool: p.header("(?P<tool>.+)", p.name(tool)) + ":" + p.args(tool)),
+            "p.header('(?P<tool>.+)', …): its pattern has the groups tool; name one of them (?P<name>…)",
+        ),
+        (
+            "a header that generates no name",
+            call(lambda p, tool: p.header("(?P<name>.+)", "name") + ":" + p.args(tool)),
+            "p.header('(?P<name>.+)', …): what it generates has no name of the tool; write p.name(tool)"
+            " into its second argument",
+        ),
+        (
+            "a bad regular expression",
+            call(lambda p, tool: p.header("(?P<name>", p.name(tool)) + ":" + p.args(tool)),
+            "p.header('(?P<name>', …): '(?P<name>' is no regular expression: missing ), unterminated "
+            "subpattern at position 0; write one that Python's re reads, with a backslash before what "
+            "is meant as text",
+        ),
+        (
+            "make fails for a tool",
+            call(lambda p, tool: p.name(tool) + ":" + (p.args(tool) if tool is ANY_TOOL else {}[tool.name])),
+            "p.each_tool(…): make('probe_tool') failed: KeyError: 'probe_tool'; it is called with each "
+            "tool and argument",
+        ),
+    ],
+    "arguments": [
+        (
+            "a name twice",
+            tagged(
+                lambda p, arg: (
+                    "<" + p.arg_name(arg) + ">" + p.arg_name(arg) + "." + p.value(arg, VALUE) + "</>"
+                )
+            ),
+            "p.arg_name(arg): the argument has a name already; write p.arg_name(arg) once",
+        ),
+        (
+            "no name",
+            tagged(lambda p, arg: "<" + p.value(arg, VALUE) + "</>"),
+            "p.value(arg, Raw(…)): the argument has no name yet; put p.arg_name(arg) before p.value(…)",
+        ),
+        (
+            "no value",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + "/>"),
+            "p.each_arg(…): the argument has no value on one of the paths through it; write "
+            "p.value(arg, …) after its name",
+        ),
+        (
+            "a value twice",
+            tagged(
+                lambda p, arg: (
+                    "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>" + p.value(arg, VALUE) + "</>"
+                )
+            ),
+            "p.value(arg, Raw(…)): the argument has a value already; write p.value(arg, …) once",
+        ),
+        (
+            "a name without an end",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + p.value(arg, VALUE) + "</>"),
+            "p.each_arg(…): nothing ends p.arg_name, so a half of it would pass for the whole; put a "
+            "marker after it; where none is written, p.peek(…) in what is parsed",
+        ),
+        (
+            "the name of any argument is generated",
+            tagged(lambda p, arg: "<" + p.arg_name(ANY_ARGUMENT) + ">" + p.value(arg, VALUE) + "</>"),
+            "p.arg_name(arg): it does not write the name of the arg that make(arg) was given; pass that"
+            " arg on",
+        ),
+        (
+            "the value of any argument is generated",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(ANY_ARGUMENT, VALUE) + "</>"),
+            "p.value(arg, Raw(…)): it is not given the argument that make(arg) was given; pass that "
+            "argument on",
+        ),
+        (
+            "a tool's name in it",
+            tagged(lambda p, arg: "<" + p.name(ANY_TOOL) + ">" + p.value(arg, VALUE) + "</>"),
+            "p.name(tool): it stands inside an argument; keep to p.arg_name(arg), p.value(arg, …) and "
+            "markers there",
+        ),
+        (
+            "a value outside p.each_arg",
+            call(lambda p, tool: p.name(tool) + ":" + p.value(ANY_ARGUMENT, VALUE) + "</>"),
+            "p.value(arg, Raw(…)): it stands outside an argument; put it into what make(arg) returns "
+            "for p.each_arg()",
+        ),
+        (
+            "raw text without an end",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw()) + "</>"),
+            "Raw: expected until=, the text that ends the value, found none: the value would take the "
+            "rest of the turn. Give the closing tag, or end=True if the turn's end is what ends it",
+        ),
+        (
+            "raw text for all arguments",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(tool, VALUE)),
+            "p.args: Raw is for p.value(), not for all arguments at once",
+        ),
+        (
+            "Gemma for one argument",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Gemma("<q>")) + "</>"),
+            "p.value: Gemma is for p.args(), not for a single argument",
+        ),
+        (
+            "Gemma without its quote",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(tool, Gemma(""))),
+            "Gemma: expected the marker around strings, found '': give e.g. '<escape>'",
+        ),
+    ],
+    "texts": [
+        (
+            "a tuple for p.until",
+            lambda p: p.until(("a", "b")) + p.body(),
+            "p.until: expected a tuple of texts that are not empty, found (('a', 'b'),); write (\"…\",)",
+        ),
+        (
+            "a list for until=",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw(until=["</>"])) + "</>"),
+            "Raw(until=…): expected a tuple of texts that are not empty, found ['</>']; write (\"…\",)",
+        ),
+        (
+            "an empty text for also=",
+            tagged(
+                lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw(until="</>", also="")) + "</>"
+            ),
+            "Raw(also=…): expected a tuple of texts that are not empty, found ('',); write (\"…\",)",
+        ),
+        (
+            "a marker of white space",
+            lambda p: p.think("\n", "</think>") + p.body(),
+            "expected a marker, found '\\n': give the text that is written there",
+        ),
+        (
+            "a token without text",
+            lambda p: p.body(p.token("") + p.json_call(name="name", args="arguments")),
+            "p.token(''): a token has a text; give the token's text, or leave it out",
+        ),
+        (
+            "None for a node",
+            lambda p: p.body(None + p.token("<call>")),
+            "expected a node or a string, found NoneType: None",
+        ),
+    ],
+}
+
+
+def told(build: Build) -> str:
+    """What the author of ``build`` is told."""
+    format = Format("acme", "Acme", "https://example.org", build)
+    with pytest.raises(DefinitionError) as raised:
+        format.tree(Options(tools=True))
+    before, _, text = str(raised.value).partition("format 'acme': ")
+    assert not before, f"the format is not named: {raised.value}"
+    return text
+
+
+@pytest.mark.parametrize(
+    ("build", "text"),
+    [
+        pytest.param(build, text, id=f"{group}: {title}")
+        for group, slips in SLIPS.items()
+        for title, build, text in slips
+    ],
+)
+def test_a_slip_is_told_with_its_mend(build: Build, text: str) -> None:
+    assert told(build) == text
+
+
+@pytest.mark.parametrize("option", ["stops", "markers", "aliases"])
+def test_a_text_where_a_tuple_is_due(option: str) -> None:
+    """Each of its characters would be a stop."""
+    with pytest.raises(
+        DefinitionError, match=rf"^format 'acme': {option}: .* the text '<over>'; write \('<over>',\)$"
+    ):
+        Format("acme", "Acme", "https://example.org", lambda p: p.body(), **{option: "<over>"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [("",), ["</s>"], None, (1,)])
+def test_what_is_no_tuple_of_texts(given: Any) -> None:
+    with pytest.raises(
+        DefinitionError, match=r"^format 'acme': stops: expected a tuple of texts that are not empty"
+    ):
+        Format("acme", "Acme", "https://example.org", lambda p: p.body(), stops=given)
+
+
+def test_what_an_author_s_code_raises_is_told_with_the_format() -> None:
+    assert told(lambda p: {}["missing"]) == "build failed: KeyError: 'missing'"
+
+
+def test_a_broken_definition_is_told_where_a_stream_begins() -> None:
+    turn = Format("acme", "Acme", "https://example.org", lambda p: p.many(p.space()) + p.body()).bind()
+    with pytest.raises(DefinitionError, match=r"^format 'acme': "):
+        turn.stream()
