@@ -106,12 +106,13 @@ def detect_in(template: Template) -> Detection:
     calls = any("tool_calls" in probe.message for probe in probes)
     best: tuple[float, int, str] | None = None
     evidence: tuple[str, ...] = ()
-    tried = []
+    tried: list[str] = []
+    broken: list[str] = []
     for info in _candidates(rendered):
         try:
             fmt = info.load()
-        except Exception as error:  # a format that does not load must not stop the others
-            tried.append(f"{info.name}: could not be loaded: {error}")
+        except Exception as error:  # a broken format must not stop the others
+            broken.append(f"{info.name} is left out: {error}")
             continue
         exact = [probe for probe in probes if _reads(fmt, probe)]
         score = len(exact) / len(probes) if probes else 0.0
@@ -126,13 +127,15 @@ def detect_in(template: Template) -> Detection:
                 )
     if best is not None:
         dropped = () if calls else ("the template renders no calls: told by its markers",)
-        return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped))
+        return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped, *broken))
     can = template.probe()
     shown = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
     found = analysed(template)
     if shown and not (calls or can.tools or can.reasoning) and _says_nothing(found):
-        return Detection(CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning",))
-    return replace(found, evidence=(*tried, *found.evidence))
+        return Detection(
+            CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning", *broken)
+        )
+    return replace(found, evidence=(*broken, *tried, *found.evidence))
 
 
 def analysed(template: Template) -> Detection:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .core.format import Format
+from .core.idioms import Options
 from .formats import FormatRef, chatparsers_register_formats
 
 if TYPE_CHECKING:
@@ -45,11 +46,14 @@ class FormatInfo:
     source: FormatRef | Format
 
     def load(self) -> Format:
-        """The format, its module imported now. Raises `DefinitionError`, which names the origin, where that fails."""
-        if isinstance(self.source, Format):
-            return self.source
+        """The format, its module imported now. Raises `DefinitionError`, which names the origin, where that fails or
+        its definition is wrong."""
         try:
-            return self.source.load()
+            format = self.source if isinstance(self.source, Format) else self.source.load()
+            format.tree(
+                Options(tools=True)
+            )  # a definition that is wrong is told here, and not by the first stream
+            return format
         except DefinitionError as error:
             raise DefinitionError(f"{self.origin}: {error}") from error.__cause__
 
