@@ -154,11 +154,6 @@ class _Checker:
                 what = f"the alternatives after {spelt(option)} are never tried, as it always matches"
                 wrong(node, what, "put it last, or use p.optional()")
 
-    def sequence(self, node: Sequence) -> None:
-        for item in node.items[:-1]:
-            if any(isinstance(inner, Body) for inner in self.reading.walk(item)):
-                wrong(node, "nothing is read after p.body(), which takes the rest of the turn", "put it last")
-
     def look_ahead(self, node: Peek | Not) -> None:
         if self.reading.generated:
             wrong(
@@ -285,8 +280,11 @@ class _Checker:
 
     # calls
 
-    def outside(self, node: Node) -> None:
-        """Nothing of a call stands outside one, and each call is sound."""
+    def outside(self, node: Node, last: bool = True) -> None:
+        """Nothing of a call stands outside one, each call is sound, and nothing stands after the body.
+
+        ``last``: nothing is read after ``node``.
+        """
         if isinstance(node, Tagged) and node.tag is Tag.CALL:
             check_call(self.reading, node)
             return
@@ -296,8 +294,11 @@ class _Checker:
                 "it stands outside a call, so what it reads is lost",
                 "put it into what make(tool) returns for p.each_tool()",
             )
-        for part in self.reading.parts(node):
-            self.outside(part)
+        if isinstance(node, Body) and not last:
+            wrong(node, "nothing is read after it, as it takes the rest of the turn", "put it last")
+        parts = tuple(self.reading.parts(node))
+        for part in parts:
+            self.outside(part, last and (part is parts[-1] or not isinstance(node, Sequence)))
 
 
 def _always(node: Node) -> bool:
@@ -353,7 +354,6 @@ _ALONE: dict[type[Node], Any] = {
     Many: _Checker.many,
     Calls: _Checker.calls,
     Choice: _Checker.choice,
-    Sequence: _Checker.sequence,
     Peek: _Checker.look_ahead,
     Not: _Checker.look_ahead,
     Tagged: _Checker.tagged,

@@ -381,7 +381,7 @@ class _Compiler:
         self.emit(m.DISARM)
         self.emit(m.JUMP, done)
         spellings = [spelling for text in self.stops for spelling in self.alphabet.spellings(text)]
-        stop = _any_of(spellings)
+        stop = _begun_or_whole(spellings)
         for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
             found, lost = self.label(), self.label()
             self.place(entry)
@@ -530,6 +530,13 @@ class _Compiler:
         self.text(m.CALL, self.stops)
         self.emit(m.MARK, m.BROKEN_END, None)
         self.emit(m.JUMP, loop)
+
+
+def _begun_or_whole(texts: list[str]) -> Callable[[str, int], Any]:
+    """Matches one of ``texts``, or with an empty group 1 the beginning of one at the end of the window."""
+    begun = {text[:end] for text in texts for end in range(1, len(text))}
+    whole = "|".join(map(re.escape, texts)) or "(?!)"
+    return re.compile(rf"(?:{whole})|()(?:{'|'.join(map(re.escape, sorted(begun))) or '(?!)'})\Z").match
 
 
 def _any_of(texts: Iterable[str]) -> Callable[[str, int], Any]:

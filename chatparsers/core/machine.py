@@ -73,7 +73,8 @@ PLACE region
 TOP label
     The head of the body's loop: content, outside of any call. Goes to the label at the end of the text.
 AT label match
-    Goes to the label where ``match`` matches, or at the end of the window. Holds nothing: a `TEXT` stopped here.
+    Goes to the label where ``match`` matches, or at the end of the window. Its group 1 is "" for what may become a
+    match with more text, which is held.
 UNCLOSED label shown
     At the end of the text: notes that ``shown`` is missing, unless it is empty, and goes to the label.
 STRAY length
@@ -511,7 +512,10 @@ class Machine:
                 self.place = ins[1]
                 ip += 1
             elif op == AT:
-                ip = ins[1] if i == n or ins[2](text, i) else ip + 1
+                match = ins[2](text, i)
+                if match is not None and match[1] is not None and not final:
+                    break
+                ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
             elif op == ABANDON:
                 ip = self.program.fallback
                 while stack:

@@ -350,6 +350,7 @@ def check(build: Callable[[Builder], Node], seed: int) -> None:
         return
     counted["streamed"] += 1
     turn = format.bind(tools=TOOLS)
+    turn.stream()  # compiled here, outside of the bound
     for text in texts_of(format, random.Random(seed)):
         with bounded(50_000 + 5_000 * len(text)):
             whole = turn.parse(text)
@@ -363,6 +364,27 @@ def check(build: Callable[[Builder], Node], seed: int) -> None:
             counted["calls"] += call.complete
             if call.complete:
                 assert isinstance(json.loads(call.arguments), dict), (text, call)
+
+
+def test_a_stop_that_begins_like_a_call() -> None:
+    """Found here: after a broken call, whether ``<`` is a call or the beginning of ``<c>`` depended on the cuts."""
+
+    def build(p: Builder) -> Node:
+        def one(tool: Tool) -> Any:
+            return "<" + p.implied(Tag.NAME, "python") + p.token("=") + p.args(tool) + ":"
+
+        def other(tool: Tool) -> Any:
+            return p.name(tool) + "|" + p.args(tool)
+
+        return p.body(p.token("<c>") + p.each_tool(other), start="|" + p.calls(p.each_tool(one)) + "[")
+
+    turn = Format("invented", "Invented", "https://example.org", build).bind(tools=TOOLS)
+    text = "|<=[1]:[<c>python|{}"
+    stream = turn.stream()
+    for character in text:
+        stream.feed(character)
+    stream.finish()
+    assert stream.message == turn.parse(text)
 
 
 def test_any_definition_is_refused_or_safe(pytestconfig: pytest.Config) -> None:

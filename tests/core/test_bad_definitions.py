@@ -193,7 +193,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "something after the body",
             lambda p: p.body() + "x",
-            "p.body(…) + 'x': nothing is read after p.body(), which takes the rest of the turn; put it last",
+            "p.body(…): nothing is read after it, as it takes the rest of the turn; put it last",
         ),
         (
             "calls that begin with no text",
