@@ -10,11 +10,13 @@ import marshal
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
-from ..core.errors import RequestError, did_you_mean
-from .json_schema import Weakened
+from ..core.errors import RequestError, SchemaError, did_you_mean
+from .budget import MAX_SIZE, MAX_WORK, Budget
 from .read import Reading, Request, Trigger, read
+from .schemas import Weakened
 
 __all__ = ["DIALECTS", "Grammar", "Trigger", "Weakened", "write"]
 
@@ -42,6 +44,7 @@ class Grammar:
 
 _CACHE: OrderedDict[Hashable, tuple[Any, Grammar | None]] = OrderedDict()
 _CACHE_SIZE = 64
+_LOCK = Lock()
 
 
 def write(
@@ -50,13 +53,18 @@ def write(
     *,
     additional_properties: bool = False,
     token_references: bool = False,
+    max_size: int = MAX_SIZE,
+    max_work: int = MAX_WORK,
 ) -> Grammar | None:
     """The grammar of a turn; None where nothing is constrained.
 
     ``additional_properties``: members that an object's schema does not mention are generated, as JSON Schema
     has it (by default they are not). ``token_references``: GBNF with ``<[id]>`` for the markers that the
-    turn's tokenizer has as one token (llama.cpp alone). Raises `RequestError` for an unknown dialect or a
-    user's grammar that cannot be read, `SchemaError` for an invalid schema.
+    turn's tokenizer has as one token (llama.cpp alone). ``max_size``: how many characters the grammar may have;
+    ``max_work``: how many steps the schemas may take. Past either, what is left of the schemas is written as any
+    value, which ``weakened`` says. Raises `RequestError` for an unknown dialect or a
+    user's grammar that cannot be read, `SchemaError` for an invalid schema, or where the grammar is larger than
+    ``max_size`` even so.
     """
     if dialect not in DIALECTS:
         raise RequestError(
@@ -72,25 +80,35 @@ def write(
         tuple(turn.stops),
         getattr(turn, "marker_ids", None) or {},
     )
-    key = _key(request, turn, (dialect, additional_properties, token_references))
-    if key is not None and key in _CACHE:
-        _CACHE.move_to_end(key)
-        return _CACHE[key][1]
+    key = _key(request, turn, (dialect, additional_properties, token_references, max_size, max_work))
+    if key is not None:
+        with _LOCK:
+            if key in _CACHE:
+                _CACHE.move_to_end(key)
+                return _CACHE[key][1]
     reading = read(
         request,
         free=dialect != "gbnf",
         open_objects=additional_properties,
         counted=dialect == "lark",
+        budget=Budget(max_size, max_work),
     )
     found = None
     if reading is not None:
         text = _WRITERS[dialect](reading, request, token_references)
+        if len(text) > max_size:
+            raise SchemaError(
+                f"the grammar has {len(text):,} characters, more than max_size={max_size:,}: give fewer tools or "
+                "smaller schemas, or allow more",
+                "$",
+            )
         root = "start" if dialect == "lark" else "root"
         found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root)
     if key is not None:
-        _CACHE[key] = (request.tree, found)
-        if len(_CACHE) > _CACHE_SIZE:
-            _CACHE.popitem(last=False)
+        with _LOCK:
+            _CACHE[key] = (request.tree, found)
+            if len(_CACHE) > _CACHE_SIZE:
+                _CACHE.popitem(last=False)
     return found
 
 

@@ -4,7 +4,8 @@ Strategy: a small acyclic automaton whose states are what is still to come; each
 what counts. Up to `FREE` members together, every order is generated: a state is a set (at most 2**FREE of them). Beyond
 that, up to `FREE_REQUIRED` required members come in any order and the optional ones in the declared order, anywhere
 between them: a state is a set and a position. Beyond that, both the required and the optional ones come in the declared
-order, freely merged: a state is a pair of positions. Each is there at most once, and every required one is there.
+order, freely merged: a state is a pair of positions. Past `MOST_PAIRS` of those, all come in the declared order: a
+state is one position. Each is there at most once, and every required one is there.
 
 The automaton depends on how many members there are and which are required, not on what they are: it is made of numbers
 (`State`), once for all tools of one shape, and a writer puts the members' rules in their places.
@@ -18,13 +19,16 @@ from functools import lru_cache
 
 from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, seq
 
-__all__ = ["FREE", "FREE_REQUIRED", "Member", "arrange"]
+__all__ = ["FREE", "FREE_REQUIRED", "MOST_PAIRS", "Member", "arrange"]
 
 FREE = 4
 """Up to this many members, any order is generated."""
 
 FREE_REQUIRED = 3
 """Up to this many required members, theirs is free."""
+
+MOST_PAIRS = 1_000
+"""Up to this many pairs of a required and an optional member, the two kinds are freely merged."""
 
 Enough = Callable[[frozenset[str]], bool]
 
@@ -66,8 +70,12 @@ def arrange(
             return NOTHING if states is None else EMPTY, True
     else:
         required = [member for member in members if member.required]
-        members = [*required, *(member for member in members if not member.required)]
-        states = _merged(len(required), len(members) - len(required), extra is not None)
+        optional = len(members) - len(required)
+        if len(required) > FREE_REQUIRED and len(required) * optional > MOST_PAIRS:
+            states = _declared(tuple(member.required for member in members), extra is not None)
+        else:
+            members = [*required, *(member for member in members if not member.required)]
+            states = _merged(len(required), optional, extra is not None)
     nodes = [
         member.node if isinstance(member.node, Shared) else Shared("m", member.node) for member in members
     ]
@@ -156,8 +164,11 @@ def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
     """One of the optional members from ``at`` on, likewise."""
 
     def options(left: int, begun: bool) -> list[tuple[int, ...]]:
-        first = [index for index in range(required) if left >> index & 1]
-        found = [(index, *after[left & ~(1 << index)]) for index in (first if free else first[:1])]
+        if free:
+            first = [index for index in range(required) if left >> index & 1]
+        else:
+            first = [(left & -left).bit_length() - 1] if left else []
+        found = [(index, *after[left & ~(1 << index)]) for index in first]
         others = one_of[left]
         found += [] if others is None else [others]
         return [*found, (plan.extra, *after[left])] if extra and not begun else found
@@ -171,4 +182,25 @@ def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
             if extra or at or left != whole:
                 after[left] = plan.state(options(left, True), True, not left) or ()
     plan.state(options(whole, False), False, not whole)
+    return tuple(plan.states)
+
+
+@lru_cache(maxsize=64)
+def _declared(must: tuple[bool, ...], extra: bool) -> tuple[State, ...]:
+    """All members in the declared order."""
+    plan = _Plan(len(must), extra)
+    one_of: tuple[int, ...] | None = None
+    """One of the members from ``at`` on."""
+    may_end = True
+    for at in range(len(must) - 1, -1, -1):
+        options = [] if one_of is None else [one_of]
+        after = plan.state(options, True, may_end) or ()
+        one = (at, *after)
+        one_of = one if must[at] else plan.either(one, one_of)
+        may_end = may_end and not must[at]
+    first = [] if one_of is None else [one_of]
+    if extra:
+        again = plan.state(first, True, may_end)
+        first = [*first, (plan.extra, *(again or ()))]
+    plan.state(first, False, may_end)
     return tuple(plan.states)

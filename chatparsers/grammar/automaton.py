@@ -1,22 +1,26 @@
 """Finite automata over code points: what a `Lang` is turned into where an engine has no words for its constraints.
 
-Strategy: every constraint becomes a small lazy machine (a start state, a step, a test for acceptance) over one shared
-partition of the code points, so that a step is a list look-up; `build` explores their product, drops the states from
-which nothing can be accepted, merges equal states (Moore), and gives up past a limit of states. Text up to a stop is an
-Aho-Corasick machine that dies where a stop ends, unless it is the very end.
+Strategy: every constraint becomes a small lazy machine (a start state, a row of next states, a test for acceptance)
+over one shared partition of the code points; `build` explores their product, drops the states from which nothing can be
+accepted, merges equal states (Hopcroft), and gives up past a limit of states. Text up to a stop is an Aho-Corasick
+machine that dies where a stop ends, unless it is the very end.
 
 Invariants: transitions of a state are disjoint; every state of a `Dfa` leads to acceptance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .ir import LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+from .budget import Budget
+from .ir import ANY, LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
 
-__all__ = ["Dfa", "TooLarge", "build", "nullable"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build", "nullable"]
+
+_MOST_POSITIONS = 60_000
 
 
 class TooLarge(Exception):
@@ -34,28 +38,30 @@ class Dfa:
 class _Machine(Protocol):
     start: Hashable
 
-    def step(self, state: Hashable, atom: int) -> Hashable | None: ...
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        """The next state for each class of characters."""
+        ...
 
     def accepts(self, state: Hashable) -> bool: ...
 
 
-class _Nfa:
-    """A regular grammar by Thompson's construction; states are sets of positions, determined as they are met."""
+class _Positions:
+    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a character.
 
-    def __init__(self, node: Ir, positive: bool, cuts: list[int]) -> None:
+    Texts that stand for one another (the words of a pattern, listed values) share their beginnings.
+    """
+
+    def __init__(self, node: Ir) -> None:
         self.empty: list[list[int]] = []
         self.moves: list[list[tuple[Ranges, int]]] = []
-        self.cuts = cuts
-        self.positive = positive
         first = self._new()
         self.last = self._add(node, first)
-        self.start: Hashable = self._close([first])
-        self.known: dict[tuple[Hashable, int], Hashable] = {}
+        self.start = self.closed([first])
 
     def _new(self) -> int:
         self.empty.append([])
         self.moves.append([])
-        if len(self.moves) > 20_000:
+        if len(self.moves) > _MOST_POSITIONS:
             raise TooLarge
         return len(self.moves) - 1
 
@@ -75,12 +81,7 @@ class _Nfa:
                 at = self._add(item, at)
             return at
         if isinstance(node, Alt):
-            then = self._new()
-            for option in node.options:
-                begin = self._new()
-                self.empty[at].append(begin)
-                self.empty[self._add(option, begin)].append(then)
-            return then
+            return self._choice(node.options, at)
         if isinstance(node, Rep):
             for _ in range(node.least):
                 at = self._add(node.node, at)
@@ -101,34 +102,117 @@ class _Nfa:
             return self._add(node.node, at)
         raise TypeError(f"not regular: {type(node).__name__}")
 
-    def _close(self, states: list[int]) -> frozenset[int]:
-        seen = set(states)
-        todo = list(states)
+    def _choice(self, options: tuple[Ir, ...], at: int) -> int:
+        then = self._new()
+        words: dict[tuple[int, str], int] = {}
+        root = self._new()
+        self.empty[at].append(root)
+        for option in options:
+            if not isinstance(option, Text):
+                begin = self._new()
+                self.empty[at].append(begin)
+                self.empty[self._add(option, begin)].append(then)
+                continue
+            here = root
+            for char in option.text:
+                key = (here, char)
+                if key not in words:
+                    words[key] = self._new()
+                    self.moves[here].append((((ord(char), ord(char)),), words[key]))
+                here = words[key]
+            self.empty[here].append(then)
+        return then
+
+    def closed(self, positions: Iterable[int]) -> frozenset[int]:
+        """The positions that are reached without a character: those alone from which something moves, and the last."""
+        seen = set(positions)
+        todo = list(seen)
         while todo:
             for then in self.empty[todo.pop()]:
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
-        return frozenset(seen)
+        return frozenset(place for place in seen if self.moves[place] or place == self.last)
 
-    def step(self, state: Hashable, atom: int) -> Hashable | None:
-        key = (state, atom)
-        if key not in self.known:
-            point = self.cuts[atom]
-            assert isinstance(state, frozenset)
-            then = [
-                target
-                for position in state
-                for ranges, target in self.moves[position]
-                if any(low <= point <= high for low, high in ranges)
+
+class Matcher:
+    """Tests texts by a regular grammar, in time that grows with the text alone."""
+
+    def __init__(self, node: Ir) -> None:
+        self.positions = _Positions(node)
+        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text is in the grammar."""
+        state = self.positions.start
+        for char in text:
+            key = (state, char)
+            then = self.known.get(key)
+            if then is None:
+                point = ord(char)
+                then = self.positions.closed(
+                    target
+                    for position in state
+                    for ranges, target in self.positions.moves[position]
+                    if any(low <= point <= high for low, high in ranges)
+                )
+                if len(self.known) < _MOST_POSITIONS:
+                    self.known[key] = then
+            state = then
+        return self.positions.last in state
+
+
+class _Nfa:
+    """A regular grammar whose sets of positions are determined as they are met."""
+
+    def __init__(self, node: Ir, positive: bool, cuts: list[int]) -> None:
+        self.positions = _Positions(node)
+        self.positive = positive
+        self.start: Hashable = self.positions.start
+        self.count = len(cuts)
+        self.atoms = [
+            [
+                (bisect_left(cuts, low), bisect_right(cuts, high), then)
+                for ranges, then in moves
+                for low, high in ranges
             ]
-            self.known[key] = self._close(then)
-        found = self.known[key]
-        return found if found or not self.positive else None
+            for moves in self.positions.moves
+        ]
+        self.closed: dict[frozenset[int], frozenset[int]] = {}
+        self.rows: dict[Hashable, Sequence[Hashable | None]] = {}
+
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        found = self.rows.get(state)
+        if found is None:
+            found = self.rows[state] = self._row(state)
+        return found
+
+    def _row(self, state: Hashable) -> Sequence[Hashable | None]:
+        assert isinstance(state, frozenset)
+        targets: list[set[int] | None] = [None] * self.count
+        for position in state:
+            for first, behind, then in self.atoms[position]:
+                for atom in range(first, behind):
+                    found = targets[atom]
+                    if found is None:
+                        targets[atom] = {then}
+                    else:
+                        found.add(then)
+        nothing = None if self.positive else _NOWHERE
+        return [nothing if found is None else self._closed(frozenset(found)) for found in targets]
+
+    def _closed(self, positions: frozenset[int]) -> frozenset[int]:
+        found = self.closed.get(positions)
+        if found is None:
+            found = self.closed[positions] = self.positions.closed(positions)
+        return found
 
     def accepts(self, state: Hashable) -> bool:
         assert isinstance(state, frozenset)
-        return (self.last in state) is self.positive
+        return (self.positions.last in state) is self.positive
+
+
+_NOWHERE: frozenset[int] = frozenset()
 
 
 class _Divisible:
@@ -139,12 +223,12 @@ class _Divisible:
         self.cuts = cuts
         self.start: Hashable = 0
 
-    def step(self, state: Hashable, atom: int) -> Hashable | None:
-        digit = self.cuts[atom] - 48
-        if self.cuts[atom] == 45:
-            return state
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, int)
-        return (state * 10 + digit) % self.divisor if 0 <= digit <= 9 else None
+        return [
+            state if point == 45 else (state * 10 + point - 48) % self.divisor if 48 <= point <= 57 else None
+            for point in self.cuts
+        ]
 
     def accepts(self, state: Hashable) -> bool:
         return state == 0
@@ -184,11 +268,11 @@ class _FirstStop:
                 queue.append(then)
         self.start: Hashable = 0
 
-    def step(self, state: Hashable, atom: int) -> Hashable | None:
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, int)
-        if state == -1:
-            return None
-        point = self.cuts[atom]
+        return [None if state == -1 else self._step(state, point) for point in self.cuts]
+
+    def _step(self, state: int, point: int) -> int | None:
         while state and point not in self.next[state]:
             state = self.fail[state]
         then = self.next[state].get(point, 0)
@@ -217,18 +301,22 @@ def _points(node: Ir, found: set[int]) -> None:
         _points(node.node, found)
 
 
-def build(lang: Lang, limit: int = 2_000) -> Dfa | None:
+def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past
-    ``limit`` states."""
+    ``limit`` states, or where the work that ``budget`` has left does not do."""
     if not lang.least and lang.most is None:
-        return _build(lang, limit)
-    found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit)
+        return _build(lang, limit, budget)
+    found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit, budget)
+    if found is not None and budget is not None:
+        budget.work -= (lang.most or lang.least) * len(found.edges)
+        if budget.work < 0:
+            raise TooLarge
     size = len(lang.end_text)
     most = None if lang.most is None else lang.most + size
     return found and _counted(found, lang.least + size, most, limit)
 
 
-def _build(lang: Lang, limit: int) -> Dfa | None:
+def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
     end = lang.end_text
     found = {0}
     for part in lang.parts:
@@ -244,22 +332,23 @@ def _build(lang: Lang, limit: int) -> Dfa | None:
         machines.append(_Divisible(part.divisor, cuts) if part.divisor else _Nfa(node, part.positive, cuts))
     if lang.stops or end:
         machines.append(_FirstStop(lang.stops, end, cuts))
+    if not machines:
+        machines.append(_Nfa(Rep(Chars(ANY), 0, None), True, cuts))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []
     for state in (states := [start]):
         row: list[int] = []
-        for atom in range(len(cuts)):
-            after: list[Hashable] = []
-            for machine, part_state in zip(machines, state, strict=True):
-                then = machine.step(part_state, atom)
-                if then is None:
-                    break
-                after.append(then)
-            if len(after) < len(machines):
+        if budget is not None:
+            budget.work -= len(cuts)
+            if budget.work < 0:
+                raise TooLarge
+        for key in zip(
+            *(machine.row(part) for machine, part in zip(machines, state, strict=True)), strict=True
+        ):
+            if None in key:
                 row.append(-1)
                 continue
-            key = tuple(after)
             number = numbers.get(key)
             if number is None:
                 number = numbers[key] = len(states)
@@ -349,19 +438,7 @@ def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa
     if 0 not in live:
         return None
     table = [[then if then in live else -1 for then in row] for row in table]
-    group = [1 if state in accepting else 0 for state in range(len(table))]
-    count = 0
-    while True:
-        keys: dict[tuple[int, ...], int] = {}
-        group = [
-            keys.setdefault((group[state], *(group[then] if then >= 0 else -1 for then in row)), len(keys))
-            if state in live
-            else -1
-            for state, row in enumerate(table)
-        ]
-        if len(keys) == count:
-            break
-        count = len(keys)
+    group = _merged(table, live, accepting)
     order: dict[int, int] = {}
     chosen: list[int] = []
     todo = [0]
@@ -385,6 +462,45 @@ def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa
                     spans.append((low, high))
         edges.append(tuple((tuple(spans), then) for then, spans in to.items()))
     return Dfa(frozenset(order[group[state]] for state in chosen if state in accepting), tuple(edges))
+
+
+def _merged(table: list[list[int]], live: set[int], accepting: set[int]) -> list[int]:
+    """The class of each live state, equal states together (Hopcroft: n log n); -1 for the others."""
+    columns = {
+        tuple(column): None for column in zip(*table, strict=True)
+    }  # classes of characters that act alike
+    into: list[dict[int, list[int]]] = []
+    for column in columns:
+        sources: dict[int, list[int]] = {}
+        for state, then in enumerate(column):
+            if then >= 0 and state in live:
+                sources.setdefault(then, []).append(state)
+        into.append(sources)
+    dead = [state for state in live if -1 in table[state]]
+    if dead:  # what moves nowhere moves to a state of its own
+        for sources, column in zip(into, columns, strict=True):
+            sources[-1] = [state for state in dead if column[state] < 0]
+    blocks: list[set[int]] = [block for block in (live & accepting, live - accepting, {-1}) if block]
+    place = {state: number for number, block in enumerate(blocks) for state in block}
+    waiting = set(range(len(blocks)))
+    while waiting:
+        splitter = list(blocks[waiting.pop()])
+        for sources in into:
+            touched: dict[int, set[int]] = {}
+            for then in splitter:
+                for state in sources.get(then, ()):
+                    touched.setdefault(place[state], set()).add(state)
+            for number, part in touched.items():
+                block = blocks[number]
+                if len(part) == len(block):
+                    continue
+                block -= part
+                new = len(blocks)
+                blocks.append(part)
+                for state in part:
+                    place[state] = new
+                waiting.add(new if number in waiting or len(part) <= len(block) else number)
+    return [place[state] if state in live else -1 for state in range(len(table))]
 
 
 def nullable(node: Ir) -> bool:

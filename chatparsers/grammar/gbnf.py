@@ -16,6 +16,7 @@ from functools import lru_cache
 from .automaton import Dfa, TooLarge, build
 from .ir import (
     ANY,
+    EMPTY,
     LAST,
     Alt,
     Blank,
@@ -355,6 +356,9 @@ class GbnfWriter(RuleWriter):
         ):
             return None
         inner = node.parts[0].node
+        listed = inner.options if isinstance(inner, Alt) else (inner,)
+        if node.encoding == "raw" and all(isinstance(text, Text) or text is EMPTY for text in listed):
+            return self.listed([text.text if isinstance(text, Text) else "" for text in listed], node)
         used = alphabet(inner)
         if node.encoding != "raw":
             if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
@@ -363,6 +367,21 @@ class GbnfWriter(RuleWriter):
         if overlap(used, charset(stop[0] for stop in node.stops)):
             return None
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
+
+    def listed(self, texts: list[str], node: Lang) -> str:
+        """One of some texts: those in which no stop ends before the end."""
+        end = node.end_text
+        find = re.compile("|".join(map(re.escape, node.stops))).search if node.stops else None
+        whole = [
+            literal(text)
+            for text in texts
+            if find is None or (found := find(text + end)) is None or found.end() == len(text + end)
+        ]
+        body = " | ".join(whole)
+        if not node.end:
+            return self.rule("text", body)
+        one = f"({body})" if len(whole) > 1 else body
+        return self.rule("text", " ".join([one, *map(self.atom, node.end)]))
 
     def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
         """The rules of an automaton; for a string its closing quote is part of them."""

@@ -10,7 +10,8 @@ regular grammar is one terminal where a dialect has such.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,12 @@ _PEG = Peg(
     end         = ~"(?:\r?\n|\\Z)(?:[ \t\r\n]|#[^\r\n]*)*"
     """
 )
+_DEEPEST = 30
+"""How deep groups may be nested."""
+_DEEPEST_RULES = 16
+"""How deep rules are put in the place of their names."""
+_MOST_COUNTS = 4
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|#[^\n]*|[()]', re.DOTALL)
 _CONTROLS = {"n": 10, "r": 13, "t": 9, "b": 8, "f": 12}
 _EXPECTED = {
     "rule": "a rule: `name ::= …`",
@@ -93,29 +100,34 @@ class UserGrammar:
     def embed(self, rules: dict[str, Ir]) -> Ir:
         """The node of its root; the rules that recur are put into ``rules``, behind ``user-``."""
         made: dict[str, Ir] = {}
-        recurring = {name for name in self.rules if _reaches(self.rules, name, name)}
+        recurring = _cyclic({name: set(_references(node)) for name, node in self.rules.items()})
+        todo: list[str] = []
 
-        def place(node: Ir) -> Ir:
+        def place(node: Ir, depth: int) -> Ir:
             if isinstance(node, Ref):
                 name = node.name
-                if name in recurring:
+                if name in recurring or depth == _DEEPEST_RULES:
                     if f"user-{name}" not in rules:
                         rules[f"user-{name}"] = node
-                        rules[f"user-{name}"] = place(self.rules[name])
+                        todo.append(name)
                     return Ref(f"user-{name}")
                 if name not in made:
-                    inner = place(self.rules[name])
+                    inner = place(self.rules[name], depth + 1)
                     made[name] = Shared(f"user-{name}", inner, _regular(inner))
                 return made[name]
             if isinstance(node, Seq):
-                return seq(*map(place, node.items))
+                return seq(*(place(item, depth) for item in node.items))
             if isinstance(node, Alt):
-                return alt(*map(place, node.options))
+                return alt(*(place(option, depth) for option in node.options))
             if isinstance(node, Rep):
-                return Rep(place(node.node), node.least, node.most)
+                return Rep(place(node.node, depth), node.least, node.most)
             return node
 
-        return place(Ref("root"))
+        root = place(Ref("root"), 0)
+        while todo:
+            name = todo.pop()
+            rules[f"user-{name}"] = place(self.rules[name], 0)
+        return root
 
 
 class _Failure(ChatParsersError):
@@ -125,7 +137,7 @@ class _Failure(ChatParsersError):
 
 
 class _Visitor(_NodeVisitor):
-    unwrapped_exceptions = (_Failure,)
+    unwrapped_exceptions = (_Failure, RecursionError)
 
     def __init__(self) -> None:
         self.used: list[tuple[str, int]] = []
@@ -162,7 +174,10 @@ class _Visitor(_NodeVisitor):
 
     def visit_element(self, node: Node, visited: list[Any]) -> Ir:
         made: Ir = visited[0]
-        for least, most in visited[1] if isinstance(visited[1], list) else ():
+        counts = visited[1] if isinstance(visited[1], list) else ()
+        if len(counts) > _MOST_COUNTS:
+            raise _Failure(node.start, f"more than {_MOST_COUNTS} counts of one element: repeats of repeats")
+        for least, most in counts:
             made = Rep(made, least, most)
         return made
 
@@ -253,17 +268,38 @@ def _references(node: Ir) -> Iterator[str]:
             yield from _references(item)
 
 
-def _reaches(rules: dict[str, Ir], start: str, goal: str) -> bool:
-    seen: set[str] = set()
-    todo = list(_references(rules[start]))
-    while todo:
-        name = todo.pop()
-        if name == goal:
-            return True
-        if name not in seen:
-            seen.add(name)
-            todo.extend(_references(rules[name]))
-    return False
+def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
+    """The names that lead back to themselves (Tarjan's components, with a stack of its own)."""
+    found: set[str] = set()
+    number: dict[str, int] = {}
+    low: dict[str, int] = {}
+    path: list[str] = []
+    waiting: set[str] = set()
+    for start in graph:
+        todo = [] if start in number else [(start, iter(graph[start]))]
+        while todo:
+            name, others = todo[-1]
+            if name not in number:
+                number[name] = low[name] = len(number)
+                path.append(name)
+                waiting.add(name)
+            for other in others:
+                if other not in number:
+                    todo.append((other, iter(graph[other])))
+                    break
+                if other in waiting:
+                    low[name] = min(low[name], number[other])
+            else:
+                todo.pop()
+                if todo:
+                    low[todo[-1][0]] = min(low[todo[-1][0]], low[name])
+                if low[name] == number[name]:
+                    component = path[path.index(name) :] if path[-1] != name else [name]
+                    del path[-len(component) :]
+                    waiting.difference_update(component)
+                    if len(component) > 1 or name in graph[name]:
+                        found.update(component)
+    return found
 
 
 def _nullable(rules: dict[str, Ir], node: Ir, found: set[str]) -> bool:
@@ -295,24 +331,31 @@ def _left(rules: dict[str, Ir], node: Ir, empty: set[str]) -> Iterator[str]:
 
 
 def _left_recursive(rules: dict[str, Ir]) -> str | None:
+    users: dict[str, list[str]] = {}
+    for name, node in rules.items():
+        for other in set(_references(node)):
+            users.setdefault(other, []).append(name)
     empty: set[str] = set()
-    while True:
-        more = {name for name, node in rules.items() if name not in empty and _nullable(rules, node, empty)}
-        if not more:
-            break
-        empty |= more
-    begins = {name: set(_left(rules, node, empty)) for name, node in rules.items()}
-    for name in rules:
-        seen: set[str] = set()
-        todo = list(begins[name])
-        while todo:
-            other = todo.pop()
-            if other == name:
-                return name
-            if other not in seen:
-                seen.add(other)
-                todo.extend(begins[other])
-    return None
+    todo = list(rules)
+    while todo:
+        name = todo.pop()
+        if name not in empty and _nullable(rules, rules[name], empty):
+            empty.add(name)
+            todo += users.get(name, ())
+    cyclic = _cyclic({name: set(_left(rules, node, empty)) for name, node in rules.items()})
+    return next((name for name in rules if name in cyclic), None)
+
+
+def _check_depth(text: str) -> None:
+    """Refuses groups that are nested too deeply."""
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        depth += {"(": 1, ")": -1}.get(found[0], 0)
+        if depth > _DEEPEST:
+            raise RequestError(
+                f"grammar: {_place(text, found.start())}: groups are nested deeper than {_DEEPEST}: "
+                "make rules of them"
+            )
 
 
 def _place(text: str, at: int) -> str:
@@ -325,6 +368,7 @@ def read_gbnf(text: str) -> UserGrammar:
 
     Raises `RequestError` with the line, the column and what was expected.
     """
+    _check_depth(text)
     try:
         tree = _PEG.parse(text)
         rules: dict[str, Ir] = _Visitor().visit(tree)
@@ -344,6 +388,8 @@ def read_gbnf(text: str) -> UserGrammar:
         raise RequestError(f"grammar: {_place(text, at)}: expected {expected}, found {found}") from None
     except _Failure as failure:
         raise RequestError(f"grammar: {_place(text, failure.at)}: {failure}") from None
+    except RecursionError:
+        raise RequestError("grammar: groups are nested too deeply: make rules of them") from None
     except VisitationError as error:
         raise RequestError(f"grammar: {error}") from None
     if "root" not in rules:

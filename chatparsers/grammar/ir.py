@@ -1,6 +1,6 @@
 """What a grammar is before it is written in a dialect: a small tree, free of any engine's syntax.
 
-Strategy: the reader (read.py, json_schema.py) says *what* is generated and leaves *how* to the writers, since
+Strategy: the reader (read.py, schemas) says *what* is generated and leaves *how* to the writers, since
 engines differ in what they do fast. So the two things that decide the speed of a mask stay whole here: text
 up to a stop and the inside of a JSON string are both a `Lang`, a regular language given by its constraints,
 which one writer turns into an automaton's rules and another into a terminal. `Shared` marks what should be a

@@ -141,10 +141,11 @@ def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
     texts = sorted({item.text for item in first if isinstance(item, Text) and item.text})
     if not any(longer.startswith(text) for text, longer in pairwise(texts)):
         return options
+    listed = set(texts)
     found: list[Ir] = []
     for option, item in zip(options, first, strict=True):
         if isinstance(item, Text):
-            cuts = [len(text) for text in texts if text != item.text and item.text.startswith(text)]
+            cuts = [size for size in range(1, len(item.text)) if item.text[:size] in listed]
             ends = [0, *cuts, len(item.text)]
             pieces = [Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
             option = Seq((*pieces, *(option.items[1:] if isinstance(option, Seq) else ())))

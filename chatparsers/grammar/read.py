@@ -60,6 +60,7 @@ from ..core.schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool, Toolset
 from ..core.tree import first, through, tokens, walk
 from ..core.values import Json, Raw, Syntax
 from .arrange import Member, arrange
+from .budget import Budget
 from .ir import (
     ANY,
     BLANKS,
@@ -82,9 +83,9 @@ from .ir import (
     opt,
     seq,
 )
-from .json_schema import SchemaCompiler, Weakened
 from .regex import read_regex
 from .residual import residual
+from .schemas import SchemaCompiler, Weakened
 from .syntaxes import RawText, syntax_of
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
@@ -134,10 +135,11 @@ _NO_CHILDREN = (Cut, Implied, End, Declared)
 
 
 class _Reader:
-    def __init__(self, request: Request, open_objects: bool, counted: bool) -> None:
+    def __init__(self, request: Request, open_objects: bool, counted: bool, budget: Budget) -> None:
         self.request = request
         self.open_objects = open_objects
         self.counted = counted
+        self.budget = budget
         self.rules: dict[str, Ir] = {}
         self.weakened: dict[Weakened, None] = {}
         self.compilers: dict[tuple[int, Syntax], SchemaCompiler] = {}
@@ -222,7 +224,7 @@ class _Reader:
                 if keyword in schema:
                     self.weakened[Weakened(path, keyword, "arguments are written one by one")] = None
         elif schema is not True:
-            self.compiler(tool.document, _JSON).choose([(schema, path)], None)
+            self.compiler(tool.document, _JSON).value([(schema, path)])
         for name, argument in arguments.items():
             made = self.node(node.make(argument))
             if never(made):
@@ -273,7 +275,13 @@ class _Reader:
         found = self.compilers.get(key)
         if found is None:
             found = self.compilers[key] = SchemaCompiler(
-                document, syntax_of(syntax), self.rules, self.weakened, self.open_objects, self.counted
+                document,
+                syntax_of(syntax),
+                self.rules,
+                self.weakened,
+                self.budget,
+                self.open_objects,
+                self.counted,
             )
         return found
 
@@ -501,7 +509,7 @@ def _raw_value(
     raw: RawText,
 ) -> Ir:
     """A value as raw text: strings as they are, other types as JSON; text alone where it may be any."""
-    node = compiler.choose(where, raw)
+    node = compiler.raw(where[0], raw)
     found = raw.written
     if raw.string is True:
         return alt(*found)
@@ -725,20 +733,25 @@ def _exits(body: Body, within: Span) -> tuple[str, ...]:
 
 
 def read(
-    request: Request, *, free: bool = False, open_objects: bool = False, counted: bool = False
+    request: Request,
+    *,
+    free: bool = False,
+    open_objects: bool = False,
+    counted: bool = False,
+    budget: Budget | None = None,
 ) -> Reading | None:
     """The grammar of a request, None where nothing is constrained.
 
     ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``:
     members that a schema does not mention are generated. ``counted``: the dialect counts the characters of
-    text up to a marker. Raises `SchemaError`, `RequestError`, `DefinitionError`.
+    text up to a marker. ``budget`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
     calls = request.options.tools and request.options.mode != "none"
     if not calls and request.options.schema is None and not user:
         return None
-    reader = _Reader(request, open_objects, counted)
+    reader = _Reader(request, open_objects, counted, budget or Budget())
     body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")

@@ -8,6 +8,7 @@ a back reference or a Unicode property is `Unsupported`: the caller weakens and 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from .ir import ANY, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
@@ -26,6 +27,12 @@ _CLASSES: dict[str, Ranges] = {
     "s": SPACES,
     "S": complement(SPACES),
 }
+_DEEPEST = 40
+"""How deep groups may be nested."""
+_MOST_QUANTIFIERS = 4
+_MOST_COUNTED = 5_000
+_BOUNDS = re.compile(r"\{([0-9]{1,9})(,([0-9]{0,9}))?\}").match
+_GROUP = re.compile(r":|P?<[A-Za-z_]\w*>|(?P<look><?[=!])|(?P<flags>[a-zA-Z^-]+)[:)]").match
 _CONTROLS = {"t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "0": 0}
 
 
@@ -51,10 +58,12 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self.depth = 0
 
     def invalid(self, expected: str) -> Invalid:
         found = repr(self.text[self.at]) if self.at < len(self.text) else "the end"
-        return Invalid(f"expected {expected} at character {self.at} of {self.text!r}, found {found}")
+        text = self.text if len(self.text) <= 100 else self.text[:97] + "..."
+        return Invalid(f"expected {expected} at character {self.at} of {text!r}, found {found}")
 
     def peek(self) -> str:
         return self.text[self.at] if self.at < len(self.text) else ""
@@ -66,9 +75,13 @@ class _Reader:
         return False
 
     def alternatives(self) -> Ir:
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise Unsupported(f"groups nested deeper than {_DEEPEST}")
         options = [self.sequence()]
         while self.take("|"):
             options.append(self.sequence())
+        self.depth -= 1
         return alt(*options)
 
     def sequence(self) -> Ir:
@@ -79,7 +92,7 @@ class _Reader:
 
     def quantified(self) -> Ir:
         node = self.atom()
-        while True:
+        for _ in range(_MOST_QUANTIFIERS):
             low: int
             high: int | None
             if self.take("*"):
@@ -96,29 +109,27 @@ class _Reader:
                 raise self.invalid("something to repeat")
             self.take("?")
             node = Rep(node, low, high)
+        raise Unsupported("repeats of repeats of repeats")
 
     def bounds(self) -> tuple[int, int | None] | None:
-        close = self.text.find("}", self.at)
-        low, comma, high = self.text[self.at + 1 : close].partition(",") if close > 0 else ("", "", "")
-        if not low.isdigit() or (high and not high.isdigit()):
+        found = _BOUNDS(self.text, self.at)
+        if found is None:
             return None
-        if high and int(high) < int(low):
+        low = int(found[1])
+        high = low if found[2] is None else int(found[3]) if found[3] else None
+        if high is not None and high < low:
             raise self.invalid("a repeat count whose first number is the smaller one")
-        self.at = close + 1
-        return int(low), (int(high) if high else None) if comma else int(low)
+        if (high or low) > _MOST_COUNTED:
+            raise Unsupported(f"a count above {_MOST_COUNTED}")
+        self.at = found.end()
+        return low, high
 
     def atom(self) -> Ir:
         char = self.text[self.at]
         if char == "(":
             self.at += 1
             if self.take("?"):
-                if self.take("<") and self.peek() not in ("=", "!", ""):
-                    end = self.text.find(">", self.at)
-                    if end < 0:
-                        raise self.invalid("'>' after a group's name")
-                    self.at = end + 1
-                elif not self.take(":"):
-                    raise Unsupported("lookaround")
+                self.group()
             inner = self.alternatives()
             if not self.take(")"):
                 raise self.invalid("')'")
@@ -139,6 +150,17 @@ class _Reader:
             self.at -= 1
             raise self.invalid("something to repeat")
         return Text(char)
+
+    def group(self) -> None:
+        """What stands behind ``(?``, up to the group's inside."""
+        found = _GROUP(self.text, self.at)
+        if found is None:
+            raise self.invalid("a group")
+        self.at = found.end()
+        if found["look"]:
+            raise Unsupported("lookaround")
+        if found["flags"]:
+            raise Unsupported(f"the flags (?{found['flags']})")
 
     def escape(self, inside: bool) -> int | Ranges:
         """An escape behind its backslash: one code point, or a class."""
@@ -260,11 +282,16 @@ def read_regex(text: str) -> Ir:
     node = reader.alternatives()
     if reader.at < len(text):
         raise reader.invalid("the end")
-    anything = Rep(Chars(ANY), 0, None)
-    options: list[Ir] = []
+    found: dict[tuple[bool, bool], list[Ir]] = {}
     for at_start, left in _branches(node, False):
         for at_end, inner in _branches(left, True):
             if _has_anchor(inner):
                 raise Unsupported("an anchor inside the expression")
-            options.append(seq(*(() if at_start else (anything,)), inner, *(() if at_end else (anything,))))
-    return alt(*options)
+            found.setdefault((at_start, at_end), []).append(inner)
+    anything = Rep(Chars(ANY), 0, None)
+    return alt(
+        *(
+            seq(*(() if at_start else (anything,)), alt(*inner), *(() if at_end else (anything,)))
+            for (at_start, at_end), inner in found.items()
+        )
+    )

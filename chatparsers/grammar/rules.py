@@ -11,12 +11,35 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from .ir import Alt, Ir, Order, Seq, Shared, State
+from .ir import Alt, Ir, Order, Rep, Seq, Shared, State
 
 __all__ = ["RuleWriter"]
 
 _Form = tuple[str, str, Callable[[list[str]], Any]]
 """A state's hint, its text with gaps, and what picks the names for them."""
+
+
+_DEEPEST = 16
+"""How many shared nodes are written one inside the other, before those below are written first."""
+
+
+def _shared_in(node: Ir) -> list[Shared]:
+    """The shared nodes in a node, not those inside of them."""
+    found: list[Shared] = []
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Shared):
+            found.append(part)
+        elif isinstance(part, Seq):
+            todo += reversed(part.items)
+        elif isinstance(part, Alt):
+            todo += reversed(part.options)
+        elif isinstance(part, Rep):
+            todo.append(part.node)
+        elif isinstance(part, Order):
+            todo += [*([] if part.extra is None else [part.extra]), *reversed(part.members)]
+    return found
 
 
 class RuleWriter:
@@ -36,6 +59,10 @@ class RuleWriter:
         self.refs: dict[str, str] = {}
         self.counts: dict[str, int] = {}
         self.forms: dict[tuple[int, str, str], list[_Form]] = {}
+        self.depth = 0
+        """How many shared nodes and rules are being written, one inside the other."""
+        self.waiting: list[tuple[str, str]] = []
+        """Rules that are named and not yet written."""
         self.alive: list[Any] = []
         """What is known by its identity, which is its own as long as it lives."""
 
@@ -43,6 +70,9 @@ class RuleWriter:
         """The grammar's text, the rule of ``root`` first."""
         self.out[self.first] = ""
         self.out[self.first] = self.body(root)
+        while self.waiting:
+            name, source = self.waiting.pop()
+            self.out[name] = self.body(self.sources[source])
         return "".join([f"{name}{self.defines}{body}\n" for name, body in self.out.items()])
 
     # names and rules
@@ -96,9 +126,27 @@ class RuleWriter:
         """The name of a shared node's rule."""
         name = self.names.get(id(node))
         if name is None:
+            if self.depth == _DEEPEST:
+                self.settle(node)
+            self.depth += 1
+            name = self.names.get(id(node)) or self.new_shared(node)
+            self.depth -= 1
             self.alive.append(node)
-            name = self.names[id(node)] = self.new_shared(node)
+            self.names[id(node)] = name
         return name
+
+    def settle(self, node: Shared) -> None:
+        """Writes the shared nodes below ``node``, the deepest first, so that no depth of nodes is one of Python's
+        stack."""
+        depth, self.depth = self.depth, 0
+        todo = [node]
+        while todo:
+            below = [inner for inner in _shared_in(todo[-1].node) if id(inner) not in self.names]
+            if below:
+                todo += reversed(below)
+            else:
+                self.shared(todo.pop())
+        self.depth = depth
 
     def new_shared(self, node: Shared) -> str:
         """Writes a shared node."""
@@ -110,7 +158,12 @@ class RuleWriter:
         name = self.refs.get(source)
         if name is None:
             name = self.refs[source] = self.fresh(source.lower())
-            self.out[name] = self.body(self.sources[source])
+            if self.depth == _DEEPEST:
+                self.waiting.append((name, source))
+            else:
+                self.depth += 1
+                self.out[name] = self.body(self.sources[source])
+                self.depth -= 1
         return name
 
     # orders

@@ -13,10 +13,11 @@ from engines import FULL, compile_for
 
 from chatparsers.core.references import Document
 from chatparsers.core.values import Json
+from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.gbnf import write_gbnf
 from chatparsers.grammar.ir import Alt, Ir
-from chatparsers.grammar.json_schema import SchemaCompiler, Weakened
 from chatparsers.grammar.lark import write_lark
+from chatparsers.grammar.schemas import SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
 
 ENGINES = ("xgrammar", "llguidance")
@@ -40,9 +41,9 @@ def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
     """A schema's grammar, its objects open as JSON Schema has them."""
     rules: dict[str, Ir] = {}
     weakened: dict[Weakened, None] = {}
-    root = SchemaCompiler(Document(schema), syntax_of(Json()), rules, weakened, open_objects=True).value(
-        [(schema, "$")]
-    )
+    root = SchemaCompiler(
+        Document(schema), syntax_of(Json()), rules, weakened, Budget(), open_objects=True
+    ).value([(schema, "$")])
     return root, rules, tuple(weakened)
 
 

@@ -1,0 +1,25 @@
+"""How large a grammar may get, and how much work it may take: tools come from strangers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MAX_SIZE", "MAX_WORK", "Budget"]
+
+MAX_SIZE = 16_000_000
+"""How many characters a grammar may have."""
+MAX_WORK = 3_000_000
+"""How many steps of work its schemas may take: alternatives, judged values, transitions of automata. On a machine
+of 2024 a million steps take about one to two seconds."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """What is left of a grammar's size and work; past either, schemas are written as any value."""
+
+    size: int = MAX_SIZE
+    work: int = MAX_WORK
+
+    def over(self) -> str:
+        """Which limit is passed, "" where none is."""
+        return "max_size" if self.size < 0 else "max_work" if self.work < 0 else ""

@@ -1,0 +1,95 @@
+"""What is gathered of the schemas of one value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ...core.references import ANYTHING
+
+__all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown"]
+
+Where = tuple[Any, str]
+"""A schema and its JSON path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weakened:
+    """A keyword that the grammar does not hold the model to: where it stands, its name, and why."""
+
+    path: str
+    keyword: str
+    why: str
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """What one schema object says of members."""
+
+    properties: Mapping[str, Any]
+    named: bool
+    """Whether it lists properties, perhaps none."""
+    patterns: tuple[tuple[str, Any], ...]
+    extra: Any
+    """The schema of other members; None where the schema is silent."""
+    path: str
+
+
+@dataclass(slots=True, eq=False)
+class Bag:
+    """All that applies to one value."""
+
+    types: frozenset[str] = ANYTHING
+    values: dict[Any, Any] | None = None
+    """The listed values, by what makes them equal (`judge.identity`)."""
+    low: tuple[Decimal, bool] | None = None
+    high: tuple[Decimal, bool] | None = None
+    divisors: list[tuple[Decimal, str]] = field(default_factory=list)
+    least: int = 0
+    most: int | None = None
+    patterns: list[tuple[str, str, str]] = field(default_factory=list)
+    """(regular expression, path, keyword)"""
+    shapes: list[Shape] = field(default_factory=list)
+    required: dict[str, None] = field(default_factory=dict)
+    names: list[Where] = field(default_factory=list)
+    least_members: int = 0
+    most_members: int | None = None
+    dependent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    sealed: list[Where] = field(default_factory=list)
+    """The schemas that admit only the members that are named in them."""
+    prefix: list[tuple[list[Any], Any, str]] = field(default_factory=list)
+    """(schemas of the first items, schema of the others, path)"""
+    least_items: int = 0
+    most_items: int | None = None
+    maybe: dict[str, list[Where]] = field(default_factory=dict)
+    """Members that a condition may bring: the grammar lets them be there or not."""
+    told: list[Weakened] = field(default_factory=list)
+    """What is weakened, by type: reported only where that type is written."""
+    path: str = ""
+    """Where the schema stands that was gathered last, "" where none was."""
+
+
+def narrow(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
+    """The types in both; an integer is a number."""
+    both = left & right
+    if ("integer" in left and "number" in right) or ("integer" in right and "number" in left):
+        both |= {"integer"}
+    return both - {"integer"} if "number" in both else both
+
+
+def shown(value: Any) -> str:
+    """A value as an error shows it, short."""
+    if isinstance(value, (dict, list, tuple)):
+        return (
+            f"an object of {len(value)} members"
+            if isinstance(value, dict)
+            else f"a list of {len(value)} items"
+        )
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=repr)
+    except (TypeError, ValueError):
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,223 @@
+"""From schemas to bags: which schemas hold together of one value.
+
+Strategy: the alternatives of a schema are sets of schemas (`Together`) whose own keywords hold together; of the sets,
+any will do. ``$ref`` and ``allOf`` join sets, ``anyOf`` and ``oneOf`` list them. Each schema's alternatives are found
+once; sets are known by the identities in them, so equal ones are there once, and their number is limited. A schema
+that leads back to itself adds nothing there, and is reported. At last the keywords of each set are gathered in a bag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ...core.errors import SchemaError
+from ...core.references import Document, Unresolved, references
+from ..budget import Budget
+from ..steps import Steps, run
+from .bags import Bag, Weakened, Where, shown
+from .judge import disjoint
+from .keywords import SPEAKING, gather, negate
+
+__all__ = ["Gatherer"]
+
+Together = dict[int, Where]
+"""Schemas of which all must hold, by their identity; not to be changed once it is passed on."""
+
+_MOST_COMBINED = 256
+"""How many alternatives a product of alternatives may have."""
+_MOST_LISTED = 10_000
+"""How many alternatives a list of them may have."""
+_LONGEST_PATH = 1_000
+_CHOOSING = frozenset(
+    {
+        "anyOf",
+        "oneOf",
+        "if",
+        "then",
+        "else",
+        "dependentSchemas",
+        "dependencies",
+        "not",
+        "$dynamicRef",
+        "$recursiveRef",
+    }
+)
+
+
+class Gatherer:
+    """Gathers the schemas of one document; ``tell`` takes what is weakened."""
+
+    def __init__(
+        self, document: Document, budget: Budget, tell: Callable[[Weakened], None], open_objects: bool
+    ) -> None:
+        self.document = document
+        self.budget = budget
+        self.tell = tell
+        self.open_objects = open_objects
+        self.known: dict[int, list[Together]] = {}
+        self.active: set[int] = set()
+        self.cyclic = False
+        """Whether a schema led back to itself since the last call of `bags`."""
+
+    def bags(self, wheres: list[Where]) -> list[Bag]:
+        """The bags of a value to which all of these schemas apply."""
+        found: list[Together] = [{}]
+        self.cyclic = False
+        for schema, path in wheres:
+            found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
+        if self.cyclic:  # what was found of the schemas of a circle depends on where it was entered
+            self.known.clear()
+        bags: list[Bag] = []
+        for together in found:
+            bag = self.bag(together)
+            if bag is not None:
+                bags.append(bag)
+        return bags
+
+    def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
+        """The sets of schemas of which one must hold."""
+        if schema is True or schema is False:
+            return [{}] if schema else []
+        if not isinstance(schema, Mapping):
+            raise SchemaError(f"expected a schema (an object, true or false), found {shown(schema)}", path)
+        key = id(schema)
+        if key in self.known:
+            return self.known[key]
+        if key in self.active:
+            self.cyclic = True
+            self.tell(Weakened(path, "$ref", "the schema leads back to itself, which adds nothing"))
+            return [{}]
+        self.active.add(key)
+        self.budget.work -= 1
+        found: list[Together] = [{key: (schema, path)} if SPEAKING & schema.keys() else {}]
+        for keyword, ref in references(schema):
+            inner = f"{path}.{keyword}"
+            target = self.resolve(ref, schema, path, keyword)
+            step = (
+                path if path.endswith(f".{keyword}") else inner
+            )  # a chain of references is one step of the path
+            found = self.both(found, (yield self.alternatives(target, step)), path, keyword)
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            if keyword not in schema:
+                continue
+            listed = schema[keyword]
+            if not isinstance(listed, (list, tuple)) or not listed:
+                raise SchemaError(
+                    f"expected a list of at least one schema, found {shown(listed)}", f"{path}.{keyword}"
+                )
+            every: list[list[Together]] = []
+            for index, option in enumerate(listed):
+                every.append((yield self.alternatives(option, _below(path, f".{keyword}[{index}]"))))
+            if keyword == "allOf":
+                for inner_found in every:
+                    found = self.both(found, inner_found, path, keyword)
+                continue
+            if keyword == "oneOf" and not self.disjoint(every, found):
+                why = "alternatives may hold together: any of them is generated, as under anyOf"
+                self.tell(Weakened(path, keyword, why))
+            united = _once([one for options in every for one in options])
+            self.budget.work -= len(united)
+            found = self.both(found, united, path, keyword)
+        self.active.discard(key)
+        self.known[key] = found
+        return found
+
+    def both(self, left: list[Together], right: list[Together], path: str, keyword: str) -> list[Together]:
+        """What holds of both; where that has too many combinations, of the left alone."""
+        if right == [{}]:
+            return left
+        if not left or not right:
+            return []
+        if left == [{}]:
+            if len(right) <= _MOST_LISTED and self.budget.work >= 0:
+                return right
+        elif len(left) * len(right) <= max(_MOST_COMBINED, len(left), len(right)) and self.budget.work >= 0:
+            self.budget.work -= 4 * (sum(map(len, left)) * len(right) + sum(map(len, right)) * len(left))
+            if len(left) == 1 and len(right) == 1:
+                return [{**left[0], **right[0]}]
+            return _once([{**one, **other} for one in left for other in right])
+        self.tell(Weakened(path, keyword, "too many combinations of alternatives"))
+        return left
+
+    def disjoint(self, every: list[list[Together]], beside: list[Together]) -> bool:
+        """Whether no value can be in two of the alternatives, ``beside`` what holds of all of them."""
+        common = beside[0] if len(beside) == 1 else {}
+        groups: list[list[Bag]] = []
+        for options in every:
+            bags = [self.bag({**common, **together}) for together in options]
+            groups.append([bag for bag in bags if bag is not None])
+        return disjoint(groups)
+
+    def resolve(self, ref: Any, schema: Any, path: str, keyword: str) -> Any:
+        """The schema that a reference in ``schema`` names; True, and reported, where it leads out of the document."""
+        try:
+            return self.document.resolve(ref, schema, keyword)
+        except Unresolved as reason:
+            if not reason.outside:
+                raise SchemaError(reason.why, f"{path}.{keyword}") from None
+            self.tell(Weakened(path, keyword, reason.why))
+            return True
+
+    def bag(self, together: Together) -> Bag | None:
+        """The keywords of all the schemas; None where they admit nothing."""
+        bag = Bag()
+        for schema, path in together.values():
+            gather(bag, schema, path, self.open_objects)
+            if "unevaluatedProperties" in schema:
+                self.seal(bag, schema, path)
+        for schema, path in together.values():
+            if "not" in schema and not negate(bag, schema["not"], f"{path}.not"):
+                return None
+        return bag
+
+    def seal(self, bag: Bag, schema: Mapping[str, Any], path: str) -> None:
+        """``unevaluatedProperties``: exact where every member that may be there is named by what applies without a
+        choice."""
+        value = schema["unevaluatedProperties"]
+        if value is False and self.plain(schema):
+            bag.sealed.append((schema, path))
+        elif value is not True:
+            bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
+
+    def plain(self, schema: Mapping[str, Any]) -> bool:
+        """Whether a schema judges members by their names alone."""
+        seen: set[int] = set()
+        todo: list[Any] = [schema]
+        while todo:
+            part = todo.pop()
+            if not isinstance(part, Mapping):
+                if part is False:
+                    return False
+                continue
+            if id(part) in seen:
+                continue
+            if _CHOOSING & part.keys() or (seen and "unevaluatedProperties" in part):
+                return False
+            seen.add(id(part))
+            listed = part.get("allOf")
+            todo += listed if isinstance(listed, (list, tuple)) else ()
+            if "$ref" in part:
+                try:
+                    todo.append(self.document.resolve(part["$ref"], part))
+                except Unresolved:
+                    return False
+        return True
+
+
+UNEVALUATED = "a grammar cannot know which members another keyword has judged"
+
+
+def _below(path: str, step: str) -> str:
+    """The path of a part; of a path that is very long already, no more is said."""
+    return path + step if len(path) < _LONGEST_PATH else path
+
+
+def _once(listed: list[Together]) -> list[Together]:
+    """Without the sets that are there twice, nor those that say more than one that says nothing."""
+    found: dict[frozenset[int], Together] = {}
+    for together in listed:
+        found.setdefault(frozenset(together), together)
+    if frozenset() in found:
+        return [{}]
+    return list(found.values())

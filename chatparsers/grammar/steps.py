@@ -1,0 +1,31 @@
+"""Recursion with a stack of its own, so that no depth of a schema is a depth of Python's stack.
+
+A function that would call itself is a generator: it yields the generator of the inner call and is sent its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any, TypeVar
+
+__all__ = ["Steps", "run"]
+
+T = TypeVar("T")
+Steps = Generator["Generator[Any, Any, Any]", Any, T]
+
+
+def run(steps: Steps[T]) -> T:
+    """The result of a function made of steps."""
+    stack: list[Generator[Any, Any, Any]] = [steps]
+    value: Any = None
+    while stack:
+        try:
+            inner = stack[-1].send(value)
+        except StopIteration as done:
+            stack.pop()
+            value = done.value
+        else:
+            stack.append(inner)
+            value = None
+    result: T = value
+    return result
