@@ -37,6 +37,8 @@ SPELLINGS: Mapping[str, str] = {
 """Python's names, which tool authors write for JSON's."""
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_LEADING = frozenset(_REFERENCES) | {"allOf", "anyOf", "oneOf"}
+"""The keywords that lead to other schemas of the same value."""
 _ONE = (
     "items",
     "additionalItems",
@@ -201,7 +203,7 @@ class Document:
             return ANYTHING
         found = self._types.get(id(schema))
         if found is None:
-            bits = self._solve(schema)
+            bits = _own_types(schema) if _LEADING.isdisjoint(schema) else self._solve(schema)
             found = self._types[id(schema)] = _names(bits >> _MEANT) or _names(bits) or ANYTHING
         return found
 

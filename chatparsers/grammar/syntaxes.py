@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..core import values
 from ..core.errors import DefinitionError
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
-from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Text, alt, charset, seq
+from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Seq, Text, alt, charset, seq
 
 __all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
+
+
+@lru_cache(maxsize=4096)
+def _json_key(name: str) -> Ir:
+    return Seq((Text(json.dumps(name, ensure_ascii=False) + ":"), Blank()))
 
 
 class JsonSyntax:
@@ -28,7 +34,6 @@ class JsonSyntax:
         self.open_object, self.close_object = seq(Text("{"), blank), seq(blank, Text("}"))
         self.open_array, self.close_array = seq(Text("["), blank), seq(blank, Text("]"))
         self.comma = seq(Text(","), blank)
-        self.colon = seq(Text(":"), blank)
 
     def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         """A string with these constraints on its characters; ``nested``: in an object or array."""
@@ -40,7 +45,7 @@ class JsonSyntax:
 
     def key(self, name: str) -> Ir:
         """A member's name and colon."""
-        return seq(Text(json.dumps(name, ensure_ascii=False)), self.colon)
+        return _json_key(name)
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
         """The name and colon of a member whose name has these constraints."""
@@ -87,7 +92,7 @@ class GemmaSyntax(JsonSyntax):
         self.name = "gemma" + quote
         self.open_object, self.close_object = Text("{"), Text("}")
         self.open_array, self.close_array = Text("["), Text("]")
-        self.comma, self.colon = Text(","), Text(":")
+        self.comma = Text(",")
 
     def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         return seq(Text(self.quote), Lang(parts, least, most, "raw", self.stops), Text(self.quote))

@@ -28,6 +28,8 @@ _MOST_COMBINED = 256
 """How many alternatives a product of alternatives may have."""
 _MOST_LISTED = 10_000
 """How many alternatives a list of them may have."""
+_LEADING = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf"})
+"""The keywords that lead to other schemas of the same value."""
 _LONGEST_PATH = 1_000
 _CHOOSING = frozenset(
     {
@@ -62,6 +64,9 @@ class Gatherer:
 
     def bags(self, wheres: list[Where]) -> list[Bag]:
         """The bags of a value to which all of these schemas apply."""
+        if len(wheres) == 1 and type(wheres[0][0]) is dict and _LEADING.isdisjoint(wheres[0][0]):
+            alone = self.bag({0: wheres[0]})
+            return [] if alone is None else [alone]
         found: list[Together] = [{}]
         self.cyclic = False
         for schema, path in wheres:
@@ -163,6 +168,8 @@ class Gatherer:
         """The keywords of all the schemas; None where they admit nothing."""
         bag = Bag()
         for schema, path in together.values():
+            if SPEAKING.isdisjoint(schema):
+                continue
             gather(bag, schema, path, self.open_objects)
             if "unevaluatedProperties" in schema:
                 self.seal(bag, schema, path)

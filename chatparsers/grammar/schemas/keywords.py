@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.references import SPELLINGS, TYPES
+from ...core.references import ANYTHING, SPELLINGS, TYPES
 from ..regex import Unsupported, read_regex
 from ..string_formats import EXPRESSIONS, UNSAID
 from .bags import Bag, Shape, Weakened, narrow, shown
@@ -17,7 +17,7 @@ __all__ = ["ANNOTATIONS", "APPLIES", "SPEAKING", "gather", "negate", "read_expre
 
 _MOST_DIGITS = 40
 """How many digits a bound may have before or behind its point."""
-_MOST_COUNTED = 20_000
+_MOST_COUNTED = 1_000_000
 """Up to this much a grammar counts."""
 
 
@@ -29,6 +29,8 @@ def expect(value: Any, kind: type | tuple[type, ...], expected: str, path: str, 
 
 def type_names(value: Any, path: str) -> frozenset[str]:
     """The types that ``type`` names, in JSON's words."""
+    if isinstance(value, str) and value in _ALONE:
+        return _ALONE[value]
     listed = [value] if isinstance(value, str) else value
     if not isinstance(listed, (list, tuple)) or not all(isinstance(kind, str) for kind in listed):
         raise SchemaError(f"expected a type or a list of types, found {shown(value)}", f"{path}.type")
@@ -39,6 +41,9 @@ def type_names(value: Any, path: str) -> frozenset[str]:
                 f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type"
             )
     return kinds
+
+
+_ALONE = {kind: frozenset({kind}) for kind in (*TYPES, "integer")}
 
 
 def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | None:
@@ -55,13 +60,14 @@ def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | N
 
 def _on_type(bag: Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
     kinds = type_names(value, path)
-    for kind in [value] if isinstance(value, str) else value:
-        if kind in SPELLINGS:
-            why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
-            bag.told.append(Weakened(path, "type", why))
+    if not isinstance(value, str) or value not in _ALONE:
+        for kind in [value] if isinstance(value, str) else value:
+            if kind in SPELLINGS:
+                why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
+                bag.told.append(Weakened(path, "type", why))
     if schema.get("nullable") is True:
         kinds |= {"null"}
-    bag.types = narrow(bag.types, kinds)
+    bag.types = kinds if bag.types is ANYTHING else narrow(bag.types, kinds)
 
 
 def _on_values(bag: Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:

@@ -67,7 +67,7 @@ class Form(Protocol):
 
     separator: Ir
 
-    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Steps[Ir]:
+    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir | Steps[Ir]:
         """A member with its name; nothing where no value is valid."""
         ...
 
@@ -144,6 +144,9 @@ class SchemaCompiler:
 
     def raw(self, where: Where, raw: RawText) -> Ir:
         """What is valid as raw text."""
+        simple = self.of_type_alone(where[0])
+        if simple is not None:
+            return raw.write((), 0, None) if simple == "string" else raw.word(self.simple[0][simple])
         return run(self.choose([where], raw, False, 0))
 
     def arguments(self, wheres: list[Where], form: Form) -> list[Ir]:
@@ -157,17 +160,10 @@ class SchemaCompiler:
 
     def inner(self, wheres: list[Where], depth: int, nested: bool = True) -> Steps[Ir]:
         """What is valid under all of these schemas; ``nested``: in an object or array, ``depth`` of them deep."""
-        if len(wheres) == 1:
-            schema = wheres[0][0]
-            if schema is True or schema == {}:
-                return self.anything()
-            simple = self.of_type_alone(schema)
-            if simple is not None:
-                return self.simple[nested][simple]
-        key = (int(nested), *sorted({id(schema) for schema, _ in wheres}))
-        found = self.known.get(key)
+        found = self.ready(wheres, nested)
         if found is not None:
             return found
+        key = _key(wheres, nested)
         name = self.names.get(key)
         if name is not None:
             self.rules.setdefault(name, EMPTY)
@@ -198,6 +194,17 @@ class SchemaCompiler:
             node = Shared("v", node)
         self.known[key] = node
         return node
+
+    def ready(self, wheres: list[Where], nested: bool) -> Ir | None:
+        """What is valid under all of these schemas, where it is simple or known."""
+        if len(wheres) == 1:
+            schema = wheres[0][0]
+            if schema is True or schema == {}:
+                return self.anything()
+            simple = self.of_type_alone(schema)
+            if simple is not None:
+                return self.simple[nested][simple]
+        return self.known.get(_key(wheres, nested))
 
     def of_type_alone(self, schema: Any) -> str | None:
         """The type, where a schema says nothing else and it is neither an object nor an array."""
@@ -522,8 +529,8 @@ class SchemaCompiler:
         )
         members: list[Member] = []
         for name in named:
-            wheres = self.member(name, bag)
-            node = yield form.member(name, wheres, name in bag.required, depth + 1)
+            made = form.member(name, self.member(name, bag), name in bag.required, depth + 1)
+            node: Ir = made if isinstance(made, Ir) else (yield made)
             if never(node):
                 if name in bag.required:
                     return NOTHING
@@ -693,9 +700,21 @@ class _InSyntax:
         self.syntax = compiler.syntax
         self.separator = self.syntax.comma
 
-    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Steps[Ir]:
+    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir | Steps[Ir]:
+        node = self.compiler.ready(wheres, True)
+        if node is None:
+            return self._member(name, wheres, depth)
+        return self.named(name, node)
+
+    def _member(self, name: str, wheres: list[Where], depth: int) -> Steps[Ir]:
         node = yield self.compiler.inner(wheres, depth)
-        return node if never(node) else seq(self.syntax.key(name), node)
+        return self.named(name, node)
+
+    def named(self, name: str, node: Ir) -> Ir:
+        key = self.syntax.key(name)
+        if type(key) is Seq and type(node) in (Shared, Ref):  # nothing to join
+            return Seq((*key.items, node))
+        return node if never(node) else seq(key, node)
 
     def other(self, parts: Parts, least: int, most: int | None, wheres: list[Where], depth: int) -> Steps[Ir]:
         node = yield self.compiler.inner(wheres, depth)
@@ -706,6 +725,12 @@ class _InSyntax:
         if body is EMPTY:
             return seq(syntax.open_object, Text("}"))
         return seq(syntax.open_object, body, syntax.close_object)
+
+
+def _key(wheres: list[Where], nested: bool) -> tuple[int, ...]:
+    if len(wheres) == 1:
+        return (int(nested), id(wheres[0][0]))
+    return (int(nested), *sorted({id(schema) for schema, _ in wheres}))
 
 
 def _short(node: Ir) -> bool:
