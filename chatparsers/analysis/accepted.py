@@ -100,6 +100,8 @@ class _Matcher:
         return found
 
     def _string(self, node: Lang, at: int) -> set[int]:
+        if not node.parts and node.least == 0 and node.most is None:
+            return self._free_string(node, at)
         dfa = _dfa(node)
         if dfa is None:
             return set()
@@ -112,6 +114,17 @@ class _Matcher:
             json.loads(literal[0], strict=False) if node.encoding == "json" else ast.literal_eval(literal[0])
         )
         return {literal.end()} if len(inside) in _accepted(dfa, inside) else set()
+
+    def _free_string(self, node: Lang, at: int) -> set[int]:
+        """As `_string`, for a string whose characters are constrained by stops alone."""
+        if node.encoding != "raw":
+            literal = _STRINGS[node.encoding].match(self.text, at)
+            return set() if literal is None else {literal.end()}
+        stopped = [found + len(stop) for stop in node.stops if (found := self.text.find(stop, at)) >= 0]
+        first = min(stopped, default=len(self.text) + 1)
+        if not node.end:
+            return set(range(at, first))
+        return {first} if self.text.endswith(node.end_text, at, first) and stopped else set()
 
 
 def _accepted(dfa: Dfa, text: str) -> set[int]:

@@ -418,6 +418,9 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
         before, _, behind = header.partition(id)
         return replace(calls, id_before=before, name_behind=behind, id_form=_form(id)), between
     if asked.two is None:
+        number = re.match(r"(\W{0,2})\d+", header)
+        if number is not None:  # one call shows no more than that it is a number
+            return _counted(calls, number[1], header[number.end() :]), between
         return calls, between
     second = asked.two.wire.partition(ASKED.names[1])[2]
     first = asked.two.wire.partition(ASKED.names[0])[2]
@@ -433,9 +436,14 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
     ):
         raise Refused("calls: what stands behind the name differs from call to call, and is no counter")
     behind = header[len(shared) + len(number[0]) :]
-    if re.search(r"""[\s"'<>\[\](){}=,|]""", shared):
-        return replace(calls, counted=shared, name_behind=behind), between
-    return replace(calls, counted=shared, name_behind=behind, id_form="counter"), between
+    return _counted(calls, shared, behind), between
+
+
+def _counted(calls: CallMarkers, counted: str, behind: str) -> CallMarkers:
+    """A counter behind ``counted``: with the name it is the call's id, where nothing else stands between."""
+    if re.search(r"""[\s"'<>\[\](){}=,|]""", counted):
+        return replace(calls, counted=counted, name_behind=behind)
+    return replace(calls, counted=counted, name_behind=behind, id_form="counter")
 
 
 def _variant(calls: CallMarkers) -> Variant:

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 __all__ = ["core", "is_marker", "lead", "shared_end", "shared_start", "tail", "units"]
 
-_UNIT = re.compile(r"<[^<>\s]*>?|\[/?[^\[\]\s\"'{},]*\]|\w+|.", re.DOTALL)
-_MARKER = re.compile(r"<[^<>\s]+>|\[/?[^\[\]\s\"'{},]+\]")
+_UNIT = re.compile(r"<+[^<>\s]*>*|\[/?[^\[\]\s\"'{},]*\]|\w+|.", re.DOTALL)
+_MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[^\[\]\s\"'{},]+\]")
 
 
 def units(text: str) -> list[str]:

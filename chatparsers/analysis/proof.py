@@ -148,7 +148,8 @@ def _generated(wire: str, analysis: Analysis) -> set[str]:
     found = {wire, text, text.rstrip("\n")}
     reasoning, calls = analysis.reasoning, analysis.calls
     if reasoning is not None and reasoning.bare_close:
-        found |= {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}
+        without = {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}
+        found |= without | {other.lstrip() for other in without}
     if calls is not None and calls.end_optional:
         found |= {other + calls.section[1] for other in found} | {other + calls.behind for other in found}
     return found

@@ -65,7 +65,7 @@ def find_outline(asker: Asker) -> Outline:
     if not close:
         end = behind
     opener, closers, between = _around(thoughts, header, seen)
-    content, block = _content(befores, between, close, opener, header, asker.opening(None))
+    content, block = _content(befores, between, close, closers, opener, header, asker.opening(None))
     if thoughts and thoughts[0].content and not content.open:
         content = _beside_reasoning(thoughts[0], end, between, closers) or content
     if content.open or content.close:
@@ -139,7 +139,13 @@ def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple
 
 
 def _content(
-    befores: list[str], between: str, close: str, opener: str, header: str, opening: str | None
+    befores: list[str],
+    between: str,
+    close: str,
+    closers: list[str],
+    opener: str,
+    header: str,
+    opening: str | None,
 ) -> tuple[ContentMarkers, str]:
     """What stands around content, and what opens a block of the turn that is not the first."""
     own = opener.strip()
@@ -159,6 +165,10 @@ def _content(
         return ContentMarkers(before.lstrip(), close), block
     if befores and all(befores) and not any(before.strip() for before in befores):
         return ContentMarkers(lead=befores[0]), ""
+    if close and between and closers:
+        rest = between[len(shared_start(between, *closers)) :]
+        if rest.strip() and rest.strip() != between.strip():
+            return ContentMarkers(rest.lstrip(), close), ""
     if close and between:
         # The opener stands behind every thought: it is what content and an empty thought have in common.
         raise Refused(

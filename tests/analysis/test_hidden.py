@@ -2,45 +2,38 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from chatparsers import detect, load
 from chatparsers.analysis import analyse
-from chatparsers.core.format import Format
-from chatparsers.testing import Entry, check_stream
-from chatparsers.testing.check import check_expected
-from chatparsers.testing.rendering import Inexpressible, render
-from chatparsers.testing.scenarios import Scenario, scenarios
+from chatparsers.templates import Template
+from chatparsers.testing import Entry
+from chatparsers.testing.scenarios import scenarios
 
-_LACKS = ("the format has no", "no reasoning", "a string that holds what ends it")
+from ..detect.test_detect import EDITS, lex
+from .reading import INEXPRESSIBLE, REFUSED, read
 
-
-def read(format: Format, entry: Entry, scenario: Scenario) -> str:
-    """``""`` where the format reads the scenario, ``refused``, ``inexpressible``, or what is wrong."""
-    try:
-        case = render(format, entry.template(), scenario)
-    except Inexpressible as reason:
-        return "refused" if str(reason).startswith(_LACKS) else "inexpressible"
-    turn = case.turn()
-    message = turn.parse(case.text)
-    try:
-        check_expected(case, message, turn)
-        if not case.heavy:
-            check_stream(turn, case.text, list(case.text), whole=message)
-    except AssertionError as error:
-        return f"{scenario.name}: {str(error).partition(chr(10))[0]} in {case.text!r:.200} behind {case.prefix!r}"
-    return ""
+TOOL = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+UNREAD = {"generic"}
+"""Own templates whose syntax no analysis can tell: with tools, an answer is JSON as well."""
 
 
-def test_found_reads_what_the_module_reads(entry: Entry, add_row: Any) -> None:
-    found = analyse(entry.template())
+def test_found_reads_what_the_module_reads(entry: Entry, add_row: Callable[..., None]) -> None:
+    template = entry.template()
+    found = analyse(template)
     counts = {"cells": 0, "same": 0, "refused": 0, "wrong": 0}
     wrong = []
     for scenario in scenarios(entry.format):
-        if scenario.heavy or read(entry.format, entry, scenario):
+        if scenario.heavy or read(entry.format, template, scenario):
             continue
         counts["cells"] += 1
-        result = "refused" if found.format is None else read(found.format, entry, scenario)
-        if result in ("refused", "inexpressible"):
+        result = REFUSED if found.format is None else read(found.format, template, scenario)
+        if result in (REFUSED, INEXPRESSIBLE):
             counts["refused"] += 1
         elif result:
             wrong.append(result)
@@ -50,3 +43,110 @@ def test_found_reads_what_the_module_reads(entry: Entry, add_row: Any) -> None:
     name = found.format.name if found.format else "none"
     add_row(template=entry.path.stem, format=entry.format.name, found=name, **counts)
     assert not wrong, "\n".join([str(found.analysis), *wrong])
+    if entry.path.stem in UNREAD:
+        assert found.format is None and found.levels
+    else:
+        assert not counts["refused"] and counts["same"], found.levels
+
+
+def more_templates(folder: Path) -> list[Path]:
+    """Real templates of no family here: those of a GGUF collection, and newer ones."""
+    return [
+        path
+        for name in ("templates-gguf", "templates-new")
+        for path in sorted((folder / name).glob("*.jinja"))
+    ]
+
+
+def test_other_templates_are_read_or_refused(shared_dir: Path, add_row: Callable[..., None]) -> None:
+    """What the analysis finds of templates of all kinds reads what they render, or nothing is claimed of it."""
+    paths = more_templates(shared_dir)
+    if not paths:
+        pytest.skip("no further templates in the folder of real data")
+    wrong: list[Any] = []
+    for path in paths:
+        template = Template(path.read_text(encoding="utf-8"), eos_token="<eos>", name=path.name)
+        found = analyse(template)
+        counts = {"cells": 0, "same": 0, "refused": 0, "wrong": 0}
+        for scenario in scenarios(found.format) if found.format else ():
+            if scenario.heavy or found.format is None:
+                continue
+            result = read(found.format, template, scenario)
+            if result == INEXPRESSIBLE:
+                continue
+            counts["cells"] += 1
+            counts["same" if not result else "refused" if result == REFUSED else "wrong"] += 1
+            if result and result != REFUSED:
+                wrong.append((path.name, result))
+        name = found.format.name if found.format else "none"
+        add_row(template=path.stem, format="", found=name, **counts)
+    assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.fixture
+def own(request: pytest.FixtureRequest) -> Callable[[str], Template]:
+    folder = Path(__file__).parents[1] / "templates_own"
+    return lambda name: Template((folder / f"{name}.jinja").read_text(encoding="utf-8"))
+
+
+def test_what_was_found_is_data(own: Callable[[str], Template]) -> None:
+    """Equal analyses make equal formats, and a stream of one is copied and goes to another process in mid-call."""
+    first, again = analyse(own("qwen3")), analyse(own("qwen3"))
+    assert first is again and first.format is not None
+    other = analyse(Template(own("qwen3").source + "{# edited #}"))
+    assert other is not first and other.format == first.format
+    stream = first.format.bind(tools=[TOOL]).stream()
+    text = '<think>\nA\n</think>\n\nB\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+    stream.feed(text[:60])
+    moved = pickle.loads(pickle.dumps(stream))
+    for each in (stream, moved):
+        each.feed(text[60:])
+        each.finish()
+    assert moved.message == stream.message == first.format.bind(tools=[TOOL]).parse(text)
+    assert stream.message.tool_calls[0].arguments == '{"a": 1}'
+
+
+@pytest.mark.parametrize("name", ["qwen3", "glm-4-5", "gpt-oss", "kimi-k2", "lfm2", "command-r7b"])
+def test_cosmetic_edits_change_nothing(name: str, own: Callable[[str], Template]) -> None:
+    source = own(name).source
+    found, edited = analyse(own(name)).analysis, 0
+    for edit in EDITS:
+        other = edit(lex(source))
+        edited += other != source
+        assert analyse(Template(other)).analysis == found, edit.__name__
+    assert edited >= 5, "the edits must change the source, or they show nothing"
+
+
+def test_an_answer_that_is_not_shown(own: Callable[[str], Template]) -> None:
+    found = analyse(Template("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"))
+    assert (found.format, found.levels) == (None, (("content", "the template shows no answer's text"),))
+
+
+def test_calls_that_no_grammar_of_ours_writes_are_refused() -> None:
+    """Arguments as JSON in a JSON string: nothing is claimed of the calls, what is content still is."""
+    source = (
+        "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}<call>{{ {'name': c.function.name, 'arguments': c.function.arguments"
+        " | tojson} | tojson }}</call>{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    )
+    found = analyse(Template(source))
+    assert found.format is not None and not found.format.features.tools
+    assert [level for level, why in found.levels if why] == ["tools"]
+    detection = detect(source)
+    assert (detection.name, bool(detection)) == (None, False) and detection.format == found.format
+    assert any("tools dropped: calls: " in line for line in detection.evidence)
+
+
+def test_found_formats_are_used_by_load(own: Callable[[str], Template]) -> None:
+    """Where no format is known, and where the caller asks for the analysis."""
+    unknown = own("qwen3").source.replace("<tool_call>", "<do_it>").replace("</tool_call>", "</do_it>")
+    for chat in (load(unknown), load(own("hermes-2-pro").source, format="auto")):
+        assert chat.detection.name == chat.format.name == "auto:json-native"
+        assert chat.format.features.tools and "<|im_end|>" in chat.format.stops
+        turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=[TOOL], tool_choice="required")
+        assert str(turn.grammar())
+    chat = load(unknown)
+    turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=[TOOL])
+    message = turn.parse('So.\n<do_it>\n{"name": "f", "arguments": {"a": "<tool_call>"}}\n</do_it><|im_end|>')
+    assert message.content == "So." and message.complete
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "<tool_call>"}')]
