@@ -127,7 +127,8 @@ def test_calls_that_no_grammar_of_ours_writes_are_refused() -> None:
     source = (
         "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
         "{% for c in m.tool_calls or [] %}<call>{{ {'name': c.function.name, 'arguments': c.function.arguments"
-        " | tojson} | tojson }}</call>{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+        " | tojson} | tojson }}</call>{% endfor %}<|end|>{% endfor %}"
+        "{% if add_generation_prompt %}<|assistant|>{% endif %}"
     )
     found = analyse(Template(source))
     assert found.format is not None and not found.format.features.tools
