@@ -14,7 +14,7 @@ from typing import Any
 from ..core import Argument, Builder, Format, Gemma, Json, Node, Python, Raw, Tool
 from ..core.nodes import Span
 from .differences import is_marker, units
-from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
+from .found import Analysis, Arguments, CallMarkers, ContentMarkers, ReasoningMarkers
 
 __all__ = ["Definition", "to_format"]
 
@@ -231,21 +231,23 @@ def _named_call(p: Builder, calls: CallMarkers) -> Node:
         prefix = re.search(r"[^<>\[\]|\s]*\Z", before)[0]  # type: ignore[index]
         before = before[: len(before) - len(prefix)]
 
+    given = calls.arguments
+    gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
+    closer: Node = gap + _markup(p, calls.behind)
+    if calls.end_optional and not calls.section[1]:
+        closer = p.expected(closer)
+
     def call(tool: Tool) -> Node:
         header = _header(p, calls, prefix, tool)
         if separate:
-            return header + p.each_arg(
-                tool, lambda arg: _argument(p, calls, arg), _comma(p, calls.arguments.separator)
-            )
-        if calls.arguments.syntax == "gemma":
-            return header + p.args(tool, Gemma(quote=calls.arguments.quote))
-        return header + p.args(tool)
+            arguments = p.each_arg(tool, lambda arg: _argument(p, given, arg), _comma(p, given.separator))
+        elif given.syntax == "gemma":
+            arguments = p.args(tool, Gemma(quote=given.quote))
+        else:
+            arguments = p.args(tool)
+        return header + arguments + closer
 
-    gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
-    closer: Node | str = gap + _markup(p, calls.behind)
-    if calls.end_optional and not calls.section[1]:
-        closer = p.expected(closer)
-    return _markup(p, before) + p.each_tool(call) + closer
+    return _markup(p, before) + p.each_tool(call)
 
 
 def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
@@ -284,8 +286,7 @@ def _comma(p: Builder, separator: str) -> Node | None:
     return p.space(before) + _literal(p, core) + p.space(after)
 
 
-def _argument(p: Builder, calls: CallMarkers, arg: Argument) -> Node:
-    given = calls.arguments
+def _argument(p: Builder, given: Arguments, arg: Argument) -> Node:
     name = _markup(p, given.key_before) + p.arg_name(arg, _name_chars(given.key_behind))
     core, space = given.behind.strip(), given.behind
     before = space[: len(space) - len(space.lstrip())]
