@@ -24,7 +24,7 @@ from .chunkings import characters, random_cuts
 from .rendering import exact
 from .scenarios import TOOLS
 
-__all__ = ["load_cases", "run_case", "update_golden"]
+__all__ = ["bound", "load_cases", "run_case", "update_golden"]
 
 _NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
 _FIELDS = {"title", "source", "text", "prefix", "tools", "options", "expect", "message", "format"}
@@ -41,14 +41,14 @@ def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield path, case
 
 
-def _bound(format: Format, case: Mapping[str, Any]) -> Turn:
+def bound(format: Format, case: Mapping[str, Any]) -> Turn:
     tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
     return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **case.get("options", {}))
 
 
 def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[str, int]:
     """Feeds the text in every way; returns the number of feedings by chunking. Raises AssertionError."""
-    turn, text = _bound(format, case), case["text"]
+    turn, text = bound(format, case), case["text"]
     message = turn.parse(text)
     if "expect" in case:
         _expect(case["expect"], message)
@@ -96,5 +96,5 @@ def _golden(message: Message) -> dict[str, Any]:
 def update_golden(format: Format, path: Path) -> None:
     """Writes what the format now reads into the golden case of that file."""
     case = json.loads(path.read_text(encoding="utf-8"))
-    case["message"] = _golden(_bound(format, case).parse(case["text"]))
+    case["message"] = _golden(bound(format, case).parse(case["text"]))
     path.write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")

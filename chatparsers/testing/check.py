@@ -1,8 +1,8 @@
 """What every stream must keep to, checked on one feeding: the promises C1 to C6.
 
-C1 each character is in exactly one region; C2 the message is that of the whole text; C3 deltas only append and indices
-only grow; C4 nothing is held longer than needed (`longest_silence`); C5 nothing is raised; C6 arguments are
-JSON when the call is complete, and what was streamed is what the message has.
+C1 each character is in one region, and a region holds what it says (`conservation`); C2 the message is that of the
+whole text; C3 deltas only append and indices only grow; C4 nothing is held longer than needed (`longest_silence`); C5
+nothing is raised; C6 arguments are JSON when the call is complete, and what was streamed is what the message has.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import fields
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import Message
 from ..core.turn import Turn
+from .conservation import check_conservation
 from .rendering import Case, exact
 
 __all__ = [
@@ -85,22 +86,12 @@ class Deltas:
             assert id is None or id == call.id, f"call {call.index} changed its id from {id!r} to {call.id!r}"
 
 
-def check_conservation(message: Message) -> None:
-    """C1: the regions are one behind the other, from the first character to the last; neighbours differ in kind."""
-    at = 0
-    for region in message.regions:
-        assert region.start == at and region.end > at, (
-            f"a gap or an overlap at character {at}: {message.regions}"
-        )
-        at = region.end
-    assert at == len(message.text), f"{len(message.text) - at} characters are in no region"
-    for kind, text in (("content", message.content), ("reasoning", message.reasoning)):
-        assert len(text) <= len(message.text), f"{kind} is longer than the text"
+def check_message(message: Message, turn: Turn | None = None) -> None:
+    """What holds for every message: conservation, arguments that are JSON whenever complete.
 
-
-def check_message(message: Message) -> None:
-    """What holds for every message: conservation, arguments that are JSON whenever complete, ids that differ."""
-    check_conservation(message)
+    ``turn``: what read it, for what only the format can say.
+    """
+    check_conservation(message, turn)
     for call in message.tool_calls:
         assert call.name and call.id, f"call {call.index} has no name or no id"
         if call.complete:
@@ -159,7 +150,7 @@ def check_stream(
     expected = turn.parse(text, reasoning=reasoning) if whole is None else whole
     same(message, expected, "the message depends on the cuts")
     assert message.text == text, "the text is not what was fed"
-    check_message(message)
+    check_message(message, turn)
     return message
 
 
@@ -178,7 +169,7 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
                 turn.parse(text[:at]),
                 f"cut off at {at}, a stream's fork is not a parse of what was fed",
             )
-            check_message(message)
+            check_message(message, turn)
             assert message.text == text[:at]
             whole = Deltas()
             whole.content, whole.reasoning = deltas.content[:], deltas.reasoning[:]

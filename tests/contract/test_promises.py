@@ -97,7 +97,7 @@ def test_a_megabyte_without_a_closer(format: Format) -> None:
         start = text[: int(len(text) * share)]
         for more in ("x" * 1_000_000, '\\"\n 1,{' * 14_000):
             message = turn.parse(start + more)
-            check_conservation(message)
+            check_conservation(message, turn)
             assert message.text == start + more
             stream = turn.stream()
             for piece in chunkings.at(start + more, range(0, 1_000_000, 9973)):
@@ -125,9 +125,10 @@ def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
 def test_no_tools_no_calls(format: Format) -> None:
     """A request without tools: nothing is a call."""
     for text in samples(format):
-        message = format.bind().parse(text)
+        turn = format.bind()
+        message = turn.parse(text)
         assert not message.tool_calls
-        check_conservation(message)
+        check_conservation(message, turn)
 
 
 def test_strict_mode_raises_where_the_format_is_left(format: Format) -> None:

@@ -1,0 +1,439 @@
+"""C1: what each region of a message holds, said exactly.
+
+- The regions lie one after the other, from the first character to the last; neighbours differ in kind.
+- The text of the ``reasoning`` regions, joined, is `Message.reasoning`.
+- The text of the ``content`` regions, joined, is `Message.content`. One exception: where the format writes its answer
+  as a JSON string, such a region is that string with its quotes, and the content is what the string says.
+- The ``call`` regions of a call are its name, the ids that the model wrote (the first counts), and its arguments: in
+  the order of the text and nothing else. The punctuation between them is markup; where there is none, name or id and
+  what follows are one region. Arguments are one region, or a region for each argument's name and value. What the
+  prompt's prefix wrote of a call has no region: it stands before the first one.
+  A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
+  which the format's own pattern finds it; for a value also a Python literal of it, the text between the format's
+  quotes, or the number itself. An object or array that is neither JSON nor Python has the same keys and scalars in the
+  same order between its brackets. What a format implies (the name ``python``) and an empty value have no region.
+- Of a call that is not complete the same holds for its name and for every argument that is whole; of the last one the
+  region begins with what there is. All that follows up to the next call is text of the broken call.
+- With ``tool_choice="none"`` and in a message that is not complete, regions of calls that were not emitted may be left.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ..core.format import Format
+from ..core.idioms import Options
+from ..core.message import Message, ToolCall
+from ..core.nodes import walk
+from ..core.turn import Turn
+
+__all__ = ["check_conservation"]
+
+
+def check_conservation(message: Message, turn: Turn | None = None) -> None:
+    """Raises AssertionError where a region does not hold what it says; see the module.
+
+    ``turn``: what read the message; without it the calls' regions are not compared with the calls.
+    """
+    at, kind = 0, ""
+    for region in message.regions:
+        assert region.start == at and region.end > at, (
+            f"a gap or an overlap at character {at}: {message.regions}"
+        )
+        assert region.kind != kind, f"two regions of {kind} meet at character {at}"
+        at, kind = region.end, region.kind
+    assert at == len(message.text), f"{len(message.text) - at} characters are in no region"
+    reasoning = "".join(_texts(message, "reasoning"))
+    assert reasoning == message.reasoning, (
+        f"the regions of reasoning hold {reasoning!r:.200}, the reasoning is {message.reasoning!r:.200}"
+    )
+    content = _texts(message, "content")
+    if "".join(content) != message.content:
+        quoted = turn is not None and _spelling(turn.format).quoted_content
+        assert quoted and _says(content, message.content, message.complete), (
+            f"the regions of content hold {''.join(content)!r:.200}, the content is {message.content!r:.200}"
+        )
+    if turn is not None:
+        _check_calls(message, turn)
+
+
+def _texts(message: Message, kind: str) -> list[str]:
+    return [message.text[region.start : region.end] for region in message.regions if region.kind == kind]
+
+
+def _says(regions: list[str], content: str, complete: bool) -> bool:
+    """Whether ``regions`` are ``content``, each as it stands or its beginning read as a JSON string."""
+    ends = {0}
+    for region in regions:
+        string = _STRING.match(region)
+        forms = {region}
+        if string is not None and (string[2] or not complete):
+            forms.add(_inside(region) + (region[string.end() :] if string[2] else ""))
+        ends = {at + len(form) for at in ends for form in forms if content.startswith(form, at)}
+    return len(content) in ends
+
+
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)', re.DOTALL)
+_ESCAPE = re.compile(
+    r'\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|["\\/bfnrt])'
+)
+
+
+_BEGUN = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?\Z")
+"""What of an escape is held where a string is cut off."""
+
+
+def _inside(quoted: str) -> str:
+    """What a JSON string says, which may be cut off and hold raw line breaks and backslashes that escape nothing."""
+    inside = _STRING.match(quoted)
+    text = inside[1] if inside is not None else ""
+    if inside is not None and not inside[2]:
+        text = _BEGUN.sub("", quoted[1:])
+    return re.sub(
+        "[\ud800-\udfff]", "\ufffd", _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
+    )
+
+
+# The calls
+
+
+@dataclass(frozen=True)
+class _Spelling:
+    """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
+    names that it does not write, ``quotes`` what it writes around strings."""
+
+    headers: tuple[str, ...]
+    implied: frozenset[str]
+    quotes: tuple[str, ...]
+    quoted_content: bool
+
+
+@lru_cache(maxsize=256)
+def _spelling(format: Format) -> _Spelling:
+    nodes = list(walk(format.tree(Options(tools=True))))
+
+    def every(name: str) -> Iterator[Any]:
+        for node in nodes:
+            for part in (node, getattr(node, "syntax", None)):
+                found = getattr(part, name, None)
+                if found:
+                    yield found
+
+    headers = dict.fromkeys(pattern for pattern in every("pattern") if isinstance(pattern, str))
+    implied = (value for value in every("value") if isinstance(value, str))
+    quotes = dict.fromkeys(quote for quote in every("quote") if isinstance(quote, str))
+    return _Spelling(
+        tuple(headers),
+        frozenset(implied),
+        (*quotes, "'", '"'),
+        any(flag is True for flag in every("content")),
+    )
+
+
+def _check_calls(message: Message, turn: Turn) -> None:
+    regions = _texts(message, "call")
+    if turn.prefix and message.tool_calls:
+        regions = _joined(_before(turn), message, regions)
+    spelling = _spelling(turn.format)
+    exact = message.complete and turn.options.mode != "none"
+    ends = {0} if exact else set(range(len(regions) + 1))
+    for call in message.tool_calls:
+        begins, ends = ends, set()
+        for at in begins:
+            ends.update(_ends(call, regions, at, spelling))
+        assert ends, (
+            f"call {call.index}, {call.name}({call.arguments:.200}), is not what its regions hold: {regions[:40]}"
+        )
+        if not exact:  # what a broken call has more
+            ends = set(range(min(ends), len(regions) + 1))
+    assert not exact or len(regions) in ends, f"regions of calls hold more than the calls: {regions[:40]}"
+
+
+def _before(turn: Turn) -> list[str]:
+    """The texts of the call that the prefix leaves open, the last one in the middle of what the model goes on with."""
+    if turn.stream().region != "call":
+        return []
+    whole = copy(turn)
+    object.__setattr__(whole, "prefix", "")
+    stream = whole.stream()
+    stream.feed(turn.prefix)
+    message = stream.message
+    last = [region.kind for region in message.regions[-1:]] == ["call"]
+    calls = _texts(message, "call")
+    return calls if last else [*calls, ""]
+
+
+def _joined(before: list[str], message: Message, regions: list[str]) -> list[str]:
+    goes_on = bool(before) and bool(message.regions) and message.regions[0].kind == "call"
+    if goes_on:
+        return [*before[:-1], before[-1] + regions[0], *regions[1:]]
+    return [text for text in before if text] + regions
+
+
+_Place = tuple[int, int]
+"""A place in the regions: the number of one, and how much of it is read."""
+
+
+def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -> set[int]:
+    """Where the regions of ``call`` may end if they begin at ``start``: the numbers of the regions that follow."""
+    found: set[int] = set()
+    tried: set[tuple[_Place, bool, bool, bool]] = set()
+    members = _members(call.arguments)
+    open = [((start, 0), call.name in spelling.implied, False, False)]
+    while open:
+        state = open.pop()
+        if state in tried:
+            continue
+        tried.add(state)
+        (at, read), named, identified, argued = state
+        if not read and named and (argued or not members):
+            found.add(at)
+        if not argued and members is not None and not read:
+            open += [
+                ((end, 0), named, identified, True)
+                for end in _argued(members, regions, at, spelling, call.complete)
+            ]
+        if at == len(regions):
+            continue
+        text = regions[at][read:]
+        groups = _groups(text, spelling)
+        for size in _beginnings(text, call.name):
+            open.append((_behind(at, read, size, text), True, identified, argued))
+        written = groups.get("id") == call.id
+        if groups.get("name") == call.name and (written or identified or "id" not in groups):
+            open.append(((at + 1, 0), True, identified or written, argued))
+        for size in _beginnings(text, call.id):
+            open.append((_behind(at, read, size, text), named, True, argued))
+        if written or (identified and re.fullmatch(r"[\w.:-]+", text)):
+            open.append(((at + 1, 0), named, True, argued))
+        if not argued and _is_object(text, call, spelling):
+            open.append(((at + 1, 0), named, identified, True))
+    return found
+
+
+def _beginnings(text: str, value: str) -> Iterator[int]:
+    """How much of ``text`` may be ``value``."""
+    if text.startswith(value):
+        yield len(value)
+    elif _spells(text, value):
+        yield len(text)
+
+
+def _behind(at: int, read: int, size: int, text: str) -> _Place:
+    return (at, read + size) if size < len(text) else (at + 1, 0)
+
+
+def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
+    """What the first pattern for headers that fits finds in ``text``."""
+    for pattern in spelling.headers:
+        match = re.fullmatch(pattern, text)
+        if match is not None:
+            return {name: value for name, value in match.groupdict().items() if value}
+    return {}
+
+
+def _spells(text: str, value: str) -> bool:
+    return text == value or ("\\" in text and _inside(f'"{text}"') == value)
+
+
+class _Number(str):
+    """A number as it is spelt."""
+
+    __slots__ = ()
+
+
+class _Begun(str):
+    """A value that is cut off, as far as it goes: the text of a string, else what there is of the JSON."""
+
+    __slots__ = ()
+
+
+_Pairs = list[tuple[str, Any]]
+_decoder = json.JSONDecoder(
+    object_pairs_hook=lambda pairs: ("object", pairs), parse_int=_Number, parse_float=_Number
+)
+
+
+_BETWEEN = re.compile(r"\s*[:,]\s*")
+
+
+def _members(arguments: str) -> _Pairs | None:
+    """The members of an object that may be cut off, the last one then as `_Begun`; None where it is no object."""
+    try:
+        whole = _decoder.decode(arguments)
+        return whole[1] if isinstance(whole, tuple) else None
+    except ValueError:
+        if not arguments.startswith("{"):
+            return None
+    found: _Pairs = []
+    at = 1
+    while True:
+        try:
+            key, at = _decoder.raw_decode(arguments, at)
+            between = _BETWEEN.match(arguments, at)
+        except ValueError:
+            return found
+        if between is None or not isinstance(key, str):
+            return found
+        at = between.end()
+        try:
+            value, at = _decoder.raw_decode(arguments, at)
+        except ValueError:
+            rest = arguments[at:]
+            found.append((key, _Begun(_inside(rest) if rest.startswith('"') else rest)))
+            return found
+        found.append((key, value))
+        between = _BETWEEN.match(arguments, at)
+        if between is None:
+            return found
+        at = between.end()
+
+
+def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
+    """Where the regions of the arguments may end, each argument a name and a value."""
+    ends = {start}
+    for number, (key, value) in enumerate(members, 1):
+        begins, ends = ends, set()
+        for at in begins:
+            places = [at] if key in spelling.implied else []
+            if at < len(regions) and (
+                _spells(regions[at], key) or _groups(regions[at], spelling).get("arg") == key
+            ):
+                places.append(at + 1)
+            for place in places:
+                if value == "" or isinstance(value, _Begun):
+                    ends.add(place)
+                if place < len(regions) and _is_value(
+                    regions[place], value, spelling, begun=not whole and number == len(members)
+                ):
+                    ends.add(place + 1)
+    return ends
+
+
+def _is_object(text: str, call: ToolCall, spelling: _Spelling) -> bool:
+    """Whether ``text`` is the source of all arguments of the call."""
+    arguments = call.arguments
+    if text == arguments or (not call.complete and text.startswith(arguments)):
+        return True
+    if text in ("null", "None"):
+        return arguments == "{}"
+    if not call.complete:
+        return _agree(text, arguments, spelling, begun=True)
+    members = _members(arguments)
+    if members is None:
+        return False
+    if text.startswith('"'):
+        text = _inside(text)
+        if text == arguments:
+            return True
+    return _is_value(text, ("object", members), spelling)
+
+
+def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -> bool:
+    """Whether ``text`` is the source of ``value``; ``begun``: it may go on."""
+    if begun and (
+        (isinstance(value, str) and text.startswith(value)) or _looks_like(text, value, spelling, True)
+    ):
+        return True
+    if isinstance(value, str):
+        if text == value:
+            return True
+        if isinstance(value, _Number):
+            return False
+        if any(text == quote + value + quote for quote in spelling.quotes):
+            return True
+        string = _STRING.fullmatch(text)
+        if string is not None and string[2] and _inside(text) == value:
+            return True
+    if text != text.strip() and not isinstance(value, str):
+        return False
+    try:
+        if _decoder.decode(text) == value:
+            return True
+    except ValueError:
+        pass
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            python = ast.literal_eval(text)
+        if _plain(python) == _plain(value):
+            return True
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    return _looks_like(text, value, spelling)
+
+
+def _plain(value: Any) -> Any:
+    """A value without the difference between what Python and JSON make of it; numbers as `repr` spells them."""
+    if isinstance(value, tuple) and value and value[0] == "object" and len(value) == 2:
+        return {key: _plain(item) for key, item in value[1]}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, _Number):
+        return ast.literal_eval(value)
+    return value
+
+
+_ESCAPED_END = re.compile(r"(?<!\\)(?:\\\\)*\\.\Z")
+_PUNCTUATION = re.compile(r"[\s{}\[\]():,=\"'\\]+")
+_WORDS = {"None": "null", "True": "true", "False": "false"}
+
+
+def _looks_like(text: str, value: Any, spelling: _Spelling, begun: bool = False) -> bool:
+    """Whether an object, an array or a quoted string in another syntax has these keys and scalars between its ends."""
+    ends = {"{": "}", "[": "]", "(": ")", **{quote[0]: quote[-1] for quote in spelling.quotes}}
+    said = "".join(_scalars(value))
+    if not begun and (len(text) < 2 or ends.get(text[0]) != text[-1] or _ESCAPED_END.search(text)):
+        return False
+    if not begun and _open(text) != _open(said):
+        return False
+    return _agree(text, said, spelling, begun)
+
+
+def _open(text: str) -> tuple[int, ...]:
+    """How many brackets of each kind are open at the end of ``text``."""
+    return tuple(text.count(left) - text.count(right) for left, right in ("{}", "[]", "()"))
+
+
+def _agree(text: str, said: str, spelling: _Spelling, begun: bool) -> bool:
+    """Whether the two are the same but for punctuation and white space; ``begun``: ``text`` may go on.
+
+    A backslash may begin an escape in either.
+    """
+    texts, all_said = ({_bare(one, spelling, escapes) for escapes in (False, True)} for one in (text, said))
+    return any(one.startswith(other) if begun else one == other for one in texts for other in all_said)
+
+
+def _bare(text: str, spelling: _Spelling, escapes: bool) -> str:
+    if escapes:
+        text = _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
+    for quote in spelling.quotes:
+        text = text.replace(quote, "")
+    return _PUNCTUATION.sub("", re.sub(r"\b(None|True|False)\b", lambda found: _WORDS[found[0]], text))
+
+
+def _scalars(value: Any) -> Iterable[str]:
+    if isinstance(value, tuple):
+        for key, item in value[1]:
+            yield key
+            yield " "
+            yield from _scalars(item)
+            yield " "
+    elif isinstance(value, list):
+        for item in value:
+            yield from _scalars(item)
+            yield " "
+    elif isinstance(value, str):
+        yield value
+    else:
+        yield json.dumps(value)

@@ -1,0 +1,87 @@
+"""The check of C1 sees it where a region does not hold what it says: every region of every case moved by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from chatparsers import Message, Turn, formats, get_format
+from chatparsers.core.message import Region
+from chatparsers.testing import check_conservation, load_cases
+from chatparsers.testing.cases import bound
+
+_CASES = Path(__file__).parent / "cases"
+_NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+
+
+def messages(name: str) -> Iterator[tuple[Turn, Message]]:
+    """What the cases of a format are read as, those alone in which nothing is broken."""
+    for _, case in load_cases(_CASES / name):
+        turn = bound(get_format(name), case)
+        message = turn.parse(case["text"])
+        check_conservation(message, turn)
+        if message.complete and turn.options.mode != "none":
+            yield turn, message
+
+
+def moved(message: Message) -> Iterator[Message]:
+    """The message with one border between two regions moved by a character, for every border, both ways."""
+    for number, (left, right) in enumerate(pairwise(message.regions)):
+        for by in (-1, 1):
+            at = left.end + by
+            if left.start < at < right.end:
+                regions = message.regions[:]
+                regions[number : number + 2] = [replace(left, end=at), replace(right, start=at)]
+                yield replace(message, regions=regions)
+
+
+def renamed(message: Message, kind: str) -> Message | None:
+    """The message with its regions of that kind called markup, None where it has none."""
+    if all(region.kind != kind for region in message.regions):
+        return None
+    regions: list[Region] = []
+    for region in message.regions:
+        region = replace(region, kind="markup") if region.kind == kind else region
+        if regions and regions[-1].kind == region.kind:
+            region = replace(region, start=regions.pop().start)
+        regions.append(region)
+    return replace(message, regions=regions)
+
+
+def missed(turn: Turn, message: Message) -> bool:
+    try:
+        check_conservation(message, turn)
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_border_that_is_moved_by_one_is_told(name: str) -> None:
+    tried, wrong = 0, []
+    for turn, message in messages(name):
+        for other in moved(message):
+            tried += 1
+            if missed(turn, other):
+                wrong += [
+                    f"{region.kind} {other.text[region.start : region.end]!r}"
+                    for region, before in zip(other.regions, message.regions, strict=True)
+                    if region != before
+                ]
+    assert tried or name == "content-only"
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("kind", ["reasoning", "content", "call"])
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_kind_that_is_called_markup_is_told(name: str, kind: str) -> None:
+    wrong = [
+        message.text
+        for turn, message in messages(name)
+        if (other := renamed(message, kind)) is not None and missed(turn, other)
+    ]
+    assert not wrong, "\n".join(wrong)
