@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
+from zlib import crc32
 
 from ..core.message import Message
 from .check import check_expected, check_prefixes, check_stream, longest_silence, smallest
@@ -24,9 +25,9 @@ _FEW = 20
 class Record:
     """How one scenario of one format and template went; plain data, as it goes from one process to another.
 
-    ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template cannot show
-    it. ``same``: the text was the same as another template's, and not fed again. ``silence``: the most
-    characters in a row in the middle of a long text that brought no event; None where there is no such text.
+    ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template does not show it,
+    though its probe says that it can. ``text``: tells texts apart. ``silence``: the most characters in a row in the
+    middle of a long text that brought no event; None where there is no such text.
     """
 
     format: str
@@ -36,7 +37,7 @@ class Record:
     counts: dict[str, int] = field(default_factory=dict)
     failures: dict[str, int] = field(default_factory=dict)
     skipped: str = ""
-    same: bool = False
+    text: int = 0
     silence: int | None = None
     tokenizers: list[str] = field(default_factory=list)
 
@@ -53,6 +54,7 @@ def feed_in_every_way(
     """
     turn = case.turn()
     problems: list[str] = []
+    record.text = crc32(case.text.encode("utf-8", "surrogatepass"))
 
     def attempt(
         chunking: str, check: Callable[[], object], pieces: Callable[[], Sequence[str]] | None = None
@@ -193,23 +195,27 @@ def table(records: Iterable[Mapping[str, Any]], full: bool = False) -> list[str]
                 counts, failed = _sum(some, "counts"), _sum(some, "failures")
                 numbers = "".join(f"{counts[chunking]:>12}" for chunking in CHUNKINGS)
                 lines.append(f"  {name:{width + 9 + len(names)}}{_mark(some)} {numbers}  {failed.total():>6}")
+    return [*lines, "", *_totals(rows)]
+
+
+def _totals(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What was really fed."""
     counts, failed = _sum(rows, "counts"), _sum(rows, "failures")
     fed = [row for row in rows if row["counts"]]
-    same = sum(1 for row in rows if row["same"])
-    lines += [
-        "",
-        f"{len(rows)} cells: {len(fed)} cases in {counts.total()} feedings, {failed.total()} failed; {same} more cases "
-        f"have the same text as another template's; {sum(1 for row in rows if row['skipped'])} a template cannot show:",
-    ]
+    texts = {(row["format"], row["text"]) for row in fed}
+    yield (
+        f"{len(fed)} cells run, {len(texts)} distinct texts of a format, {counts.total()} feedings, "
+        f"{failed.total()} failed"
+    )
     reasons = Counter(row["skipped"].partition(":")[0] for row in rows if row["skipped"])
-    lines += [f"  {number:>5} {reason}" for reason, number in reasons.most_common()]
-    return lines
+    for reason, number in reasons.most_common():
+        yield f"{number:>6} not shown: {reason}"
 
 
 def _mark(rows: Sequence[Mapping[str, Any]]) -> str:
     if any(row["failures"] for row in rows):
         return "F"
-    return "." if any(row["counts"] or row["same"] for row in rows) else "-"
+    return "." if any(row["counts"] for row in rows) else "-"
 
 
 def _sum(rows: Iterable[Mapping[str, Any]], what: str) -> Counter[str]:

@@ -14,6 +14,7 @@ The same without any file: ``pytest -p chatparsers.testing --pyargs chatparsers.
 from __future__ import annotations
 
 import gzip
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -26,10 +27,10 @@ from ..core.format import Format
 from ..registry import get_format
 from ..templates import Template
 from .matrix import Record, feed_in_every_way, table
-from .rendering import Inexpressible, render
+from .rendering import Inexpressible, cannot_show, render
 from .scenarios import Scenario, scenarios
 
-__all__ = ["Entry", "add_record", "matrix", "tokenizer_loaders"]
+__all__ = ["Cells", "Entry", "add_record", "exists", "matrix", "tokenizer_loaders"]
 
 CUTS = pytest.StashKey[int]()
 """Random cuts a case; 200 where unset."""
@@ -37,7 +38,6 @@ TOKENIZERS = pytest.StashKey[Path]()
 """The folder of real tokenizers, where the option is not given."""
 TEMPLATES = pytest.StashKey[list[Path]]()
 """Real templates, for the tests that assign them to formats."""
-_SEEN = pytest.StashKey[set[Any]]()
 _PROPERTY = "chatparsers"
 
 
@@ -55,6 +55,11 @@ class Entry:
     bos: str = ""
     real: bool = False
 
+    @property
+    def key(self) -> str:
+        """The format's name and the template's."""
+        return f"{self.format.name} {self.path.name}"
+
     def template(self) -> Template:
         """The template, read once."""
         usual = self.format.stops[0].strip() if self.format.stops else ""
@@ -67,12 +72,15 @@ def _template(path: Path, bos: str, eos: str) -> Template:
 
 
 def matrix(
-    format: str | Format | Callable[[pytest.Config], Iterable[Entry]], templates: Iterable[str | Path] = ()
+    format: str | Format | Callable[[pytest.Config], Iterable[Entry]],
+    templates: Iterable[str | Path] = (),
+    cells: str | Path | None = None,
 ) -> Callable[..., None]:
-    """A test of every scenario, in every way to cut it, on each template.
+    """A test of every scenario that a template can show, in every way to cut it, each text once.
 
-    ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``:
-    files, relative to that of the test. A failure tells the pieces with which it can be seen again.
+    ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``: files.
+    ``cells``: a file of what exists, as `exists` says it; then nothing is rendered to find that out. Files are
+    relative to that of the test. A failure tells the pieces with which it can be seen again.
     """
 
     def test_matrix(chatparsers_cell: tuple[Entry, Scenario], request: pytest.FixtureRequest) -> None:
@@ -84,8 +92,40 @@ def matrix(
         found = get_format(format) if isinstance(format, str) else format
         return [Entry(found, folder / template) for template in templates]
 
+    def existing(entries: list[Entry], folder: Path) -> Cells:
+        if cells is None:
+            return exists(entries)
+        pinned: Cells = json.loads((folder / cells).read_text(encoding="utf-8"))
+        return pinned
+
     test_matrix.chatparsers_entries = entries  # type: ignore[attr-defined]
+    test_matrix.chatparsers_existing = existing  # type: ignore[attr-defined]
     return test_matrix
+
+
+Cells = dict[str, dict[str, str]]
+"""For each format and template (`Entry.key`) its scenarios that the probe does not rule out: ``"run"``; ``"as "`` and
+the template of the same format that has the same text; ``"not: "`` and why there is no text after all."""
+
+
+def exists(entries: Iterable[Entry]) -> Cells:
+    """What the matrix of these entries has, found by rendering all of it."""
+    first: dict[object, str] = {}
+    found: Cells = {}
+    for entry in entries:
+        cells = found[entry.key] = {}
+        for scenario in scenarios(entry.format):
+            if cannot_show(entry.format, entry.template(), scenario):
+                continue
+            try:
+                case = render(entry.format, entry.template(), scenario)
+            except Inexpressible as reason:
+                cells[scenario.name] = "not: " + str(reason).partition(":")[0]
+                continue
+            owner = first.setdefault(case.key, entry.path.name)
+            same = owner != entry.path.name or scenario.name in cells
+            cells[scenario.name] = f"as {owner}" if same else "run"
+    return found
 
 
 def _run(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> None:
@@ -97,11 +137,6 @@ def _run(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> No
         except Inexpressible as reason:
             record.skipped = str(reason)
             pytest.skip(str(reason))
-        seen = config.stash.setdefault(_SEEN, set())
-        if case.key in seen:
-            record.same = True
-            return
-        seen.add(case.key)
         problems = feed_in_every_way(case, record, tokenizer_loaders(config), config.stash.get(CUTS, 200))
         if problems:
             pytest.fail(
@@ -165,10 +200,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     only = metafunc.config.getoption("--chatparsers-format")
     wanted = get_format(only).name if only else None
+    folder = Path(str(metafunc.module.__file__)).parent
+    chosen = [e for e in entries(metafunc.config, folder) if wanted in (None, e.format.name)]
+    existing = metafunc.function.chatparsers_existing(chosen, folder)
     cells = []
-    for entry in entries(metafunc.config, Path(str(metafunc.module.__file__)).parent):
-        if wanted in (None, entry.format.name):
-            for scenario in scenarios(entry.format):
+    for entry in chosen:
+        known = existing.get(entry.key, {})
+        for scenario in scenarios(entry.format):
+            if known.get(scenario.name, "run" if not known else "") == "run":
                 name = f"{entry.format.name}-{entry.path.stem}-{scenario.name}"
                 cells.append(pytest.param((entry, scenario), id=name))
     metafunc.parametrize("chatparsers_cell", cells)
@@ -191,6 +230,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.section("matrix: format × scenario × chunking")
         for line in table(sorted(cells, key=lambda r: order[r["scenario"]]), how == "full"):
             terminalreporter.write_line(line)
+    cases = [r["case"] for r in records if "case" in r]
+    if cases:
+        terminalreporter.write_line(f"{len(cases)} cases of files in {sum(map(_feedings, cases))} feedings")
     templates = sorted({r["template"] for r in records if r.get("real")})
     tokenizers = sorted({name for r in records for name in r.get("tokenizers", ())})
     terminalreporter.section("real data")
@@ -198,6 +240,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         terminalreporter.write_line(
             f"{len(names)} real {what} used" + (f": {', '.join(names)}" if names else "")
         )
+
+
+def _feedings(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
 
 
 def _order(cells: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -1,8 +1,8 @@
 """From a scenario and a template to the text on the wire: render, cut the assistant's turn out, say what
 must come back.
 
-A template cannot show every message. What it cannot is found by its own probe and by looking for the needles in what it
-wrote, never by its name: `Inexpressible` says why, and the matrix counts it.
+A template cannot show every message. What it cannot show is found by its own probe (`cannot_show`) and by looking for
+the needles in what it wrote, never by its name: `Inexpressible` says why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..templates import Template
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops
 
-__all__ = ["Case", "Expected", "Inexpressible", "exact", "render"]
+__all__ = ["Case", "Expected", "Inexpressible", "cannot_show", "exact", "render"]
 
 _HISTORY = [{"role": "user", "content": "Please go on."}]
 # Fixed, so that what a template writes of today is the same in every run.
@@ -101,7 +101,9 @@ class Case:
 
 def render(format: Format, template: Template, scenario: Scenario) -> Case:
     """The case that ``template`` makes of ``scenario``. Raises `Inexpressible` where it cannot show it."""
-    _check(template, scenario, format)
+    reason = cannot_show(format, template, scenario)
+    if reason:
+        raise Inexpressible(reason)
     message, tools = scenario.message(), list(scenario.tools) or None
     try:
         prompt, wire = template.assistant_turn(
@@ -152,8 +154,8 @@ def _expected(scenario: Scenario, wire: str) -> Expected:
     return Expected(content, "" if scenario.opened == "content" else scenario.reasoning, calls, ids)
 
 
-def _check(template: Template, scenario: Scenario, format: Format) -> None:
-    """By the template's own probe and the format's features."""
+def cannot_show(format: Format, template: Template, scenario: Scenario) -> str:
+    """Why the template's own probe or the format's features rule the scenario out; "" where they do not."""
     can = template.probe()
     needs = [
         (bool(scenario.calls), can.tool_calls, "no tool calls"),
@@ -169,10 +171,9 @@ def _check(template: Template, scenario: Scenario, format: Format) -> None:
         needs.append((True, not template.wants.join_content, "no text beside reasoning and calls"))
     for needed, shown, reason in needs:
         if needed and not shown:
-            raise Inexpressible(reason)
+            return reason
     held = [stop for stop in raw_stops(format) for call in scenario.calls if stop in call.arguments]
-    if held:
-        raise Inexpressible("a string that holds what ends it")
+    return "a string that holds what ends it" if held else ""
 
 
 def _continued(

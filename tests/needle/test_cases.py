@@ -10,6 +10,7 @@ import pytest
 
 from chatparsers import formats, get_format
 from chatparsers.testing import load_cases, run_case, update_golden
+from chatparsers.testing.plugin import add_record
 
 _HERE = Path(__file__).parent
 _FOLDERS = sorted(folder for folder in (_HERE / "cases").iterdir() if folder.is_dir())
@@ -25,14 +26,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case_file", [pytest.param(one, id=f"{one[0]}-{one[1].stem}") for one in chosen])
 
 
-def test_case(case_file: tuple[str, Path, dict[str, Any]], pytestconfig: pytest.Config) -> None:
+def test_case(case_file: tuple[str, Path, dict[str, Any]], request: pytest.FixtureRequest) -> None:
     name, path, case = case_file
+    option = request.config.getoption
     format = get_format(name)
     assert format.name == name, f"the folder is not named as the format: {format.name}"
-    if path.name.startswith("golden-") and pytestconfig.getoption("--update-goldens"):
+    if path.name.startswith("golden-") and option("--update-goldens"):
         update_golden(format, path)
         case = json.loads(path.read_text(encoding="utf-8"))
-    run_case(format, case, cuts=2000 if pytestconfig.getoption("--nightly") else 200)
+    counts = run_case(format, case, cuts=2000 if option("--nightly") else 200)
+    add_record(request, {"case": counts})
 
 
 def test_every_format_has_cases_and_goldens() -> None:

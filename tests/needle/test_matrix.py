@@ -1,6 +1,8 @@
 """Every scenario of every format, on our own template and every real one of its family, in every way to cut it.
 
-``python -m pytest tests/needle -q`` prints the matrix. templates.json says which real template belongs to which format.
+``python -m pytest tests/needle -q`` prints the matrix. templates.json says which real template belongs to which format,
+cells.json which scenarios each template shows: ``pytest tests/needle/test_matrix.py --update-goldens`` writes it anew,
+with the folder of real templates at hand. Then read the diff: a scenario that is lost is a promise that is not tested.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from chatparsers import FormatInfo, formats, get_format
-from chatparsers.core.errors import UnknownFormat
 from chatparsers.testing import Entry, matrix
-from chatparsers.testing.plugin import TEMPLATES
+from chatparsers.testing.plugin import TEMPLATES, Cells, exists
 
 _HERE = Path(__file__).parent
 _OWN = _HERE.parent / "templates_own"
+_CELLS = _HERE / "cells.json"
 FAMILIES = json.loads((_HERE / "templates.json").read_text(encoding="utf-8"))
 
 
@@ -31,16 +33,33 @@ def entries(config: pytest.Config) -> Iterator[Entry]:
         if path.is_file():
             yield Entry(info.load(), path)
     for path in config.stash[TEMPLATES]:
-        family = FAMILIES.get(path.name, {})
+        family = FAMILIES.get(path.name)
         if family:
-            try:
-                format = get_format(family["format"])
-            except UnknownFormat:
-                continue
-            yield Entry(format, path, family.get("eos"), family.get("bos", ""), real=True)
+            eos, bos = family.get("eos"), family.get("bos", "")
+            yield Entry(get_format(family["format"]), path, eos, bos, real=True)
 
 
-test_matrix = matrix(entries)
+test_matrix = matrix(entries, cells=_CELLS.name)
+
+
+def test_the_cells_are_those_that_exist(pytestconfig: pytest.Config, cells: Cells) -> None:
+    """Each template shows the scenarios that it is said to show, and texts that are alike are the same."""
+    if pytestconfig.getoption("--update-goldens"):
+        kept = {} if pytestconfig.stash[TEMPLATES] else json.loads(_CELLS.read_text(encoding="utf-8"))
+        _CELLS.write_text(json.dumps({**kept, **cells}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    pinned: Cells = json.loads(_CELLS.read_text(encoding="utf-8"))
+    wrong = [
+        f"{key}, {name}: expected {pinned.get(key, {}).get(name)!r}, found {found.get(name)!r}"
+        for key, found in cells.items()
+        for name in sorted({*found, *pinned.get(key, {})})
+        if found.get(name) != pinned.get(key, {}).get(name)
+    ]
+    assert not wrong, "cells.json is not what is rendered (--update-goldens writes it):\n" + "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def cells(pytestconfig: pytest.Config) -> Cells:
+    return exists(entries(pytestconfig))
 
 
 def test_every_format_has_a_template_of_ours() -> None:
@@ -49,8 +68,8 @@ def test_every_format_has_a_template_of_ours() -> None:
 
 
 def test_every_real_template_is_assigned(real_templates: list[Path]) -> None:
-    """To a format that exists; those of other makers are passed over."""
+    """To a format that exists."""
+    missing = [path.name for path in real_templates if path.name not in FAMILIES]
+    assert not missing, "templates.json: expected a line for each template"
     for path in real_templates:
-        if path.name in FAMILIES:
-            family = FAMILIES[path.name]
-            assert get_format(family["format"])
+        assert get_format(FAMILIES[path.name]["format"])
