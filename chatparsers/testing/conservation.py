@@ -32,8 +32,10 @@ from typing import Any
 from ..core.format import Format
 from ..core.idioms import Options
 from ..core.message import Message, ToolCall
-from ..core.nodes import walk
+from ..core.nodes import Args, Header, Implied, JsonText, Value
+from ..core.tree import walk
 from ..core.turn import Turn
+from ..core.values import Gemma
 
 __all__ = ["check_conservation"]
 
@@ -119,23 +121,12 @@ class _Spelling:
 @lru_cache(maxsize=256)
 def _spelling(format: Format) -> _Spelling:
     nodes = list(walk(format.tree(Options(tools=True))))
-
-    def every(name: str) -> Iterator[Any]:
-        for node in nodes:
-            for part in (node, getattr(node, "syntax", None)):
-                found = getattr(part, name, None)
-                if found:
-                    yield found
-
-    headers = dict.fromkeys(pattern for pattern in every("pattern") if isinstance(pattern, str))
-    implied = (value for value in every("value") if isinstance(value, str))
-    quotes = dict.fromkeys(quote for quote in every("quote") if isinstance(quote, str))
-    return _Spelling(
-        tuple(headers),
-        frozenset(implied),
-        (*quotes, "'", '"'),
-        any(flag is True for flag in every("content")),
-    )
+    headers = dict.fromkeys(node.pattern for node in nodes if isinstance(node, Header))
+    implied = frozenset(node.value for node in nodes if isinstance(node, Implied))
+    syntaxes = [node.syntax for node in nodes if isinstance(node, (Args, Value))]
+    quotes = dict.fromkeys(syntax.quote for syntax in syntaxes if isinstance(syntax, Gemma))
+    quoted_content = any(isinstance(node, JsonText) for node in nodes)
+    return _Spelling(tuple(headers), implied, (*quotes, "'", '"'), quoted_content)
 
 
 def _check_calls(message: Message, turn: Turn) -> None:

@@ -4,7 +4,9 @@ tokens where it lacks them), and with the format's markers added to it as specia
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,16 +25,17 @@ NAMES = [info.name for info in formats() if (OWN / f"{info.name}.jinja").is_file
 REAL = ["qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken-v13", "mistral-spm-v7"]
 
 
-def cases(name: str) -> Iterator[Case]:
+@cache
+def cases(name: str) -> list[Case]:
+    """What our own template of a format shows, rendered once for all tokenizers."""
     info = next(info for info in formats() if info.name == name)
     entry = Entry(info.load(), OWN / f"{name}.jinja")
+    found = []
     for scenario in scenarios(entry.format):
-        if scenario.heavy:
-            continue
-        try:
-            yield render(entry.format, entry.template(), scenario)
-        except Inexpressible:
-            continue
+        if not scenario.heavy:
+            with suppress(Inexpressible):
+                found.append(render(entry.format, entry.template(), scenario))
+    return found
 
 
 def without_tokens(message: Message) -> Message:
