@@ -22,9 +22,11 @@ from .core.turn import Turn
 from .registry import get_format
 from .templates import Template
 from .templates.edges import opening
+from .templates.limits import DEFAULT, Limits, limited
 from .templates.polyfills import POLYFILLS
 from .templates.renderer import Renderer, Rewritten
 from .tokens import ModelFiles, read_model, read_tokenizer
+from .tokens.loaders import is_template_text
 
 __all__ = ["Chat", "clean_output", "load"]
 
@@ -46,8 +48,11 @@ class Chat:
         format: Format | None = None,
         polyfills: bool | Iterable[str] = True,
         analysed: bool = False,
+        limits: Limits = DEFAULT,
     ) -> None:
         self.files = files
+        self.name = str(files.source)
+        self.limits = limits
         self._analysed = analysed
         self._tokenizer = tokenizer
         self._format = format
@@ -73,6 +78,7 @@ class Chat:
                 bos_token=self.files.bos_token or "",
                 eos_token=self.files.eos_token or "",
                 name=label,
+                limits=self.limits,
             )
         return found
 
@@ -97,7 +103,7 @@ class Chat:
             return Detection(self._format.name, 1.0, ("named by the caller",))
         if self._analysed:
             return analysed(self.template())
-        found = detect(self.template().source)
+        found = detect(self.template().source, limits=self.limits)
         named = known(self.files.names)
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
@@ -134,6 +140,7 @@ class Chat:
         self.prepare([{"role": "user", "content": "Hello"}])
         return self
 
+    @limited
     def prepare(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -287,6 +294,7 @@ def load(
     bos_token: str | None = None,
     eos_token: str | None = None,
     polyfills: bool | Iterable[str] = True,
+    limits: Limits = DEFAULT,
 ) -> Chat:
     """The chat of a model.
 
@@ -294,11 +302,11 @@ def load(
     text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
     overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
     ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
-    way, or the names of the polyfills that may do so. Raises `LoadError`, which names the file and the field,
-    `UnknownFormat` and `TemplateError`.
+    way, or the names of the polyfills that may do so. ``limits``: how much the template may do in one call. Raises
+    `LoadError`, which names the file and the field, `UnknownFormat` and `TemplateError`.
     """
     named = None if format in (None, _AUTO) else get_format(format)
-    files = _text(source) if isinstance(source, str) and _is_text(source) else read_model(source)
+    files = _text(source) if isinstance(source, str) and is_template_text(source) else read_model(source)
     if not files.templates:
         raise LoadError(
             f"{files.source}: no chat template (chat_template in tokenizer_config.json, chat_template.jinja, "
@@ -307,20 +315,14 @@ def load(
     if bos_token is not None or eos_token is not None:
         bos = files.bos_token if bos_token is None else bos_token
         eos = files.eos_token if eos_token is None else eos_token
-        files = ModelFiles(
-            files.source,
-            files.templates,
-            bos,
-            eos,
-            files.eos_ids,
-            {**files.special_tokens, "bos_token": bos, "eos_token": eos},
-            files.special_ids,
-            files.names,
-            files._read_tokenizer,
-        )
+        special = {**files.special_tokens, "bos_token": bos, "eos_token": eos}
+        files = replace(files, bos_token=bos, eos_token=eos, special_tokens=special)
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = read_tokenizer(tokenizer)
-    return Chat(files, tokenizer=tokenizer, format=named, polyfills=polyfills, analysed=format == _AUTO)
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # a fast tokenizer of transformers
+    return Chat(
+        files, tokenizer=tokenizer, format=named, polyfills=polyfills, analysed=format == _AUTO, limits=limits
+    )
 
 
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
@@ -341,10 +343,6 @@ def _chosen(polyfills: bool | Iterable[str]) -> frozenset[str]:
     for name in sorted(names - POLYFILLS.keys()):
         raise RequestError(f"polyfills: no polyfill is named {name!r}: {did_you_mean(name, POLYFILLS)}")
     return names
-
-
-def _is_text(source: str) -> bool:
-    return "{%" in source or "{{" in source or "\n" in source
 
 
 def _text(source: str) -> ModelFiles:

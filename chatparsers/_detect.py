@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any
 
 from .analysis import analyse
@@ -22,6 +23,8 @@ from .core.message import Message
 from .registry import FormatInfo, formats
 from .templates import Template
 from .templates.edges import opening as prompt_prefix
+from .templates.limits import DEFAULT, Limits, account
+from .tokens.loaders import template_text
 
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
 
@@ -87,20 +90,27 @@ class _Probe:
     wire: str
 
 
-def detect(template: str) -> Detection:
-    """The format of a chat template's source.
+def detect(template: str | PathLike[str], *, limits: Limits = DEFAULT) -> Detection:
+    """The format of a chat template: its source, or the path of what `load` takes.
 
-    Asks plugins first, then renders and parses back. Raises `TemplateError` where the source is no template.
+    Asks plugins first, then renders and parses back. ``limits``: how much the template may do in all of it. Raises
+    `TemplateError` where the source is no template or does more, `LoadError` where a file cannot be read.
     """
     from .plugins import plugins
 
+    template = template_text(template)
     for origin, name in plugins().detect(template):
         return Detection(name, 1.0, (f"the plugin {origin} knows the template",))
-    return detect_in(Template(template))
+    return detect_in(Template(template, limits=limits))
 
 
 def detect_in(template: Template) -> Detection:
     """As `detect`, for a template that is already compiled, without asking plugins."""
+    with account(template.limits, template.name):
+        return _found(template)
+
+
+def _found(template: Template) -> Detection:
     probes = tuple(_probes(template))
     rendered = "\n".join([probe.prompt + probe.wire for probe in probes] + list(_context(template)))
     calls = any("tool_calls" in probe.message for probe in probes)
@@ -140,7 +150,8 @@ def detect_in(template: Template) -> Detection:
 
 def analysed(template: Template) -> Detection:
     """What the analysis of a template finds: `Detection.format`, proved on the template's own renderings."""
-    found = analyse(template)
+    with account(template.limits, template.name):
+        found = analyse(template)
     failed = tuple(f"{level} dropped: {why}" for level, why in found.levels if why)
     if found.analysis is None or found.format is None:
         return Detection(None, 0.0, ("the analysis found no format", *failed))

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .capabilities import Capabilities
     from .exact import from_json, to_json
+    from .limits import Limits
     from .messages import Wants
     from .render import Template
 
-__all__ = ["Capabilities", "Template", "Wants", "from_json", "to_json"]
+__all__ = ["Capabilities", "Limits", "Template", "Wants", "from_json", "to_json"]
 
 _HOMES = {
     "Capabilities": "capabilities",
+    "Limits": "limits",
     "Template": "render",
     "Wants": "messages",
     "from_json": "exact",

@@ -7,7 +7,15 @@ from types import FrameType
 
 from ..core.errors import TemplateError
 
-__all__ = ["explain", "place"]
+__all__ = ["Exhausted", "explain", "place"]
+
+
+class Exhausted(Exception):
+    """The template wants to do more than `Limits` allow. No `TemplateError`: probing must not take it for an answer."""
+
+
+_LONGEST = 1000
+"""The characters of a reason that an error repeats; a template may make it as long as it likes."""
 
 
 def place(name: str, line: int | None = None, index: int | None = None) -> str:
@@ -29,9 +37,9 @@ def explain(error: Exception, name: str, messages: Sequence[object] = ()) -> Tem
         line = number
         at = _message_in(frame, messages)
         index = index if at is None else at
+    text = _short(str(error)) or type(error).__name__
     if isinstance(error, TemplateSyntaxError):
-        line = error.lineno
-    text = str(error) or type(error).__name__
+        line, text = error.lineno, _short(error.message or text)
     return TemplateError(f"{place(name, line, index)}: {text} ({_advice(error)})")
 
 
@@ -50,9 +58,17 @@ def _message_in(frame: FrameType, messages: Sequence[object]) -> int | None:
     return next((i for i in range(len(messages) - 1, -1, -1) if id(messages[i]) in held), None)
 
 
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
 def _advice(error: Exception) -> str:
     from jinja2 import exceptions
 
+    if isinstance(error, Exhausted):
+        return "use a template that does less, or pass other Limits"
+    if isinstance(error, RecursionError):
+        return "a macro or a loop of the template calls itself without an end, or a value nests too deep"
     if isinstance(error, exceptions.TemplateSyntaxError):
         return "the template is not valid Jinja2: mend it at that line"
     if isinstance(error, exceptions.SecurityError):

@@ -14,6 +14,7 @@ from .edges import end_marker
 from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
+from .limits import DEFAULT, Exhausted, Limits, limited
 from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape
 from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
@@ -27,34 +28,44 @@ __all__ = ["Template"]
 class Template:
     """A model's chat template, in the sandbox that transformers uses.
 
-    ``bos_token``, ``eos_token``: what the template writes for them. ``name``: what errors call it.
-    Raises ``TemplateError`` where the source is not valid Jinja2.
+    ``bos_token``, ``eos_token``: what the template writes for them. ``name``: what errors call it. ``limits``:
+    how much it may do in one call. Raises ``TemplateError`` where the source is not valid Jinja2; each method
+    raises it where the limits are reached.
     """
 
     def __init__(
-        self, source: str, *, bos_token: str = "", eos_token: str = "", name: str = "<template>"
+        self,
+        source: str,
+        *,
+        bos_token: str = "",
+        eos_token: str = "",
+        name: str = "<template>",
+        limits: Limits = DEFAULT,
     ) -> None:
         self.source = source
         self.bos_token = bos_token
         self.eos_token = eos_token
         self.name = name
+        self.limits = limits
         self._prober = Prober(self._write, name)
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
         self._tails: dict[Any, tuple[str, str] | None] = {}
-        self._compiled()
+        self._code = self._compiled()
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self.source, self.bos_token, self.eos_token, self.name)
+        return _restore, (self.source, self.bos_token, self.eos_token, self.name, self.limits)
 
     @property
+    @limited
     def wants(self) -> Wants:
         """The shape in which this template reads calls, reasoning and content; found by rendering needles."""
         return self._prober.full
 
+    @limited
     def render(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -88,6 +99,7 @@ class Template:
         )
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
+    @limited
     def generation_prompt(
         self,
         messages: Sequence[Mapping[str, Any]],
@@ -115,6 +127,7 @@ class Template:
             return usual
         return prompt[outside_marker(plain, outside_marker(prompt, common(plain, prompt))) :]
 
+    @limited
     def generation_prompt_of(
         self,
         prompt: str,
@@ -172,6 +185,7 @@ class Template:
         self._tails[key] = found
         return found
 
+    @limited
     def end_of_turn(self, fmt: Format) -> str:
         """The text that ends an assistant's turn, as this template writes it behind an answer; ``""`` where there is no
         such text."""
@@ -186,6 +200,7 @@ class Template:
             between = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)[0]
         return end_marker(fmt, behind, between)
 
+    @limited
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:
         """As `assistant_turn` with a ``history``, and between the two what of the prompt opens the assistant's turn."""
         prompt, wire = self.assistant_turn(message, **request)
@@ -195,6 +210,7 @@ class Template:
         header = self.generation_prompt(history, **request, **thinking)
         return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
 
+    @limited
     def assistant_turn(
         self,
         message: Mapping[str, Any],
@@ -233,6 +249,7 @@ class Template:
         content = message.get("content")
         return cut(texts, content if isinstance(content, str) else "", reasoning_of(message))
 
+    @limited
     def thinking_kwargs(self, thinking: bool | None) -> dict[str, Any]:
         """The variables by which this template turns thinking on or off, each known to change its rendering.
 
@@ -241,6 +258,7 @@ class Template:
         """
         return self._prober.thinking(thinking)
 
+    @limited
     def shows_part(self, kind: str) -> bool:
         """Whether content parts of this type, such as ``image``, have a place in this template."""
         if kind not in self._parts:
@@ -253,6 +271,7 @@ class Template:
             self._parts[kind] = shows_part(render, kind)
         return self._parts[kind]
 
+    @limited
     def probe(self) -> Capabilities:
         """What this template can show, found by some 50 renderings in the first call."""
         if self._capabilities is None:
@@ -267,6 +286,7 @@ class Template:
             self._capabilities = self._prober.capabilities(turn, generation_prompt)
         return self._capabilities
 
+    @limited
     def _compiled(self) -> jinja2.Template:
         from jinja2 import TemplateError as JinjaError
 
@@ -307,8 +327,8 @@ class Template:
             given["datetime"] = clock("%Y-%m-%d %H:%M:%S GMT")
         given.update(variables)
         try:
-            return self._compiled().render(given)
-        except TemplateError:
+            return self._code.render(given)
+        except (TemplateError, Exhausted):
             raise
         except Exception as error:  # a template may raise anything: what it does not expect it trips over
             full = described(tools)
@@ -341,5 +361,5 @@ class Template:
         return {"strftime_now": datetime.now().strftime, **variables}
 
 
-def _restore(source: str, bos_token: str, eos_token: str, name: str) -> Template:
-    return Template(source, bos_token=bos_token, eos_token=eos_token, name=name)
+def _restore(source: str, bos_token: str, eos_token: str, name: str, limits: Limits) -> Template:
+    return Template(source, bos_token=bos_token, eos_token=eos_token, name=name, limits=limits)

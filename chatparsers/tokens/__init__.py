@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .detokenizer import Detokenizer
-    from .loaders import ModelFiles, read_model, read_tokenizer
+    from .loaders import read_model, read_tokenizer
+    from .model_files import ModelFiles
     from .special import SpecialTokens
     from .vocabulary import AddedToken, TokenizerLike, Vocabulary
 
@@ -27,7 +28,7 @@ __all__ = [
 _HOME = {
     "AddedToken": "vocabulary",
     "Detokenizer": "detokenizer",
-    "ModelFiles": "loaders",
+    "ModelFiles": "model_files",
     "SpecialTokens": "special",
     "TokenizerLike": "vocabulary",
     "Vocabulary": "vocabulary",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import LoadError
 from .gguf_metadata import Metadata
-from .loaders import ModelFiles
+from .model_files import ModelFiles
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -34,6 +34,11 @@ _ROLES = {
 }
 _NONE = 0xFFFFFFFF  # what converters write for an id of -1
 _ENDS = ("eos_token", "eot_token", "eom_token")
+
+
+_LONGEST_TOKEN = 512
+_MOST_CUTS = 8_000_000
+"""The places at which tokens are cut to find merges: 1.9 million in a vocabulary of 262,000."""
 
 
 class _TokenType(IntEnum):
@@ -93,7 +98,9 @@ def _build(metadata: Metadata) -> Tokenizer | None:
     if whole:
         try:
             return Tokenizer.from_str(whole)
-        except Exception as error:  # tokenizers raises bare Exception
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # tokenizers raises bare Exception, or what Rust calls a panic
             raise metadata.wrong(
                 "tokenizer.huggingface.json", "a tokenizer.json", f"an error: {error}"
             ) from error
@@ -126,9 +133,9 @@ def _build(metadata: Metadata) -> Tokenizer | None:
                 if type_ in kinds
             ]
             (tokenizer.add_special_tokens if special else tokenizer.add_tokens)(added)
-    except LoadError:
+    except (LoadError, KeyboardInterrupt, SystemExit):
         raise
-    except Exception as error:  # tokenizers raises bare Exception
+    except BaseException as error:  # tokenizers raises bare Exception, or what Rust calls a panic
         raise metadata.wrong(
             _VOCABULARY + "merges", "merges of the tokens in the file", f"an error: {error}"
         ) from error
@@ -198,6 +205,11 @@ def _merges(metadata: Metadata) -> list[tuple[str, str]]:
 def _merges_by_score(vocab: dict[str, int], tokens: list[str], scores: list[float]) -> list[tuple[str, str]]:
     """The merges that a SentencePiece model makes: the pair whose whole has the best score goes first."""
     found: list[tuple[float, int, int, str, str]] = []
+    tokens = [token for token in tokens if len(token) <= _LONGEST_TOKEN]
+    if sum(map(len, tokens)) > _MOST_CUTS:
+        raise LoadError(
+            f"expected a vocabulary of at most {_MOST_CUTS:,} characters; pass its tokenizer.json"
+        )
     for token in tokens:
         for cut in range(1, len(token)):
             left, right = token[:cut], token[cut:]

@@ -14,12 +14,18 @@ from struct import Struct, error, unpack_from
 from typing import Any, TypeVar
 
 from ..core.errors import LoadError
+from .files import opened
 
 __all__ = ["Metadata"]
 
 _T = TypeVar("_T", bound=object)
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+# A file of holes may claim any number of these. The largest vocabularies have 1.3 million entries, in 50 MB.
+_MOST_FIELDS = 65_536
+_MOST_ENTRIES = 4_000_000
+_MOST_BYTES = 128_000_000
+_DEEPEST = 4
 _STRING = 8
 _ARRAY = 9
 _NAMES = {bytes: "a text", bool: "true or false", int: "a number", float: "a number", list: "an array"}
@@ -34,7 +40,7 @@ class Metadata:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+            with opened(path) as (file, _), mmap(file.fileno(), 0, access=ACCESS_READ) as data:
                 self._fields = _Scanner(data).fields()
         except (ValueError, error) as problem:
             raise LoadError(
@@ -109,6 +115,8 @@ class _Scanner:
 
     def __init__(self, data: mmap) -> None:
         self._data = data
+        self._entries = 0
+        self._bytes = 0
         self._at = 4
         if data[:4] != b"GGUF":
             raise ValueError(f"it begins with {data[:4]!r}, not b'GGUF'")
@@ -126,21 +134,28 @@ class _Scanner:
         """Every field; a text is left as its bytes."""
         self._scalar("Q")  # the number of tensors
         found: dict[str, Any] = {}
-        for _ in range(self._scalar("Q")):
+        for _ in range(self._counted(self._scalar("Q"), "fields", _MOST_FIELDS)):
             key = self._strings(1)[0].decode("utf-8", "replace")
             found[key] = self._value(self._scalar("I"))
         return found
 
-    def _value(self, kind: int) -> Any:
+    def _counted(self, count: int, what: str, most: int) -> int:
+        if count > most:
+            raise ValueError(f"{count:,} {what} before byte {self._at}, expected at most {most:,}")
+        return count
+
+    def _value(self, kind: int, depth: int = 0) -> Any:
         if kind == _STRING:
             return self._strings(1)[0]
         if kind != _ARRAY:
             return self._scalar(self._format(kind))
+        self._counted(depth, "arrays inside each other", _DEEPEST)
         kind, count = self._scalar("I"), self._scalar("Q")
+        self._entries = self._counted(self._entries + count, "entries of arrays", _MOST_ENTRIES)
         if kind == _STRING:
             return self._strings(count)
         if kind == _ARRAY:
-            return [self._value(_ARRAY) for _ in range(count)]
+            return [self._value(_ARRAY, depth + 1) for _ in range(count)]
         form = Struct(f"{self._order}{count}{self._format(kind)}")
         values = form.unpack_from(self._data, self._at)
         self._at += form.size
@@ -167,6 +182,9 @@ class _Scanner:
             start, at = at + 8, at + 8 + size
             if at > total:
                 raise ValueError(f"a text of {size} bytes at byte {start} of {total}")
+            self._bytes += size
+            if self._bytes > _MOST_BYTES:
+                raise ValueError(f"texts of more than {_MOST_BYTES:,} bytes together")
             found.append(data[start:at])
         self._at = at
         return found

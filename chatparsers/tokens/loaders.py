@@ -8,22 +8,20 @@ Where sources disagree, the precedence is that of transformers: a ``chat_templat
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import LoadError
+from .files import kind_of, path_of, read_json, read_text
+from .model_files import ModelFiles, no_tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["ModelFiles", "read_model", "read_tokenizer"]
+__all__ = ["is_template_text", "read_model", "read_tokenizer", "template_text"]
 
-_ReadTokenizer: TypeAlias = "Callable[[], Tokenizer | None]"
+_TOKENIZER_BYTES = 256_000_000
 
 _FOLDER_FILES = (
     "tokenizer_config.json",
@@ -37,45 +35,6 @@ _FOLDER_FILES = (
 _TEMPLATE_FOLDERS = ("additional_chat_templates", "chat_templates")
 
 
-def _no_tokenizer() -> None:
-    return None
-
-
-@dataclass(frozen=True)
-class ModelFiles:
-    """What a model's files say about its chat format."""
-
-    source: Path
-    """The file or folder that was read."""
-    templates: Mapping[str, str] = field(default_factory=dict)
-    """The chat templates by name: ``default``, and others such as ``tool_use``; empty if there is none."""
-    bos_token: str | None = None
-    eos_token: str | None = None
-    eos_ids: tuple[int, ...] = ()
-    """Every id that ends generation, as the configuration lists them."""
-    special_tokens: Mapping[str, Any] = field(default_factory=dict)
-    """The named special tokens, role to text: ``bos_token``, …; several texts for extra ones."""
-    special_ids: Mapping[str, int] = field(default_factory=dict)
-    """The ids that the configuration gives to roles, such as ``bos_token_id``."""
-    names: tuple[str, ...] = ()
-    """What the model may be called, most telling first: its name, its architecture, its folder."""
-    _read_tokenizer: _ReadTokenizer = field(default=_no_tokenizer, repr=False, compare=False)
-
-    @cached_property
-    def tokenizer(self) -> Tokenizer | None:
-        """The model's ``tokenizers.Tokenizer``, loaded at the first use, or None if the files have none.
-
-        Raises LoadError if it is broken, of a kind that cannot be read, or ``tokenizers`` is not installed.
-        """
-        return self._read_tokenizer()
-
-    @property
-    def special_config(self) -> dict[str, Any]:
-        """What ``SpecialTokens.from_tokenizer`` takes as ``config``."""
-        ends: dict[str, Any] = {"eos_token_id": list(self.eos_ids)} if self.eos_ids else {}
-        return {**self.special_tokens, **self.special_ids, **ends}
-
-
 def read_model(path: str | PathLike[str]) -> ModelFiles:
     """Read a model folder, one of its JSON files (those beside it are read too), a ``.jinja`` or a ``.gguf``
     file.
@@ -83,13 +42,9 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
     Raises LoadError, naming the file and the field, if a file is missing, unreadable or not what it should
     be.
     """
-    source = Path(path)
+    source = path_of(path)
     if source.is_dir():
         return _read_folder(source, source)
-    if not source.exists():
-        raise LoadError(
-            f"{source}: no such file; expected a model folder, tokenizer_config.json, .jinja or .gguf file"
-        )
     if source.suffix == ".gguf":
         from .gguf_files import read_gguf
 
@@ -97,11 +52,26 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
     if source.name in _FOLDER_FILES:
         return _read_folder(source.parent, source)
     if source.suffix in {".jinja", ".jinja2", ".j2"}:
-        return ModelFiles(source, {"default": _text(source)}, names=(source.stem,))
+        return ModelFiles(source, {"default": read_text(source)}, names=(source.stem,))
     raise LoadError(
         f"{source}: not a model file by its name; expected a folder, a .jinja or .gguf file, or one of "
         + ", ".join(_FOLDER_FILES)
     )
+
+
+def is_template_text(source: object) -> bool:
+    """Whether ``source`` is the text of a template, as against a path."""
+    return isinstance(source, str) and any(mark in source for mark in ("{%", "{{", "\n"))
+
+
+def template_text(source: str | PathLike[str]) -> str:
+    """The template that ``source`` is, or the default one of the model files at that path. Raises LoadError."""
+    if isinstance(source, str) and is_template_text(source):
+        return source
+    templates = read_model(source).templates
+    if not templates:
+        raise LoadError(f"{source}: no chat template there; pass the template's own file or text")
+    return templates.get("default") or next(iter(templates.values()))
 
 
 def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
@@ -109,7 +79,7 @@ def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
 
     Raises LoadError if there is none, or it is broken.
     """
-    source = Path(path)
+    source = path_of(path, "a tokenizer.json, a model folder or a .gguf file")
     if source.suffix == ".json" and source.name not in _FOLDER_FILES:
         return _tokenizer_json(source)
     tokenizer = read_model(source).tokenizer
@@ -127,14 +97,14 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
             + ", ".join(_FOLDER_FILES)
         )
     config_file = folder / "tokenizer_config.json"
-    tokenizer_config = _json(config_file)
+    tokenizer_config = read_json(config_file)
     special_tokens: dict[str, Any] = {}
     for file, fields in ((folder / "special_tokens_map.json", None), (config_file, tokenizer_config)):
-        special_tokens.update(_special_tokens(file, _json(file) if fields is None else fields))
+        special_tokens.update(_special_tokens(file, read_json(file) if fields is None else fields))
     eos_ids: tuple[int, ...] = ()
     special_ids: dict[str, int] = {}
     for file in (folder / "config.json", folder / "generation_config.json"):
-        fields = _json(file)
+        fields = read_json(file)
         nested = fields.get("text_config")
         if isinstance(nested, dict):
             fields = {**nested, **fields}
@@ -152,10 +122,10 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         eos_ids=eos_ids,
         special_tokens=special_tokens,
         special_ids=special_ids,
-        names=_names(folder, _json(folder / "config.json"), tokenizer_config),
+        names=_names(folder, read_json(folder / "config.json"), tokenizer_config),
         _read_tokenizer=(lambda: _tokenizer_json(tokenizer_file))
         if tokenizer_file.is_file()
-        else _no_tokenizer,
+        else no_tokenizer,
     )
 
 
@@ -164,14 +134,14 @@ def _templates(folder: Path, tokenizer_config: dict[str, Any]) -> dict[str, str]
     found: dict[str, str] = {}
     single = folder / "chat_template.jinja"
     if single.is_file():
-        found["default"] = _text(single)
+        found["default"] = read_text(single)
     for name in _TEMPLATE_FOLDERS:
         for file in sorted((folder / name).glob("*.jinja")):
-            found.setdefault(file.stem, _text(file))
+            found.setdefault(file.stem, read_text(file))
     if found:
         return found
     for file in (folder / "chat_template.json", folder / "tokenizer_config.json"):
-        fields = tokenizer_config if file.name == "tokenizer_config.json" else _json(file)
+        fields = tokenizer_config if file.name == "tokenizer_config.json" else read_json(file)
         found = _named_templates(file, fields.get("chat_template"))
         if found:
             return found
@@ -252,50 +222,23 @@ def _names(folder: Path, config: dict[str, Any], tokenizer_config: dict[str, Any
     return tuple(dict.fromkeys(name for name in candidates if isinstance(name, str) and name))
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise LoadError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except OSError as error:
-        raise LoadError(f"{file}: cannot be read: {error.strerror or error}") from error
-
-
-def _json(file: Path) -> dict[str, Any]:
-    """The object in ``file``, empty if there is no such file."""
-    if not file.is_file():
-        return {}
-    try:
-        fields = json.loads(_text(file).removeprefix("\ufeff"))
-    except json.JSONDecodeError as error:
-        raise LoadError(
-            f"{file}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}; download it again"
-        ) from error
-    if not isinstance(fields, dict):
-        raise LoadError(f"{file}: expected a JSON object, found {_kind(fields)}; download it again")
-    return fields
-
-
 def _tokenizer_json(file: Path) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise LoadError(f"{file}: reading it needs tokenizers: pip install tokenizers") from error
-    text = _text(file)
+    text = read_text(file, _TOKENIZER_BYTES)
     try:
         return Tokenizer.from_str(text)
-    except Exception as error:  # tokenizers raises bare Exception, with the place in its message
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except (
+        BaseException
+    ) as error:  # a bare Exception with the place in its message, or what Rust calls a panic
         raise LoadError(
             f"{file}: not a tokenizer that tokenizers can read: {error}; download it again"
         ) from error
 
 
 def _wrong(file: Path, key: str, expected: str, found: object) -> LoadError:
-    return LoadError(f'{file}: field "{key}": expected {expected}, found {_kind(found)}; correct the file')
-
-
-def _kind(value: object) -> str:
-    if value is None:
-        return "nothing"
-    text = repr(value)
-    return f"{type(value).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return LoadError(f'{file}: field "{key}": expected {expected}, found {kind_of(found)}; correct the file')

@@ -22,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import index
+from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
@@ -116,14 +117,20 @@ class Vocabulary:
         if isinstance(tokenizer, Vocabulary):
             return tokenizer
         tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
-        try:
-            entry = _cache.get(tokenizer)
-        except TypeError:  # an object that cannot be referred to weakly is not cached
-            return _Entry(tokenizer).vocabulary(tokenizer)
-        size = tokenizer.get_vocab_size(True)
-        if entry is None or entry.size != size:
-            entry = _cache[tokenizer] = _Entry(tokenizer)
-        return entry.vocabulary(tokenizer)
+        if not hasattr(tokenizer, "get_vocab_size"):
+            raise RequestError(
+                f"tokenizer: expected a tokenizers.Tokenizer or a fast tokenizer of transformers, found "
+                f"{type(tokenizer).__name__}: load one with Tokenizer.from_file"
+            )
+        with _lock:
+            try:
+                entry = _cache.get(tokenizer)
+            except TypeError:  # an object that cannot be referred to weakly is not cached
+                return _Entry(tokenizer).vocabulary(tokenizer)
+            size = tokenizer.get_vocab_size(True)
+            if entry is None or entry.size != size:
+                entry = _cache[tokenizer] = _Entry(tokenizer)
+            return entry.vocabulary(tokenizer)
 
     def id_of(self, text: str) -> int | None:
         """The id of the added token that is exactly ``text``, or None."""
@@ -219,18 +226,20 @@ class _Entry:
 
 _cache: WeakKeyDictionary[Any, _Entry] = WeakKeyDictionary()
 _restored: WeakValueDictionary[bytes, Vocabulary] = WeakValueDictionary()
+_lock = RLock()
 
 
 def _restore(digest: bytes, payload: bytes) -> Vocabulary:
     """The vocabulary of a pickle: one for all the streams that carry the same."""
-    vocabulary = _restored.get(digest)
-    if vocabulary is None:
-        added, known, bytewise = pickle.loads(payload)
-        tokens = {number: AddedToken(number, text, special) for number, text, special in added}
-        vocabulary = Vocabulary(MappingProxyType(tokens), Pieces(None, known), bytewise, None)
-        vocabulary._payload = payload
-        _restored[digest] = vocabulary
-    return vocabulary
+    with _lock:
+        vocabulary = _restored.get(digest)
+        if vocabulary is None:
+            added, known, bytewise = pickle.loads(payload)
+            tokens = {number: AddedToken(number, text, special) for number, text, special in added}
+            vocabulary = Vocabulary(MappingProxyType(tokens), Pieces(None, known), bytewise, None)
+            vocabulary._payload = payload
+            _restored[digest] = vocabulary
+        return vocabulary
 
 
 def _to_bytes(piece: Piece) -> bytes:

@@ -1,0 +1,523 @@
+"""What templates call, within limits: jinja2's filters, tests and functions, and the methods of Python's own types.
+
+A guard pays (see `limits`) for what it is about to do and then calls jinja2's or Python's own function, so that results
+are theirs. What is not named here costs the same for every value. Each guard takes the context, which keeps jinja2
+from computing it while it compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from jinja2 import filters as jinja_filters
+from jinja2 import pass_context
+from jinja2 import tests as jinja_tests
+from jinja2.exceptions import FilterArgumentError
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
+from jinja2.utils import _PassArg, generate_lorem_ipsum
+
+from .exact import from_json, to_json
+from .limits import Exhausted, Meter, current, digits, entries, whole
+
+__all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
+
+_Guard = Callable[..., Any]
+
+
+def _plain(name: str) -> Callable[..., Any]:
+    """jinja2's filter, called with the context first whatever it takes there itself."""
+    function: Callable[..., Any] = jinja_filters.FILTERS[name]
+    wants = _PassArg.from_obj(function)
+
+    if wants is _PassArg.context:
+        return function
+    if wants is _PassArg.eval_context:
+        return lambda context, *args, **kwargs: function(context.eval_ctx, *args, **kwargs)
+    if wants is _PassArg.environment:
+        return lambda context, *args, **kwargs: function(context.environment, *args, **kwargs)
+    return lambda context, *args, **kwargs: function(*args, **kwargs)
+
+
+# Filters
+
+
+def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _Guard:
+    """A filter whose result is at most ``grow`` times its arguments; ``cost`` more units a character, or its square."""
+    call = _plain(name)
+
+    @pass_context
+    def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+        meter = current()
+        if type(value) is str:
+            size = len(value)
+        else:
+            value = list(meter.stream(value)) if isinstance(value, Iterator) else value
+            size = meter.size(value)
+        if args or kwargs:
+            size += meter.size(args) + meter.size(kwargs)
+        if grow * size > meter.left:
+            meter.afford(grow * size)
+        meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
+        return meter.made(call(context, value, *args, **kwargs))
+
+    return guard
+
+
+def _streamed(name: str) -> _Guard:
+    """A filter that looks at one item after the other."""
+    call = _plain(name)
+
+    @pass_context
+    def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+        meter = current()
+        cost = 8 + 8 * (meter.size(args) + meter.size(kwargs))  # an attribute's name may have a million parts
+        return call(context, meter.stream(value, cost) if value else value, *args, **kwargs)
+
+    return guard
+
+
+def _ordered(name: str) -> _Guard:
+    """A filter that compares its items with each other."""
+    call = _plain(name)
+
+    @pass_context
+    def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+        meter = current()
+        items = list(meter.stream(value, 8 + 8 * (meter.size(args) + meter.size(kwargs))))
+        size = sum(meter.size(item) for item in items)
+        meter.spend((size >> 4) * len(items).bit_length() + 8 * len(items))
+        return meter.made(call(context, items, *args, **kwargs))
+
+    return guard
+
+
+@pass_context
+def _safe(context: Context, value: Any) -> Any:
+    return current().made(jinja_filters.do_mark_safe(value if type(value) is str else current().text(value)))
+
+
+@pass_context
+def _list(context: Context, value: Any) -> Any:
+    # A number or a letter that is not Latin is an object of its own.
+    return list(current().stream(value, 21 if isinstance(value, str) and not value.isascii() else 10))
+
+
+@pass_context
+def _dictsort(
+    context: Context, value: Any, case_sensitive: bool = False, by: Any = "key", reverse: bool = False
+) -> Any:
+    meter = current()
+    if isinstance(value, Mapping):
+        size = meter.size(list(value) if by == "key" else value)
+        meter.spend((size >> 4) * len(value).bit_length() + 40 * len(value))
+    return _plain("dictsort")(context, value, case_sensitive, by, reverse)
+
+
+@pass_context
+def _unique(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+    meter = current()
+    seen = 0
+
+    def cost(item: Any) -> int:
+        nonlocal seen
+        seen += 1
+        return 8 + (meter.size(item) >> 3) + (0 if isinstance(item, str) else seen >> 3)
+
+    return _plain("unique")(context, meter.stream(value, cost), *args, **kwargs)
+
+
+@pass_context
+def _sum(context: Context, iterable: Any, attribute: Any = None, start: Any = 0) -> Any:
+    meter = current()
+    if isinstance(start, (str, bytes)):
+        raise TypeError("sum() can't sum strings [use ''.join(seq) instead]")
+    if attribute is not None:
+        iterable = map(jinja_filters.make_attrgetter(context.environment, attribute), iterable)
+    for item in meter.stream(iterable, 8 + 8 * meter.size(attribute)):
+        start = meter.add(start, item)
+    return start
+
+
+@pass_context
+def _join(context: Context, value: Any, d: Any = "", attribute: Any = None) -> Any:
+    meter = current()
+    items = list(meter.stream(value, 8 if attribute is None else 8 + 8 * meter.size(attribute)))
+    if attribute is not None:
+        items = list(map(jinja_filters.make_attrgetter(context.environment, attribute), items))
+    _joined(meter, d, items)
+    return meter.made(_plain("join")(context, items, d))
+
+
+def _joined(meter: Meter, between: Any, items: list[Any]) -> None:
+    """Pays for nothing, but sees that there is enough for the items with ``between`` between them."""
+    markup = 6 if any(hasattr(item, "__html__") for item in (between, *items)) else 1
+    size = sum(map(meter.size, items)) + meter.size(between) * len(items)
+    meter.afford(markup * (size if all(type(item) is str for item in items) else 2 * size))
+
+
+@pass_context
+def _replace(context: Context, s: Any, old: Any, new: Any, count: Any = None) -> Any:
+    meter = current()
+    s, old, new = (value if isinstance(value, str) else meter.text(value) for value in (s, old, new))
+    _replaced(meter, s, old, new, count)
+    return meter.made(_plain("replace")(context, s, old, new, count))
+
+
+def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) -> None:
+    if type(text) in (str, bytes) and type(old) is type(text) is type(new):
+        meter.search(len(text), len(old))
+        times: int = text.count(old)
+        if isinstance(count, int) and count >= 0:
+            times = min(times, count)
+        meter.afford(len(text) + times * len(new))
+    else:  # markup, which escapes
+        meter.afford(6 * meter.size(text) * (1 + meter.size(new)))
+
+
+@pass_context
+def _center(context: Context, value: Any, width: Any = 80) -> Any:
+    meter = current()
+    _width(meter, width)
+    return meter.made(_plain("center")(context, meter.text(value), width))
+
+
+def _width(meter: Meter, width: Any) -> None:
+    if isinstance(width, int):
+        meter.afford(max(width, 0))
+
+
+@pass_context
+def _indent(context: Context, s: Any, width: Any = 4, first: bool = False, blank: bool = False) -> Any:
+    meter = current()
+    meter.afford(16 * meter.size(s))
+    lines = len(s.splitlines()) + 1 if isinstance(s, str) else 1
+    wide = max(width, 0) if isinstance(width, int) else meter.size(width)
+    meter.afford(meter.size(s) + lines * (wide + 16))
+    return meter.made(_plain("indent")(context, s, width, first, blank))
+
+
+@pass_context
+def _wordwrap(context: Context, s: Any, width: Any = 79, *args: Any, **kwargs: Any) -> Any:
+    meter = current()
+    size = meter.size(s)
+    meter.spend(8 * size + (size * size >> 6))
+    lines = (2 * size // width if isinstance(width, int) and width > 0 else size) + size
+    meter.afford(lines * (meter.size(args) + meter.size(kwargs)))
+    return meter.made(_plain("wordwrap")(context, s, width, *args, **kwargs))
+
+
+@pass_context
+def _urlize(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+    meter = current()
+    size = meter.size(value)
+    meter.spend(8 * size + (size * size >> 6))
+    meter.afford(size * (80 + meter.size(args) + meter.size(kwargs)))
+    return meter.made(_plain("urlize")(context, value, *args, **kwargs))
+
+
+@pass_context
+def _format(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+    if args and kwargs:
+        raise FilterArgumentError("can't handle positional and keyword arguments at the same time")
+    meter = current()
+    return meter.modulo(value if isinstance(value, str) else meter.text(value), kwargs or args)
+
+
+@pass_context
+def _batch(context: Context, value: Any, linecount: Any, fill_with: Any = None) -> Any:
+    meter = current()
+    if fill_with is not None and isinstance(linecount, int):
+        meter.spend(2 * max(linecount, 0))
+    return _plain("batch")(context, meter.stream(value), linecount, fill_with)
+
+
+@pass_context
+def _slice(context: Context, value: Any, slices: Any, fill_with: Any = None) -> Any:
+    meter = current()
+    if isinstance(slices, int):
+        meter.spend(32 * max(slices, 0))
+    return _plain("slice")(context, list(meter.stream(value)), slices, fill_with)
+
+
+@pass_context
+def _round(context: Context, value: Any, precision: Any = 0, method: Any = "common") -> Any:
+    whole(value)
+    if isinstance(precision, int) and abs(precision) > digits():
+        raise Exhausted(f"the template rounds to {precision} digits; at most {digits()} are counted")
+    return _plain("round")(context, value, precision, method)
+
+
+@pass_context
+def _int(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
+    if isinstance(value, Decimal):
+        whole(value)
+    elif isinstance(value, (str, bytes)):
+        current().spend(len(value))
+    return _plain("int")(context, value, *args, **kwargs)
+
+
+@pass_context
+def _tojson(
+    context: Context,
+    value: Any,
+    ensure_ascii: bool = False,
+    indent: Any = None,
+    separators: Any = None,
+    sort_keys: bool = False,
+) -> str:
+    meter = current()
+    if isinstance(value, Iterator):
+        value = list(meter.stream(value))
+    size = meter.size(value)
+    if separators is not None:
+        size += (size >> 2) * meter.size(separators)
+    if indent is not None:
+        wide = max(indent, 0) if isinstance(indent, int) else meter.size(indent)
+        if wide * (size >> 2) ** 2 > meter.left:
+            meter.afford(_depth(value) * wide * (size >> 2))
+    meter.afford(2 * size)
+    return meter.made(to_json(value, ensure_ascii, indent, separators, sort_keys))
+
+
+def _depth(value: Any) -> int:
+    """How deep the value nests; its size is paid for."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [inner for item in level if type(item) is not str for inner in entries(item) or ()]
+    return depth
+
+
+@pass_context
+def _from_json(context: Context, text: Any) -> Any:
+    meter = current()
+    text = text if isinstance(text, (str, bytes)) else meter.text(text)
+    meter.spend(12 * len(text))
+    return from_json(text)
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    **{name: _linear(name) for name in ("abs", "filesizeformat", "float", "lower", "reverse", "string")},
+    **{name: _linear(name, 3) for name in ("capitalize", "trim", "truncate", "upper")},
+    **{name: _linear(name, 6) for name in ("e", "escape", "forceescape")},
+    **{name: _linear(name, 12, cost=4) for name in ("title", "urlencode", "wordcount", "xmlattr")},
+    **{name: _linear(name, 6, cost=4, square=True) for name in ("pprint", "striptags")},
+    "list": _list,
+    **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
+    **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
+    "batch": _batch,
+    "center": _center,
+    "dictsort": _dictsort,
+    "format": _format,
+    "from_json": _from_json,
+    "indent": _indent,
+    "int": _int,
+    "join": _join,
+    "replace": _replace,
+    "round": _round,
+    "safe": _safe,
+    "slice": _slice,
+    "sum": _sum,
+    "tojson": _tojson,
+    "unique": _unique,
+    "urlize": _urlize,
+    "wordwrap": _wordwrap,
+}
+
+
+# Tests
+
+
+def _test(compare: Callable[[Meter, Any, Any], Any]) -> Callable[..., Any]:
+    @pass_context
+    def guard(context: Context, value: Any, other: Any) -> Any:
+        return compare(current(), value, other)
+
+    return guard
+
+
+def _remainder(divisor: int | None, rest: int) -> Callable[..., bool]:
+    @pass_context
+    def guard(context: Context, value: Any, num: Any = divisor) -> bool:
+        return bool(current().modulo(value, num) == rest)
+
+    return guard
+
+
+def _cased(name: str) -> Callable[..., bool]:
+    test: Callable[[str], bool] = jinja_tests.TESTS[name]  # type: ignore[assignment]
+
+    @pass_context
+    def guard(context: Context, value: Any) -> bool:
+        return test(current().text(value))
+
+    return guard
+
+
+@pass_context
+def _step(context: Context, value: Any, cost: Any) -> bool:
+    """The condition of ``{% for … if … %}``, paid for at each item. A template may name this test: it can but pay."""
+    current().spend(max(cost, 0) if isinstance(cost, int) else 0)
+    return bool(value)
+
+
+TESTS: dict[str, Callable[..., Any]] = {
+    "chatparsers.step": _step,
+    "divisibleby": _remainder(None, 0),
+    "even": _remainder(2, 0),
+    "odd": _remainder(2, 1),
+    "in": _test(Meter.inside),
+    "lower": _cased("lower"),
+    "upper": _cased("upper"),
+    **{name: _test(Meter.equal) for name in ("==", "eq", "equalto")},
+    **{name: _test(Meter.unequal) for name in ("!=", "ne")},
+    **{name: _test(Meter.greater) for name in (">", "gt", "greaterthan")},
+    **{name: _test(Meter.at_least) for name in (">=", "ge")},
+    **{name: _test(Meter.less) for name in ("<", "lt", "lessthan")},
+    **{name: _test(Meter.at_most) for name in ("<=", "le")},
+}
+
+
+# Functions
+
+
+def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
+    current().spend(200 + 40 * abs(n) * (abs(min) + abs(max) + 2))
+    return generate_lorem_ipsum(n, html, min, max)
+
+
+GLOBALS: dict[str, Callable[..., Any]] = {"lipsum": _lipsum}
+
+
+class Formatter:
+    """``str.format`` or ``str.format_map`` of one text, in the sandbox and within limits."""
+
+    __slots__ = ("_environment", "_mapping", "_text")
+
+    def __init__(self, environment: SandboxedEnvironment, text: str, mapping: bool) -> None:
+        self._environment = environment
+        self._text = text
+        self._mapping = mapping
+
+    def __call__(self, *args: Any, **kwargs: Any) -> str:
+        if self._mapping:
+            if kwargs or len(args) != 1:
+                raise TypeError(f"format_map() takes exactly one argument ({len(args) + len(kwargs)} given)")
+            kwargs, args = args[0], ()
+        current().spend(len(self._text))
+        escape = getattr(self._text, "escape", None)  # markup
+        fields = _EscapedFields(self._environment, escape=escape) if escape else _Fields(self._environment)
+        return type(self._text)(fields.vformat(self._text, args, kwargs))
+
+
+class _Fields(SandboxedFormatter):
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        meter = current()
+        whole(value)
+        meter.widths(format_spec)
+        meter.afford(12 * meter.size(value) if hasattr(value, "__html__") else 2 * meter.size(value))
+        return meter.made(super().format_field(value, format_spec))
+
+    def convert_field(self, value: Any, conversion: Any) -> Any:
+        if conversion is not None:
+            current().afford(6 * current().size(value))
+            return current().made(super().convert_field(value, conversion))
+        return value
+
+
+class _EscapedFields(_Fields, SandboxedEscapeFormatter):
+    pass
+
+
+# Methods
+
+
+def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Calls a method of one of Python's own types."""
+    owner, name = bound.__self__, bound.__name__
+    if isinstance(owner, (str, bytes)):
+        return _text_method(meter, bound, owner, name, args, kwargs)
+    if isinstance(owner, dict):
+        if args:
+            meter.key(args[0])
+        return meter.made(bound(*args, **kwargs))
+    if isinstance(owner, (list, tuple, range)):
+        if name in ("count", "index", "pop", "copy"):
+            meter.spend(len(owner) * (1 + (meter.size(args) >> 6)) if args else len(owner) >> 3)
+        return meter.made(bound(*args, **kwargs)) if name == "copy" else bound(*args, **kwargs)
+    if isinstance(owner, Set):
+        meter.keys(owner)
+        args = tuple(meter.keys(value) if isinstance(value, Iterable) else value for value in args)
+        return meter.made(bound(*args, **kwargs))
+    if name == "fromkeys" and args:
+        return meter.made(bound(meter.keys(args[0]), *args[1:]))
+    if name == "to_bytes":
+        _width(meter, args[0] if args else kwargs.get("length"))
+    elif name in ("from_bytes", "fromhex", "maketrans"):
+        size = meter.size(args) + meter.size(kwargs)
+        if name == "from_bytes" and size > digits():
+            raise Exhausted(f"the template makes a number of {size} bytes")
+        meter.spend(25 * size)
+    else:
+        size = meter.size(args) + meter.size(kwargs)
+        meter.spend(
+            size * (256 if isinstance(owner, date) else 16)
+        )  # a date's pattern of one letter is a whole date
+    return meter.made(bound(*args, **kwargs))
+
+
+_SEARCHES = frozenset(
+    {"count", "endswith", "find", "index", "partition", "removeprefix", "removesuffix", "startswith"}
+    | {"lstrip", "rstrip", "strip"}
+)
+_BACKWARD = frozenset({"rfind", "rindex", "rpartition"})
+_SPLITS = frozenset({"rsplit", "split", "splitlines"})
+_WIDTHS = frozenset({"center", "ljust", "rjust", "zfill"})
+
+
+def _text_method(
+    meter: Meter, bound: Any, owner: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Pays for a method of a text, by what makes it long or slow, and calls it."""
+    length = len(owner)
+    first = args[0] if args else None
+    if name in _SEARCHES or name in _BACKWARD:
+        sought = sum(map(meter.size, first)) if isinstance(first, tuple) else meter.size(first)
+        meter.search(length, sought, name in _BACKWARD)
+    elif name in _SPLITS:
+        sep: Any = kwargs.get("sep", first)
+        if sep and type(sep) is type(owner):
+            meter.search(length, len(sep), name == "rsplit")
+            pieces = owner.count(sep) + 1
+        else:
+            pieces = length // 2 + 1 if name != "splitlines" else length
+            meter.spend(length >> 3)
+        meter.afford(length + 16 * pieces)
+        parts = bound(*args, **kwargs)
+        meter.spend(length + 16 * len(parts))
+        return parts
+    elif name in _WIDTHS:
+        _width(meter, first)
+        meter.size(args)
+    elif name == "join":
+        items = list(meter.stream(args[0])) if args else []
+        _joined(meter, owner, items)
+        return meter.made(bound(items, *args[1:], **kwargs))
+    elif name == "replace":
+        _replaced(meter, owner, *args, **kwargs)
+    elif name == "expandtabs":
+        wide = kwargs.get("tabsize", first)
+        tabs = owner.count("\t" if isinstance(owner, str) else b"\t")
+        meter.afford(length + tabs * (max(wide, 0) if isinstance(wide, int) else 8))
+    elif name == "translate":
+        longest = max((len(item) for item in entries(first) or () if isinstance(item, str)), default=1)
+        meter.afford(length * longest)
+        meter.spend(2 * length)
+    else:
+        meter.afford(4 * length)
+        meter.spend((length >> 3) + meter.size(args))
+    return meter.made(bound(*args, **kwargs))

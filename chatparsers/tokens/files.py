@@ -1,0 +1,99 @@
+"""Reading files that a stranger may have made: at once, and never more than a stated size.
+
+A path may name a pipe, a device, or a file of holes that claims terabytes. So a file is opened without waiting, must be
+a regular one, and is asked for its size before it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from reprlib import repr as short
+from typing import Any, BinaryIO
+
+from ..core.errors import LoadError
+
+__all__ = ["kind_of", "opened", "path_of", "read_json", "read_text"]
+
+JSON_BYTES = 8_000_000
+TEXT_BYTES = 4_000_000
+
+
+_MODEL = "a model folder, tokenizer_config.json, .jinja or .gguf file"
+
+
+def path_of(source: object, expected: str = _MODEL) -> Path:
+    """``source`` as the path of something that is there. Raises LoadError, which names what was ``expected``."""
+    if not isinstance(source, (str, os.PathLike)):
+        raise LoadError(f"expected a path or a template's text, found {kind_of(source)}")
+    try:
+        path = Path(source)
+        os.stat(path)
+    except FileNotFoundError as error:
+        raise LoadError(f"{_name(source)}: no such file; expected {expected}") from error
+    except (OSError, ValueError, TypeError) as error:  # too long, a zero byte in it, no text at all
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"{_name(source)}: cannot be read: {reason}; expected the path of a file") from error
+    return path
+
+
+def _name(source: object) -> str:
+    text = str(source)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+@contextmanager
+def opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """The regular file at ``file``, open for reading, and its size. Raises LoadError where it is none."""
+    try:
+        handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LoadError(f"{_name(file)}: cannot be read: {reason}") from error
+    with os.fdopen(handle, "rb") as stream:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode):
+            raise LoadError(f"{file}: expected a file, found a folder, a pipe or a device")
+        yield stream, state.st_size
+
+
+def read_text(file: Path, most: int = TEXT_BYTES) -> str:
+    """The text of ``file``. Raises LoadError where it has more than ``most`` bytes or is not UTF-8."""
+    with opened(file) as (stream, size):
+        try:
+            data = stream.read(most + 1) if size <= most else b""
+        except OSError as error:
+            raise LoadError(f"{file}: cannot be read: {error.strerror or error}") from error
+        if size > most or len(data) > most:
+            raise LoadError(f"{file}: expected at most {most:,} bytes, found {max(size, len(data)):,}")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LoadError(f"{file}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """The object in ``file``, empty if there is no such file. Raises LoadError where it is something else."""
+    if not file.exists():
+        return {}
+    text = read_text(file, JSON_BYTES).removeprefix("\ufeff")
+    try:
+        fields = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise LoadError(
+            f"{file}: not JSON at line {error.lineno}, column {error.colno}: {error.msg}; download it again"
+        ) from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 100,000 brackets
+        raise LoadError(f"{file}: JSON that cannot be read: {error}; download it again") from error
+    if not isinstance(fields, dict):
+        raise LoadError(f"{file}: expected a JSON object, found {kind_of(fields)}; download it again")
+    return fields
+
+
+def kind_of(value: object) -> str:
+    """A value as errors show it: its type and its beginning."""
+    return "nothing" if value is None else f"{type(value).__name__} {short(value)}"

@@ -1,0 +1,56 @@
+"""What a model's files say, whichever files they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["ModelFiles", "no_tokenizer"]
+
+_ReadTokenizer: TypeAlias = "Callable[[], Tokenizer | None]"
+
+
+def no_tokenizer() -> None:
+    """What reads the tokenizer of files that have none."""
+    return None
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """What a model's files say about its chat format."""
+
+    source: Path
+    """The file or folder that was read."""
+    templates: Mapping[str, str] = field(default_factory=dict)
+    """The chat templates by name: ``default``, and others such as ``tool_use``; empty if there is none."""
+    bos_token: str | None = None
+    eos_token: str | None = None
+    eos_ids: tuple[int, ...] = ()
+    """Every id that ends generation, as the configuration lists them."""
+    special_tokens: Mapping[str, Any] = field(default_factory=dict)
+    """The named special tokens, role to text: ``bos_token``, …; several texts for extra ones."""
+    special_ids: Mapping[str, int] = field(default_factory=dict)
+    """The ids that the configuration gives to roles, such as ``bos_token_id``."""
+    names: tuple[str, ...] = ()
+    """What the model may be called, most telling first: its name, its architecture, its folder."""
+    _read_tokenizer: _ReadTokenizer = field(default=no_tokenizer, repr=False, compare=False)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer | None:
+        """The model's ``tokenizers.Tokenizer``, loaded at the first use, or None if the files have none.
+
+        Raises LoadError if it is broken, of a kind that cannot be read, or ``tokenizers`` is not installed.
+        """
+        return self._read_tokenizer()
+
+    @property
+    def special_config(self) -> dict[str, Any]:
+        """What ``SpecialTokens.from_tokenizer`` takes as ``config``."""
+        ends: dict[str, Any] = {"eos_token_id": list(self.eos_ids)} if self.eos_ids else {}
+        return {**self.special_tokens, **self.special_ids, **ends}
