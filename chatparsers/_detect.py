@@ -20,7 +20,7 @@ from .analysis import analyse
 from .core.errors import ChatParsersError, TemplateError
 from .core.format import Format
 from .core.message import Message
-from .registry import FormatInfo, formats
+from .registry import FormatInfo, formats, get_format
 from .templates import Template
 from .templates.edges import opening as prompt_prefix
 from .templates.limits import DEFAULT, Limits, account
@@ -100,6 +100,11 @@ def detect(template: str | PathLike[str], *, limits: Limits = DEFAULT) -> Detect
 
     template = template_text(template)
     for origin, name in plugins().detect(template):
+        try:
+            get_format(name)
+        except ChatParsersError as error:
+            plugins().complain(origin, f"named a format that cannot be had: {error}")
+            continue
         return Detection(name, 1.0, (f"the plugin {origin} knows the template",))
     return detect_in(Template(template, limits=limits))
 
@@ -121,10 +126,10 @@ def _found(template: Template) -> Detection:
     for info in _candidates(rendered):
         try:
             fmt = info.load()
+            exact = [probe for probe in probes if _reads(fmt, probe)]
         except Exception as error:  # a broken format must not stop the others
             broken.append(f"{info.name} is left out: {error}")
             continue
-        exact = [probe for probe in probes if _reads(fmt, probe)]
         score = len(exact) / len(probes) if probes else 0.0
         tried.append(f"{info.name}: {len(exact)} of {len(probes)} probe turns parsed back exactly")
         if len(exact) == len(probes) and probes:

@@ -6,6 +6,7 @@ it need not import this package (`hookimpl` sets options). The built-in formats 
 pluggy's own loader is not used: of two distributions with the same entry-point name it drops one, and one that fails
 to import ends the loading of all. Here each entry point is loaded by itself, under the name of its distribution, and
 has a manager of its own, so that whatever goes wrong is a `PluginWarning` that names its origin; the others work on.
+Ctrl-C alone is passed on, once: a plugin in which it came is left out from then on.
 
 ``CHATPARSERS_PLUGINS`` is read before anything is imported: names of distributions or entry points separated by commas.
 Plain names allow these alone, ``-name`` denies one, ``none`` or ``0`` denies all. The built-in formats always load.
@@ -20,6 +21,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
+from itertools import islice
+from reprlib import repr as short
 from threading import RLock
 from typing import Any
 from warnings import warn
@@ -123,8 +126,11 @@ class _Plugin:
         """The hook's result as pluggy gives it; None where it fails."""
         try:
             return getattr(self._manager.hook, hook)(**arguments)
-        except (Exception, SystemExit) as error:
-            _warn(f"plugin {self.origin}: {hook} failed: {type(error).__name__}: {error}")
+        except KeyboardInterrupt:
+            _interrupted.add(self.name)
+            raise
+        except BaseException as error:  # a plugin may raise anything
+            _warn(f"plugin {self.origin}: {hook} failed: {_said(error)}")
             return None
 
 
@@ -174,9 +180,11 @@ class Plugins:
             if isinstance(result, str):
                 yield plugin.origin, result
             elif result is not None:
-                _warn(
-                    f"plugin {plugin.origin}: chatparsers_detect: expected a name or None, found {result!r}"
-                )
+                self.complain(plugin.origin, f"expected a name or None, found {short(result)}")
+
+    def complain(self, origin: str, reason: str) -> None:
+        """Warns of what a plugin answered to ``chatparsers_detect``."""
+        _warn(f"plugin {origin}: chatparsers_detect: {reason}")
 
     def _entry_points(self) -> Iterator[tuple[str, str, EntryPoint]]:
         """The group's entry points: distribution, version, entry point; of two copies of a distribution, the first."""
@@ -196,22 +204,28 @@ class Plugins:
                     yield name, version, entry
 
     def _add(self, name: str, origin: str, load: Callable[[], Any]) -> None:
+        if name in _interrupted:
+            _warn(f"plugin {origin} is left out: it was interrupted while it loaded")
+            return
         try:
             loaded = load()
-        except (Exception, SystemExit) as error:
-            _warn(f"plugin {origin} cannot be loaded: {type(error).__name__}: {error}")
-            return
-        if any(loaded is plugin.object for plugin in self._plugins):
-            return
-        try:
-            self._plugins.append(_Plugin(name, origin, loaded))
+            if any(loaded is plugin.object for plugin in self._plugins):
+                return
+            plugin = _Plugin(name, origin, loaded)
             strange = [hook for hook in dir(loaded) if hook.startswith("chatparsers_") and hook not in _HOOKS]
-        except Exception as error:
-            _warn(f"plugin {origin}: {type(error).__name__}: {error}")
+        except KeyboardInterrupt:
+            _interrupted.add(name)
+            raise
+        except BaseException as error:  # a module may exit, or raise anything
+            _warn(f"plugin {origin} cannot be loaded: {_said(error)}")
             return
+        self._plugins.append(plugin)
         for hook in strange:
             if callable(getattr(loaded, hook, None)):
                 _warn(f"plugin {origin}: there is no hook {hook!r}: {did_you_mean(hook, _HOOKS)}")
+
+
+_MOST_FORMATS = 1000
 
 
 def _references(result: object, origin: str) -> list[FormatRef]:
@@ -219,20 +233,56 @@ def _references(result: object, origin: str) -> list[FormatRef]:
     hook = f"plugin {origin}: chatparsers_register_formats"
     references: list[FormatRef] = []
     try:
-        for item in result:  # type: ignore[attr-defined]  # whatever a plugin returns
-            if isinstance(item, FormatRef):
-                references.append(item)
+        for item in islice(result, _MOST_FORMATS):  # type: ignore[call-overload]  # whatever a plugin returns
+            if not isinstance(item, FormatRef):
+                _warn(f"{hook}: expected a FormatRef, found {short(item)}")
+            elif wrong := _wrong(item):
+                _warn(f"{hook}: FormatRef {short(item.name)}: {wrong}")
             else:
-                _warn(f"{hook}: expected a FormatRef, found {item!r}")
-    except Exception as error:
-        _warn(f"{hook}: expected FormatRefs: {type(error).__name__}: {error}")
+                references.append(item)
+        if len(references) == _MOST_FORMATS:
+            _warn(f"{hook}: more than {_MOST_FORMATS} formats are not taken")
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        _warn(f"{hook}: expected FormatRefs: {_said(error)}")
     return references
+
+
+def _wrong(reference: FormatRef) -> str | None:
+    """What is wrong with the fields of a reference, None where they are what they should be."""
+    for field_, value in (
+        ("name", reference.name),
+        ("target", reference.target),
+        ("title", reference.title),
+        ("url", reference.url),
+    ):
+        if not isinstance(value, str):
+            return f"{field_}: expected a text, found {short(value)}"
+    if not reference.name.strip():
+        return "name: expected a text, found an empty one"
+    for field_, texts in (("aliases", reference.aliases), ("markers", reference.markers)):
+        if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
+            return f"{field_}: expected a tuple of texts, found {short(texts)}"
+        if "" in texts:
+            return f"{field_}: expected texts that are not empty, found {short(texts)}"
+    return None
+
+
+def _said(error: BaseException) -> str:
+    """The error's type and text, however its text fails."""
+    try:
+        return f"{type(error).__name__}: {error}"[:1000]
+    except Exception:
+        return type(error).__name__
 
 
 def _warn(message: str) -> None:
     warn(f"{message} (leave it out with CHATPARSERS_PLUGINS)", PluginWarning, stacklevel=2)
 
 
+_interrupted: set[str] = set()
+"""The plugins in which Ctrl-C came: it may have been theirs."""
 _lock = RLock()
 _loaded: Plugins | None = None
 

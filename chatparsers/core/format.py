@@ -128,9 +128,9 @@ def _tree(format: Format, options: Options) -> Node:
 def _built(format: Format, options: Options) -> Node:
     try:
         return format.build(Builder(options, format.stops))
-    except DefinitionError:
+    except (DefinitionError, KeyboardInterrupt):
         raise
-    except Exception as error:  # whatever an author's code raises
+    except BaseException as error:  # whatever an author's code raises
         raise DefinitionError(f"build failed: {type(error).__name__}: {error}") from error
 
 

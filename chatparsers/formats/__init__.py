@@ -43,7 +43,9 @@ class FormatRef:
         """The format, its module imported now. Raises `DefinitionError` where that fails or finds no such format."""
         try:
             found = load_reference(self.target)
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a module may exit, or raise anything
             raise DefinitionError(
                 f"format {self.name!r} cannot be loaded from {self.target!r}: {type(error).__name__}: {error}"
             ) from error

@@ -10,6 +10,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+import chatparsers
+from chatparsers.core import Format, Node
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import BUILTIN, Plugins, PluginWarning, Selection, hookimpl
 
@@ -92,7 +94,7 @@ def test_a_hook_with_other_parameters_warns_and_leaves_nothing_behind(module: Mo
         return model
 
     module.chatparsers_detect = chatparsers_detect
-    with pytest.warns(PluginWarning, match="plugin odd 1: PluginValidationError"):
+    with pytest.warns(PluginWarning, match="plugin odd 1 cannot be loaded: PluginValidationError"):
         plugins = loaded(Made("odd", group("it = made_up_formats")))
     assert list(plugins.detect("")) == []
 
@@ -134,6 +136,112 @@ def test_formats_that_fail_halfway_are_kept_as_far_as_they_came(module: ModuleTy
     with pytest.warns(PluginWarning, match="expected FormatRefs: KeyError: 'two'"):
         plugins = loaded(Made("half", group("it = made_up_formats")))
     assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"name": 5}, "name: expected a text, found 5"),
+        ({"name": " "}, "name: expected a text, found an empty one"),
+        ({"target": None}, "target: expected a text, found None"),
+        ({"title": b"t"}, "title: expected a text"),
+        ({"aliases": "abc"}, "aliases: expected a tuple of texts, found 'abc'"),
+        ({"aliases": None}, "aliases: expected a tuple of texts, found None"),
+        ({"markers": (1,)}, r"markers: expected a tuple of texts, found \(1,\)"),
+        ({"markers": ("",)}, "markers: expected texts that are not empty"),
+    ],
+)
+def test_a_reference_of_wrong_types_is_left_out(
+    module: ModuleType, fields: dict[str, object], reason: str
+) -> None:
+    """Each of them made ``formats()`` or ``detect()`` raise for everybody."""
+    made: dict[str, object] = {"name": "one", "target": "made_up_formats:ONE", **fields}
+    module.chatparsers_register_formats = lambda: [
+        FormatRef(**made),  # type: ignore[arg-type]  # what is tested
+        FormatRef("two", "made_up_formats:TWO"),
+    ]
+    with pytest.warns(PluginWarning, match=f"plugin half 1: chatparsers_register_formats: .*{reason}"):
+        plugins = loaded(Made("half", group("it = made_up_formats")))
+    assert [ref.name for origin, ref in plugins.formats() if origin == "half 1"] == ["two"]
+
+
+def test_formats_without_an_end_are_cut(module: ModuleType) -> None:
+    def chatparsers_register_formats() -> Iterator[FormatRef]:
+        while True:
+            yield FormatRef("one", "made_up_formats:ONE")
+
+    module.chatparsers_register_formats = chatparsers_register_formats
+    with pytest.warns(PluginWarning, match="more than 1000 formats are not taken"):
+        assert len(loaded(Made("endless", group("it = made_up_formats"))).formats()) < 1_100
+
+
+class Odd(BaseException):
+    """Neither an error nor an exit."""
+
+
+@pytest.mark.parametrize("problem", [Odd("x"), SystemExit(3), GeneratorExit(), RecursionError("deep")])
+def test_whatever_a_plugin_raises_stays_in_it(module: ModuleType, problem: BaseException) -> None:
+    def raises(*_: object) -> None:
+        raise problem
+
+    module.hooks = SimpleNamespace(
+        chatparsers_register_formats=lambda: raises(), chatparsers_detect=lambda template: raises()
+    )
+    module.good = SimpleNamespace(chatparsers_detect=lambda template: "good")
+    kind = type(problem).__name__
+    with pytest.warns(PluginWarning, match=f"plugin bad 1: chatparsers_register_formats failed: {kind}"):
+        plugins = loaded(
+            Made("good", group("it = made_up_formats:good")), Made("bad", group("it = made_up_formats:hooks"))
+        )
+    with pytest.warns(PluginWarning, match=f"plugin bad 1: chatparsers_detect failed: {kind}"):
+        assert list(plugins.detect("")) == [("good 1", "good")]
+
+
+def test_ctrl_c_is_passed_on_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A plugin that raises it at import would else end every call of every user for good."""
+    (tmp_path / "interrupting_formats.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("chatparsers.plugins._interrupted", set())
+    made = Made("interrupting", group("it = interrupting_formats"))
+    with pytest.raises(KeyboardInterrupt):
+        loaded(made)
+    with pytest.warns(PluginWarning, match="plugin interrupting 1 is left out: it was interrupted"):
+        assert loaded(made).names == ["chatparsers:builtin"]
+
+
+@pytest.mark.parametrize(
+    "code", ["import sys; sys.exit(2)", "raise BaseException('no')", "def f(): f()\nf()"]
+)
+def test_a_format_whose_module_exits_is_an_error_of_its_definition(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str
+) -> None:
+    (tmp_path / "leaving_formats.py").write_text(code + "\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(
+        chatparsers.DefinitionError, match="format 'gone' cannot be loaded from 'leaving_formats:F'"
+    ):
+        FormatRef("gone", "leaving_formats:F").load()
+
+
+def test_a_build_that_exits_is_an_error_of_its_definition() -> None:
+    def build(p: object) -> Node:
+        raise SystemExit(1)
+
+    format = Format(name="leaving", title="t", url="https://example.org", build=build)
+    with pytest.raises(chatparsers.DefinitionError, match="format 'leaving': build failed: SystemExit: 1"):
+        format.bind().parse("x")
+
+
+def test_a_plugin_that_names_no_format_for_a_template_is_passed_over(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType
+) -> None:
+    module.chatparsers_detect = lambda template: "no such format"
+    monkeypatch.setattr("chatparsers.plugins._loaded", loaded(Made("odd", group("it = made_up_formats"))))
+    with pytest.warns(
+        PluginWarning, match="plugin odd 1: chatparsers_detect: named a format that cannot be had"
+    ):
+        found = chatparsers.detect("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}")
+    assert found.name != "no such format"
 
 
 @pytest.mark.parametrize(
