@@ -33,7 +33,8 @@ TEXT region find whole plain
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
 SPAN region match
-    Reads the longest run that ``match`` matches, which may be empty. Holds nothing.
+    Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, fails where the run
+    is longer than `MAX_HEADER`, and holds the run; else holds nothing.
 ONE region match shown
     Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
 VALUE region make put
@@ -98,7 +99,7 @@ from .values.base import Search, Transcoder
 __all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
 
 MAX_HEADER = 1024
-"""The most characters that a name or an id in a call's header may have."""
+"""The most characters that a name, an id or a run of white space in a call's header may have."""
 
 # Trail items. The first four are stretches of text and name their region.
 MARKUP: Final = 0
@@ -433,10 +434,17 @@ class Machine:
             elif op == SPAN:
                 match = ins[2](text, i)
                 end = match.end() if match else i
+                waits = end == n and not final
+                if (waits or end - i > MAX_HEADER) and self._undecided():
+                    if end - i <= MAX_HEADER:
+                        break
+                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
+                    ip = 0
+                    continue
                 if end > i:
                     trail.append((ins[1], text[i:end], None))
                     i = end
-                if i == n and not final:
+                if waits:
                     break
                 ip += 1
             elif op == MARK:
@@ -451,7 +459,7 @@ class Machine:
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
             elif op == CAPTURE:
-                match = ins[1](text, i)
+                match = ins[1](text, i, i + MAX_HEADER + 1)
                 end = match.end() if match else i
                 if end == n and not final and n - i <= MAX_HEADER:
                     break
@@ -543,6 +551,10 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
+
+    def _undecided(self) -> bool:
+        """Whether there is a live choice point: what has been read since may be read in another way."""
+        return any(frame[0] == _CHOICE for frame in self.stack[self.floor :])
 
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all behind ``length`` off the trail; the window and the place in it where its text begins."""

@@ -269,7 +269,7 @@ class ObjectScanner(JsonScanner):
             if text.startswith("null", at):
                 self.out, self.notes, self.done = text[start:at] + "{}", [(at, "an object", "null")], True
                 return at + 4
-            if not final and at < len(text) and "null".startswith(text[at:]):
+            if not final and 0 < len(text) - at < 4 and "null".startswith(text[at:]):
                 self.out = ""
                 return start
             if at == len(text) or text[at] != '"':

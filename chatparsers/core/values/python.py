@@ -456,7 +456,7 @@ class PythonScanner(Transcoder):
             if char == quote[0]:
                 if text.startswith(quote, i):
                     return self._closed_string(text, i, len(quote), final)
-                if not final and quote.startswith(text[i:]):
+                if not final and n - i < len(quote) and quote.startswith(text[i:]):
                     self.waiting = True
                     return i
             elif char == "\\" and not raw:
