@@ -18,7 +18,7 @@ from ._record import TemplateFormat, record
 from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
 from .core.schema import read_tools
-from .core.turn import Turn
+from .core.turn import ToolChoice, Turn
 from .registry import get_format
 from .templates import Template
 from .templates.edges import opening
@@ -146,7 +146,7 @@ class Chat:
         messages: Sequence[Mapping[str, Any]],
         *,
         tools: Iterable[Mapping[str, Any]] | None = None,
-        tool_choice: str | Mapping[str, Any] = "auto",
+        tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
         thinking: bool | None = None,
@@ -156,6 +156,7 @@ class Chat:
         documents: Sequence[Mapping[str, Any]] | None = None,
         now: datetime | None = None,
         polyfills: bool | Iterable[str] | None = None,
+        id_seed: str | None = None,
     ) -> Turn:
         """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
 
@@ -164,11 +165,11 @@ class Chat:
         switch (a warning says where it has none), None for its default. ``continue_final_message``: the last message is
         an assistant's that the model goes on with; its beginning is the turn's ``prefix``, and the stream reads what is
         new. ``template_kwargs``, ``documents``: the template's own variables. ``now``: the time that the template
-        writes. Raises `RequestError` for tools or a choice that are none, and for a choice that no answer of this model
-        could be read for; `TemplateError` where the messages cannot be rendered.
+        writes. ``id_seed`` as in `Format.bind`. Raises `RequestError` for tools or a choice that are none, and for a
+        choice that no answer of this model could be read for; `TemplateError` where the messages cannot be rendered.
         """
         tools = None if tools is None else list(tools)
-        read_tools(tools).check()
+        read_tools(tools)
         renderer = self.renderer(bool(tools), polyfills)
         template = renderer.template
         variables = self._variables(template, thinking, template_kwargs, documents, now)
@@ -188,8 +189,7 @@ class Chat:
         elif add_generation_prompt:
             generated = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
             prefix = opening(fmt, generated)
-        turn = Turn(
-            fmt,
+        turn = fmt.bind(
             tools=tools,
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
@@ -200,6 +200,7 @@ class Chat:
             token_config=self.files.special_config,
             prompt=prompt,
             polyfills=given.names,
+            id_seed=id_seed,
         )
         if shown and "tools" not in given.names:
             self._heard(fmt, template, turn)

@@ -58,8 +58,7 @@ def record(
     can = template.probe()
     reasoning = _reasoning(fmt)
     calls = _calls(fmt)
-    turn = fmt.bind(tools=[{"name": "any"}], tokenizer=tokenizer)
-    turn.token_config = files.special_config
+    turn = fmt.bind(tools=[{"name": "any"}], tokenizer=tokenizer, token_config=files.special_config)
     extraction = {
         "reasoning": f"text from {reasoning[0]!r} to {reasoning[1] or 'the next section'!r}"
         if reasoning

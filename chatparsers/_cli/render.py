@@ -20,6 +20,5 @@ def run(arguments: Namespace) -> int:
         thinking=thinking_of(arguments),
         add_generation_prompt=not arguments.no_generation_prompt,
     )
-    turn.tools.check()
     sys.stdout.write(turn.prompt)
     return 0

@@ -52,6 +52,7 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         "parallel_tool_calls": not arguments.no_parallel,
         "response_format": _response_format(arguments.response_format),
         "thinking": thinking_of(arguments),
+        "id_seed": "",  # the same ids for the same input
     }
     if arguments.template is None:
         from .. import get_format
@@ -64,7 +65,6 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
             turn = chat.prepare(_ANYTHING, **options)
         else:
             turn = chat.bind(prefix=arguments.prefix, **options)
-    turn.tools.check()
     return turn
 
 

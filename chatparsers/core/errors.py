@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from .public import public
+
 if TYPE_CHECKING:
-    from .message import Message
+    from .message import DiagnosticCode, Message
 
 __all__ = [
     "AmbiguousFormat",
@@ -32,34 +34,42 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known are: {', '.join(names)}" if names else "none are known"
 
 
+@public
 class ChatParsersError(Exception):
     """The base of every error that this package raises."""
 
 
+@public
 class DefinitionError(ChatParsersError):
     """A format's definition cannot be compiled: its author's to mend."""
 
 
+@public
 class RequestError(ChatParsersError):
     """What the caller asked for contradicts itself: a tool that is not there, text after ids."""
 
 
+@public
 class LoadError(ChatParsersError):
     """A model file is missing or broken; the message names the file and the field."""
 
 
+@public
 class TemplateError(ChatParsersError):
     """A chat template could not be rendered; the message names the template and the message index."""
 
 
+@public
 class UnknownFormat(ChatParsersError, LookupError):
     """No format goes by that name; the message suggests near ones."""
 
 
+@public
 class AmbiguousFormat(ChatParsersError):
     """Two plugins register the same name."""
 
 
+@public
 class SchemaError(ChatParsersError):
     """A JSON Schema is invalid; ``path`` is its JSON path."""
 
@@ -68,21 +78,24 @@ class SchemaError(ChatParsersError):
         self.path = path
 
 
+@public
 class OutputError(ChatParsersError):
     """The model wrote something its format does not allow (raised in strict mode alone).
 
-    ``position`` is in characters of the model's text, ``expected`` what the format allows there, ``snippet`` the
-    text found, ``message`` what had been read until then.
+    ``code`` is ``malformed`` or ``truncated``, ``position`` in characters of the model's text, ``expected`` what the
+    format allows there, ``snippet`` the text found, ``message`` what had been read until then.
     """
 
-    def __init__(self, reason: str, position: int, expected: str, snippet: str, message: Message) -> None:
+    def __init__(
+        self, code: DiagnosticCode, position: int, expected: str, snippet: str, message: Message
+    ) -> None:
         found = repr(snippet) if snippet else "the end of the text"
-        super().__init__(f"{reason} at character {position}: expected {expected}, found {found}")
+        super().__init__(f"{code} at character {position}: expected {expected}, found {found}")
+        self.code = code
         self.position = position
         self.expected = expected
         self.snippet = snippet
         self.message = message
 
     def __reduce__(self) -> tuple[object, ...]:
-        reason = str(self.args[0]).split(" at character ", 1)[0]
-        return type(self), (reason, self.position, self.expected, self.snippet, self.message)
+        return type(self), (self.code, self.position, self.expected, self.snippet, self.message)

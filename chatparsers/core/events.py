@@ -1,13 +1,15 @@
 """What a stream says as it goes: small records, never taken back."""
 
-from __future__ import annotations
-
+# Annotations are objects here, not texts: `typing.get_type_hints` finds no names in the module that users see.
 from dataclasses import dataclass
 from typing import TypeAlias
+
+from .public import public
 
 __all__ = ["CallArguments", "CallEnd", "CallStart", "Content", "Event", "Reasoning"]
 
 
+@public
 @dataclass(slots=True)
 class Content:
     """More of the answer."""
@@ -15,6 +17,7 @@ class Content:
     text: str
 
 
+@public
 @dataclass(slots=True)
 class Reasoning:
     """More of the reasoning."""
@@ -22,6 +25,7 @@ class Reasoning:
     text: str
 
 
+@public
 @dataclass(slots=True)
 class CallStart:
     """A call has begun; ``id`` is None where the format writes it after the arguments (`CallEnd` has it then)."""
@@ -31,6 +35,7 @@ class CallStart:
     id: str | None
 
 
+@public
 @dataclass(slots=True)
 class CallArguments:
     """More JSON text of the call's arguments."""
@@ -39,6 +44,7 @@ class CallArguments:
     text: str
 
 
+@public
 @dataclass(slots=True)
 class CallEnd:
     """The call is over; ``complete``: its arguments are a JSON text and its syntax was closed."""

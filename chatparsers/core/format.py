@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from .check import check, check_texts
-from .errors import DefinitionError
+from .errors import DefinitionError, RequestError
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
+from .public import public
 from .schema import read_tools
+from .tokenizer import read_tokenizer
 from .tree import children, tokens, walk
 
 if TYPE_CHECKING:
-    from .turn import Turn
+    from .turn import ToolChoice, Turn
 
 __all__ = ["Features", "Format"]
 
@@ -30,6 +33,7 @@ class Features:
     ids: bool
 
 
+@public
 @dataclass(frozen=True)
 class Format:
     """One wire format.
@@ -85,33 +89,52 @@ class Format:
         self,
         *,
         tools: Iterable[Mapping[str, Any]] | None = None,
-        tool_choice: str | Mapping[str, Any] = "auto",
+        tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
         thinking: bool | None = None,
         prefix: str = "",
         tokenizer: Any = None,
-        id_seed: str = "",
+        id_seed: str | None = None,
+        prompt: str = "",
+        token_config: Mapping[str, Any] | None = None,
+        polyfills: tuple[str, ...] = (),
     ) -> Turn:
-        """A turn without a prompt.
+        """A turn of this format.
 
-        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped; ``prefix`` is what the prompt already
-        wrote of the assistant's turn, such as ``"<think>\\n"``; ``tokenizer`` a ``tokenizers.Tokenizer``,
-        needed to feed ids. Generated call ids depend on ``id_seed`` and the call's index alone: give one that
-        is new in each turn of a conversation. Raises `RequestError` for a request that contradicts itself.
+        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. ``prefix`` is what the prompt already wrote
+        of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
+        tokenizer of transformers, needed to feed ids. ``id_seed``: the ids of calls to which the model gives none
+        follow from it and the call's index; None: they are new in each turn. ``prompt``, ``token_config`` and
+        ``polyfills`` are kept for the turn's user. Raises `RequestError` for a request that contradicts itself.
         """
-        from .turn import Turn
+        from .turn import Turn, read_choice, read_schema
 
+        for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
+            if not isinstance(text, str):
+                raise RequestError(f"{name}: expected text, found {type(text).__name__}")
+        if thinking is not None and not isinstance(thinking, bool):
+            raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
+        known = read_tools(tools)
+        mode, named = read_choice(tool_choice, known)
         return Turn(
-            self,
-            tools=tools,
-            tool_choice=tool_choice,
-            parallel_tool_calls=parallel_tool_calls,
+            format=self,
+            tools=known,
+            options=Options(
+                tools=bool(known),
+                mode=mode,
+                parallel=bool(parallel_tool_calls) and named is None,
+                thinking=thinking,
+                schema=read_schema(response_format),
+            ),
+            named=named,
             response_format=response_format,
-            thinking=thinking,
             prefix=prefix,
-            tokenizer=tokenizer,
-            id_seed=id_seed,
+            prompt=prompt,
+            tokenizer=read_tokenizer(tokenizer),
+            token_config=token_config,
+            id_seed=urandom(8).hex() if id_seed is None else id_seed,
+            polyfills=polyfills,
         )
 
 

@@ -1,17 +1,21 @@
 """What has been read: the message, its calls, its regions and what was wrong with it."""
 
-from __future__ import annotations
-
+# Annotations are objects here, not texts: `typing.get_type_hints` finds no names in the module that users see.
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
+
+from .public import public
 
 __all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", "RegionKind", "ToolCall"]
 
 RegionKind: TypeAlias = Literal["reasoning", "content", "call", "markup"]
-DiagnosticCode: TypeAlias = Literal["malformed", "truncated", "mended", "unknown-tool", "stray-marker"]
+DiagnosticCode: TypeAlias = Literal[
+    "malformed", "truncated", "mended", "unknown-tool", "unknown-token", "stray-marker"
+]
 FinishReason: TypeAlias = Literal["stop", "length"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Region:
     """A stretch of the model's text of one ``kind``: ``reasoning``, ``content``, ``call`` or ``markup``.
@@ -27,11 +31,12 @@ class Region:
     token_end: int | None = None
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """Something the model wrote against its format, or that was mended.
 
-    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``stray-marker``;
+    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``unknown-token``, ``stray-marker``;
     ``position`` in characters of the model's text; ``expected`` what the format allows there; ``found`` what
     stands there; ``call`` the index of the call it is in.
     """
@@ -49,6 +54,7 @@ class Diagnostic:
         return f"{self.code} at {where}: " + (", ".join(filter(None, (what, found))) or "the text ends here")
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call: ``arguments`` is JSON text whenever ``complete``, else what there is of it."""
@@ -60,6 +66,7 @@ class ToolCall:
     complete: bool
 
 
+@public
 @dataclass(slots=True)
 class Message:
     """What the model said. ``text`` is all it wrote; ``regions`` say what each stretch of that is.

@@ -115,44 +115,33 @@ ANY_ARGUMENT: Argument = _AnyArgument()
 class Toolset:
     """The tools of a request, by name: the environment that a running parser asks.
 
-    Making one costs the same for 2 tools as for 500: nothing is read until a name is asked for. What is no tool
-    is passed over then; `check` says what is wrong with it.
+    Making one checks that each tool has a name of its own; a tool's schema is read when the tool is asked for. Raises
+    `RequestError`, which says which tool and what of it.
     """
 
-    __slots__ = ("_functions", "_raw", "_tools")
+    __slots__ = ("_functions", "_tools", "raw")
 
     def __init__(self, raw: Sequence[Mapping[str, Any]] = ()) -> None:
-        self._raw = raw
-        self._functions: dict[str, Mapping[str, Any]] | None = None
+        self.raw = raw
+        """The tools as the request has them."""
+        self._functions = _functions(raw) if raw else {}
         self._tools: dict[str, Tool] = {}
 
-    def _index(self) -> dict[str, Mapping[str, Any]]:
-        found = self._functions
-        if found is None:
-            found = {}
-            for tool in self._raw:
-                function = tool.get("function", tool) if isinstance(tool, Mapping) else None
-                name = function.get("name") if isinstance(function, Mapping) else None
-                if isinstance(function, Mapping) and isinstance(name, str):
-                    found.setdefault(name, function)
-            self._functions = found
-        return found
-
     def __bool__(self) -> bool:
-        return bool(self._raw)
+        return bool(self.raw)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index()
+        return name in self._functions
 
     def names(self) -> tuple[str, ...]:
         """The tools' names, in the order of the request."""
-        return tuple(self._index())
+        return tuple(self._functions)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, None where the request has none."""
         tool = self._tools.get(name)
         if tool is None:
-            function = self._index().get(name)
+            function = self._functions.get(name)
             if function is None:
                 return None
             parameters = function.get("parameters")
@@ -163,36 +152,53 @@ class Toolset:
 
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
-        return tuple(tool for name in self._index() if (tool := self.get(name)) is not None)
-
-    def check(self) -> None:
-        """Raises `RequestError` where the request's tools are not OpenAI-shaped; it says which one and what of it."""
-        seen: set[str] = set()
-        for index, tool in enumerate(self._raw):
-            if not isinstance(tool, Mapping):
-                raise RequestError(f"tools[{index}]: expected an object, found {type(tool).__name__}")
-            function = tool.get("function", tool)
-            name = function.get("name") if isinstance(function, Mapping) else None
-            if not isinstance(name, str) or not name:
-                raise RequestError(f"tools[{index}].function.name: expected a name, found {name!r}")
-            if name in seen:
-                raise RequestError(
-                    f"tools[{index}].function.name: {name!r} is there twice: rename or drop one"
-                )
-            seen.add(name)
+        return tuple(tool for name in self._functions if (tool := self.get(name)) is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Toolset, (self._raw,)
+        return Toolset, (self.raw,)
 
 
 def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
     """The tools of a request: a list of OpenAI's ``{"type": "function", "function": {…}}`` or of bare functions.
 
-    Raises `RequestError` where it is no list; what is in it is checked by `Toolset.check`.
+    Raises `RequestError` where it is no such list.
     """
-    if isinstance(tools, (Mapping, str, bytes)):
+    if isinstance(tools, (list, tuple)):
+        return Toolset(tools)
+    if tools is None:
+        return Toolset()
+    if isinstance(tools, (Mapping, str, bytes)) or not isinstance(tools, Iterable):
         raise RequestError(f"tools: expected a list of tools, found {type(tools).__name__}")
-    return Toolset(tools if isinstance(tools, (list, tuple)) else tuple(tools or ()))
+    return Toolset(tuple(tools))
+
+
+def _functions(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The functions of the tools by name.
+
+    This runs for each request, so the usual list is read by comprehensions; `_checked` reads any other.
+    """
+    try:
+        functions = [tool["function"] for tool in raw]
+        found = {function["name"]: function for function in functions}
+        usual = len(found) == len(raw) and {*map(type, found)} == {str} and {*map(type, functions)} == {dict}
+    except (KeyError, TypeError, AttributeError, IndexError):
+        usual = False
+    return found if usual and "" not in found else _checked(raw)
+
+
+def _checked(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for index, tool in enumerate(raw):
+        if not isinstance(tool, Mapping):
+            raise RequestError(f"tools[{index}]: expected an object, found {type(tool).__name__}")
+        function = tool.get("function", tool)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(name, str) or not name:
+            raise RequestError(f"tools[{index}].function.name: expected a name, found {name!r}")
+        if name in found:
+            raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
+        found[name] = function
+    return found
 
 
 def _followed(schema: Schema, document: Document) -> Schema:

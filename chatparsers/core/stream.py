@@ -11,20 +11,25 @@ before the machine runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
 from . import machine as m
 from .errors import OutputError, RequestError
 from .events import Content, Event
 from .message import FinishReason, Message, RegionKind
+from .public import public
 from .schema import Toolset
 from .transcript import KINDS, SERIOUS, Transcript
 from .values import Transcoder
 
-__all__ = ["Start", "Stream", "StreamOptions"]
+__all__ = ["Piece", "Start", "Stream", "StreamOptions"]
+
+Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
+"""What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
 
 
 def _no_shortcut(piece: str) -> object:
@@ -55,6 +60,7 @@ class Start(NamedTuple):
     ids: Any = None
 
 
+@public
 class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
@@ -112,11 +118,11 @@ class Stream:
 
     # what a user calls
 
-    def feed(self, piece: str | int | list[int]) -> list[Event]:
-        """The events that ``piece`` brings: more text, a token id, or a list of ids.
+    def feed(self, piece: Piece) -> list[Event]:
+        """The events that ``piece`` brings: more text, a token id, or several ids (a list, or an array).
 
-        Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` where
-        text and ids are mixed, where ids come without a tokenizer, and after `finish`.
+        Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` for a
+        piece of another type, where text and ids are mixed, where ids come without a tokenizer, and after `finish`.
         """
         if type(piece) is str and piece and self._ids is None:
             if self._plain(piece) is None:
@@ -188,7 +194,7 @@ class Stream:
 
     # feeding
 
-    def _feed(self, piece: str | int | list[int]) -> list[Event]:
+    def _feed(self, piece: Piece) -> list[Event]:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
@@ -198,24 +204,32 @@ class Stream:
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
                 )
             self._run(piece, events)
-        elif self._ids is None:
-            if self._pieces:
-                raise RequestError(
-                    "feed: text was fed before, and ids cannot be mixed with it: feed text alone"
-                )
-            if self._start_ids is None:
-                raise RequestError(
-                    "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
-                )
-            transcript = self._transcript
-            self._begin(self._start_ids(), transcript.tools, transcript.seed)
-            return self._feed(piece)
-        elif isinstance(piece, int):
-            self._feed_id(piece, events)
         else:
-            self._feed_ids(piece, events)
+            ids = piece if type(piece) is int else _ids(piece)
+            if self._ids is None:
+                self._start_with_ids()
+            if isinstance(ids, int):
+                self._feed_id(ids, events)
+            else:
+                self._feed_ids(ids, events)
+            if self._ids.unknown:
+                for at, id in self._ids.take_unknown():
+                    self._transcript.note(
+                        "unknown-token", at, f"a token of the vocabulary, which has no id {id}"
+                    )
         self._check()
         return events
+
+    def _start_with_ids(self) -> None:
+        if self._pieces:
+            raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
+        if self._start_ids is None:
+            raise RequestError(
+                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+            )
+        transcript = self._transcript
+        start, self._start_ids = self._start_ids(), None
+        self._begin(start, transcript.tools, transcript.seed)
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
         """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the
@@ -338,4 +352,30 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
+def _ids(piece: object) -> int | list[int]:
+    """A token id or several, as plain integers."""
+    if not isinstance(piece, _NO_IDS):
+        if hasattr(piece, "__index__"):
+            try:
+                return index(piece)
+            except TypeError:  # an array of several
+                pass
+        found = piece.tolist() if hasattr(piece, "tolist") else piece
+        if type(found) is list and {*map(type, found)} <= {int}:
+            return found
+        if isinstance(found, Iterable):
+            return [_one_id(id) for id in found]
+    raise RequestError(f"feed: expected text, a token id or a list of ids, found {type(piece).__name__}")
+
+
+def _one_id(id: object) -> int:
+    if not isinstance(id, bool):
+        try:
+            return index(id)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    raise RequestError(f"feed: expected token ids, which are integers, found {type(id).__name__}")
+
+
+_NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 _SHORTCUT = ("_make", "_parts", "_plain", "_value")

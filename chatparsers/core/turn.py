@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from .alphabet import Alphabet
 from .compile import program
@@ -14,14 +15,24 @@ from .lazy import load_reference
 from .machine import BROKEN_END, CALL_BEGIN, CALL_END, Item, Machine, Program
 from .message import Message
 from .nodes import Node
-from .schema import Toolset, read_tools
-from .stream import Start, Stream, StreamOptions
+from .public import public
+from .schema import Toolset
+from .stream import Piece, Start, Stream, StreamOptions
+from .tokenizer import Named
 from .transcript import call_id
 
 if TYPE_CHECKING:
+    from ..grammar import Grammar
     from .format import Format
 
-__all__ = ["Turn"]
+__all__ = [
+    "Dialect",
+    "ReasoningMode",
+    "ToolChoice",
+    "Turn",
+    "read_choice",
+    "read_schema",
+]
 
 _GRAMMAR = "chatparsers.grammar:write"
 _ID_FEED = "chatparsers.tokens.feed:id_feed"
@@ -30,42 +41,44 @@ _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
 _PLAIN = Alphabet()
 
 
-class Turn:
-    """One request bound to one format."""
+ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
+"""One of the three modes, or the function that must be called: its name, or OpenAI's object that names it."""
+Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+ReasoningMode: TypeAlias = Literal["split", "inline"]
 
-    def __init__(
-        self,
-        format: Format,
-        *,
-        tools: Iterable[Mapping[str, Any]] | None = None,
-        tool_choice: str | Mapping[str, Any] = "auto",
-        parallel_tool_calls: bool = True,
-        response_format: Mapping[str, Any] | None = None,
-        thinking: bool | None = None,
-        prefix: str = "",
-        tokenizer: Any = None,
-        token_config: Mapping[str, Any] | None = None,
-        prompt: str = "",
-        id_seed: str = "",
-        polyfills: tuple[str, ...] = (),
-    ) -> None:
-        self.format = format
-        self.polyfills = polyfills
-        self.prompt = prompt
-        self.prefix = prefix
-        self.tools: Toolset = read_tools(tools)
-        self.response_format = response_format
-        self.tokenizer = tokenizer
-        self.token_config = token_config
-        self.id_seed = id_seed or prompt
-        mode, self.named = _choice(tool_choice, self.tools)
-        self.options = Options(
-            tools=bool(self.tools),
-            mode=mode,
-            parallel=parallel_tool_calls and self.named is None,
-            thinking=thinking,
-            schema=_schema(response_format),
-        )
+
+@public
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Turn:
+    """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
+
+    Made by `Format.bind` and `Chat.prepare`; it does not change. ``options`` and ``named`` (the function that must be
+    called, or None) are what the request asks of the format's tree. ``token_config`` is as in generation_config.json;
+    ``polyfills`` names what the template lacked and was written in another way.
+    """
+
+    format: Format
+    tools: Toolset
+    options: Options
+    named: str | None
+    response_format: Mapping[str, Any] | None
+    prefix: str
+    prompt: str
+    tokenizer: Any
+    token_config: Mapping[str, Any] | None
+    id_seed: str
+    polyfills: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
+        parts = [self.format.name, tools, f"tool_choice={self.named or self.options.mode!r}"]
+        parts += [f"prefix={self.prefix!r}"] if self.prefix else []
+        parts += ["a tokenizer"] if self.tokenizer is not None else []
+        return f"<Turn: {', '.join(parts)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return _restored, ({**values, "tokenizer": Named(self.tokenizer)},)
 
     @property
     def tree(self) -> Node:
@@ -82,21 +95,22 @@ class Turn:
         """The special tokens that the engine must leave in the text: the format's markers."""
         return self.format.preserved_tokens
 
-    def grammar(self, dialect: str = "gbnf", **options: Any) -> Any:
+    def grammar(self, dialect: Dialect = "gbnf", **options: Any) -> Grammar | None:
         """The grammar that keeps the model to the format and the tools' schemas; None where nothing is constrained.
 
         ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
-        vLLM, SGLang). Raises `RequestError` for tools that are none and for an unknown dialect, `SchemaError`
-        for an invalid schema.
+        vLLM, SGLang). Raises `RequestError` for an unknown dialect, `SchemaError` for an invalid schema.
         """
-        self.tools.check()
-        return load_reference(_GRAMMAR)(self, dialect, **options)
+        if not isinstance(dialect, str):
+            raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
+        found: Grammar | None = load_reference(_GRAMMAR)(self, dialect, **options)
+        return found
 
     def stream(
         self,
         *,
         strict: bool = False,
-        reasoning: str = "split",
+        reasoning: ReasoningMode = "split",
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
     ) -> Stream:
@@ -137,12 +151,25 @@ class Turn:
         )
         return self._start(options, feed.alphabet.encode(self.prefix), feed.alphabet, feed)
 
-    def parse(self, output: str | list[int], **options: Any) -> Message:
+    def parse(
+        self,
+        output: Piece,
+        *,
+        strict: bool = False,
+        reasoning: ReasoningMode = "split",
+        skip_special_tokens: bool = True,
+        token_text_fallback: bool = False,
+    ) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, however it was cut.
 
-        ``options`` are those of `stream`. Raises `OutputError` in strict mode alone.
+        The options are those of `stream`. Raises `OutputError` in strict mode alone.
         """
-        stream = self.stream(**options)
+        stream = self.stream(
+            strict=strict,
+            reasoning=reasoning,
+            skip_special_tokens=skip_special_tokens,
+            token_text_fallback=token_text_fallback,
+        )
         stream.feed(output)
         stream.finish()
         return stream.message
@@ -192,8 +219,8 @@ def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, 
     return machine, sum(len(item[1]) for item in items[:begin]), tuple(items[begin:])
 
 
-def _choice(choice: str | Mapping[str, Any], tools: Toolset) -> tuple[str, str | None]:
-    """The mode, and the name of the function that must be called."""
+def read_choice(choice: ToolChoice, tools: Toolset) -> tuple[str, str | None]:
+    """The mode, and the name of the function that must be called. Raises `RequestError` for any other choice."""
     if isinstance(choice, Mapping):
         function = choice.get("function", choice)
         name = function.get("name") if isinstance(function, Mapping) else None
@@ -202,20 +229,25 @@ def _choice(choice: str | Mapping[str, Any], tools: Toolset) -> tuple[str, str |
                 f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}"
             )
         return "required", name
+    if not isinstance(choice, str):
+        raise RequestError(
+            "tool_choice: expected 'auto', 'none', 'required', a tool's name or an object that names one, "
+            f"found {type(choice).__name__}"
+        )
     if choice not in ("auto", "none", "required"):
         if choice in tools:
             return "required", choice
         raise RequestError(
             f"tool_choice: expected 'auto', 'none', 'required' or a tool's name, found {choice!r}: "
-            f"{did_you_mean(str(choice), tools.names())}"
+            f"{did_you_mean(choice, tools.names())}"
         )
     if choice == "required" and not tools:
         raise RequestError("tool_choice: 'required' needs tools, and there are none")
     return choice, None
 
 
-def _schema(response_format: Mapping[str, Any] | None) -> Any:
-    """The JSON Schema of the answer, None where it is free text."""
+def read_schema(response_format: Mapping[str, Any] | None) -> Any:
+    """The JSON Schema of the answer, None where it is free text. Raises `RequestError` for an unknown kind."""
     if response_format is None:
         return None
     kind = response_format.get("type") if isinstance(response_format, Mapping) else None
@@ -231,3 +263,7 @@ def _schema(response_format: Mapping[str, Any] | None) -> Any:
     raise RequestError(
         f"response_format.type: expected 'text', 'json_object', 'json_schema' or 'grammar', found {kind!r}"
     )
+
+
+def _restored(values: dict[str, Any]) -> Turn:
+    return Turn(**values)

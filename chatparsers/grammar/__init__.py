@@ -117,7 +117,7 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     if request.options.schema is not None:
         return None
     try:
-        tools = marshal.dumps(request.tools.__reduce__()[1], 2)
+        tools = marshal.dumps(list(request.tools.raw), 2)
         given = marshal.dumps(dict(request.response_format or {}), 2)
     except ValueError:
         return None

@@ -43,7 +43,9 @@ def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def bound(format: Format, case: Mapping[str, Any]) -> Turn:
     tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
-    return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **case.get("options", {}))
+    return format.bind(
+        tools=tools or None, prefix=case.get("prefix", ""), id_seed="", **case.get("options", {})
+    )
 
 
 def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[str, int]:

@@ -14,7 +14,7 @@ from dataclasses import fields
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import Message
-from ..core.turn import Turn
+from ..core.turn import ReasoningMode, Turn
 from .conservation import check_conservation
 from .rendering import Case, exact
 
@@ -136,7 +136,7 @@ def check_stream(
     pieces: Iterable[str | int | list[int]],
     *,
     whole: Message | None = None,
-    reasoning: str = "split",
+    reasoning: ReasoningMode = "split",
 ) -> Message:
     """Feeds ``pieces``, which make up ``text``, and checks C1 to C6; returns the message.
 
@@ -236,7 +236,9 @@ def longest_silence(turn: Turn, text: str, start: int, end: int) -> int:
     return longest
 
 
-def check_cuts(turn: Turn, text: str, cuts: Iterable[Sequence[str]], *, reasoning: str = "split") -> Message:
+def check_cuts(
+    turn: Turn, text: str, cuts: Iterable[Sequence[str]], *, reasoning: ReasoningMode = "split"
+) -> Message:
     """`check_stream` for the whole text and for each way to cut it. What fails is made small before it is told."""
     whole = turn.parse(text, reasoning=reasoning)
     for pieces in ([text], *cuts):
@@ -249,7 +251,7 @@ def check_cuts(turn: Turn, text: str, cuts: Iterable[Sequence[str]], *, reasonin
     return whole
 
 
-def _made_small(turn: Turn, text: str, pieces: Sequence[str], reasoning: str) -> str:
+def _made_small(turn: Turn, text: str, pieces: Sequence[str], reasoning: ReasoningMode) -> str:
     """What still fails of it, and how."""
     told = [""]
 

@@ -85,7 +85,7 @@ class Case:
 
     def turn(self, **more: Any) -> Turn:
         """The request bound to the format."""
-        return self.format.bind(prefix=self.prefix, **{**self.options, **more})
+        return self.format.bind(prefix=self.prefix, **{"id_seed": "", **self.options, **more})
 
     @property
     def key(self) -> tuple[object, ...]:

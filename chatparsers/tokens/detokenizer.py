@@ -49,6 +49,11 @@ class Detokenizer:
         """The number of bytes held, of a character that is not yet whole."""
         return len(self._held)
 
+    @property
+    def held(self) -> bytes:
+        """The bytes of a character that is not yet whole."""
+        return self._held
+
     def decode(self, id: int) -> str:
         """The text that ``id`` completes, ``""`` while a character is not yet whole; an unknown id spells
         nothing.

@@ -15,12 +15,14 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.alphabet import Alphabet
+from ..core.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Vocabulary
 
 __all__ = ["IdFeed", "Spelling", "id_feed", "marker_ids", "stop_ids"]
 
+_UNKNOWN = "\ufffd"
 _FIRST_OTHER = 0xDC00
 _LAST_OTHER = 0xDFFF
 _characters = re.compile("[\ud800-\udfff]")
@@ -75,22 +77,42 @@ class IdFeed:
     (`END_IN_VALUE`: the format's own marker, which elsewhere the parser reads).
     """
 
-    __slots__ = ("_detokenizer", "_special", "alphabet", "offsets", "spelling")
+    __slots__ = ("_detokenizer", "_special", "alphabet", "offsets", "spelling", "tokenizer", "unknown")
 
     def __init__(
-        self, detokenizer: Detokenizer, special: _SpecialIds, alphabet: Alphabet, spelling: Spelling
+        self,
+        tokenizer: Any,
+        detokenizer: Detokenizer,
+        special: dict[int, tuple[int, str]],
+        alphabet: Alphabet,
+        spelling: Spelling,
     ) -> None:
+        self.tokenizer = tokenizer
         self._detokenizer = detokenizer
         self._special = special
         self.alphabet = alphabet
         self.spelling = spelling
         self.offsets: list[int] = []
+        """Where each token begins, in the machine's characters."""
+        self.unknown: list[tuple[int, int]] = []
+        """Ids that the tokenizer does not have, each with its position: they spell U+FFFD."""
+
+    def take_unknown(self) -> list[tuple[int, int]]:
+        """The unknown ids since it was last asked."""
+        found, self.unknown = self.unknown, []
+        return found
 
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
-        other = IdFeed(self._detokenizer.copy(), self._special, self.alphabet, self.spelling)
+        detokenizer = self._detokenizer.copy()
+        other = IdFeed(self.tokenizer, detokenizer, self._special, self.alphabet, self.spelling)
         other.offsets = self.offsets[:]
         return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The tokenizer by name, and what was held and read."""
+        made = Named(self.tokenizer), self._special, self.alphabet.key, self.spelling
+        return _restored, (*made, self._detokenizer.held, self.offsets)
 
     def is_marker(self, text: str) -> bool:
         """Whether the character is one that the format's program knows."""
@@ -101,7 +123,15 @@ class IdFeed:
         if id in self._special:
             return None
         self.offsets.append(position)
-        return self._detokenizer.decode(id)
+        return self._detokenizer.decode(id) or self._empty(id, position)
+
+    def _empty(self, id: int, position: int) -> str:
+        """What an id spells that completes no character: nothing, or U+FFFD where the tokenizer does not have it."""
+        if self._detokenizer.vocabulary.has(id):
+            return ""
+        held = self._detokenizer.flush()
+        self.unknown.append((position + len(held), id))
+        return held + _UNKNOWN
 
     def decode(self, ids: Iterable[int], position: int) -> Iterator[tuple[int, str]]:
         """The text of ``ids``, which begins at ``position``, cut behind each token that may end the turn: what kind of
@@ -112,7 +142,7 @@ class IdFeed:
             offsets.append(position)
             found = special.get(id)
             if found is None:
-                text = decode(id)
+                text = decode(id) or self._empty(id, position)
                 texts.append(text)
             else:
                 end, text = found
@@ -136,8 +166,18 @@ class IdFeed:
         return self._detokenizer.flush()
 
 
-class _SpecialIds(dict[int, "tuple[int, str]"]):
-    """The ids that are one character each, made once for a tokenizer and a format."""
+def _restored(
+    tokenizer: Any,
+    special: dict[int, tuple[int, str]],
+    alphabet: tuple[tuple[str, ...], bool],
+    spelling: Spelling,
+    held: bytes,
+    offsets: list[int],
+) -> IdFeed:
+    detokenizer = Detokenizer(Vocabulary.of(tokenizer), held)
+    feed = IdFeed(tokenizer, detokenizer, special, Alphabet(*alphabet), spelling)
+    feed.offsets = offsets
+    return feed
 
 
 @lru_cache(maxsize=64)
@@ -148,12 +188,12 @@ def _special_ids(
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[_SpecialIds, Alphabet, Spelling]:
+) -> tuple[dict[int, tuple[int, str]], Alphabet, Spelling]:
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
     alphabet = Alphabet(single, also_text)
-    special = _SpecialIds()
+    special: dict[int, tuple[int, str]] = {}
     spelt: dict[str, str] = {}
     for text, character in alphabet.chars.items():
         end = END_IN_VALUE if text in texts else END
@@ -186,7 +226,7 @@ def id_feed(
     vocabulary = Vocabulary.of(tokenizer)
     ends = stop_ids(vocabulary, stops, config)
     found = _special_ids(vocabulary, texts, stops, ends, skip_special_tokens, token_text_fallback)
-    return IdFeed(Detokenizer(vocabulary), *found)
+    return IdFeed(tokenizer, Detokenizer(vocabulary), *found)
 
 
 def stop_ids(

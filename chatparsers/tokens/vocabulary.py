@@ -132,6 +132,14 @@ class Vocabulary:
                 entry = _cache[tokenizer] = _Entry(tokenizer)
             return entry.vocabulary(tokenizer)
 
+    def has(self, id: int) -> bool:
+        """Whether the tokenizer has a token of that id."""
+        if id in self.added or self.pieces[id]:
+            return True
+        if self._tokenizer is None or not 0 <= id < 1 << 32:
+            return False
+        return self._tokenizer.model.id_to_token(id) is not None
+
     def id_of(self, text: str) -> int | None:
         """The id of the added token that is exactly ``text``, or None."""
         return self._ids.get(text)

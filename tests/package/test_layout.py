@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,6 +130,25 @@ def test_a_line_imports_only_from_lines_above_it() -> None:
         and not (found.typing and (part(found.importer), part(found.target)) in DOWN)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+# What a format makes needs the format: turns, and the text of a message.
+CIRCLES = {("chatparsers.core.format", f"chatparsers.core.{made}") for made in ("turn", "write")}
+
+
+def test_modules_import_one_another_in_no_circle() -> None:
+    needs: dict[str, set[str]] = {module: set() for module in MODULES}
+    for found in OWN:
+        if found.target != found.importer and (found.importer, found.target) not in CIRCLES:
+            needs[found.importer].add(found.target)
+    packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
+    for module in MODULES:  # a package's own face may name what is in it
+        if module in packages:
+            needs[module] = {name for name in needs[module] if not name.startswith(f"{module}.")}
+    try:
+        tuple(TopologicalSorter(needs).static_order())
+    except CycleError as error:
+        pytest.fail(f"modules import one another: {' <- '.join(error.args[1])}")
 
 
 def test_formats_import_the_core_and_one_another_alone() -> None:
