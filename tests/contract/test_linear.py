@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from chatparsers import get_format
 from chatparsers.core.format import Format
-from chatparsers.core.machine import Machine
+from chatparsers.core.machine import MAX_HEADER, Machine
+from chatparsers.core.values import Transcoder
+from chatparsers.core.values.json import ObjectScanner
+from chatparsers.core.values.python import PythonScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import call_openers, fragments, sample
 
@@ -34,9 +39,11 @@ class Work:
 
         monkeypatch.setattr(Machine, "run", counted)
 
-    def feed(self, format: Format, start: str, text: str) -> tuple[float, float]:
-        """Calls and characters a piece."""
-        stream = format.bind(tools=TOOLS).stream()
+    def feed(
+        self, format: Format, start: str, text: str, strict: bool = False, polled: bool = False
+    ) -> tuple[float, float]:
+        """Calls and characters a piece; ``polled``: the message is asked for after each."""
+        stream = format.bind(tools=TOOLS).stream(strict=strict)
         stream.feed(start)
         pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
         self.calls = self.characters = 0
@@ -49,6 +56,8 @@ class Work:
         try:
             for piece in pieces:
                 stream.feed(piece)
+                if polled:
+                    _ = stream.message
         finally:
             sys.setprofile(None)
         return self.calls / len(pieces), self.characters / len(pieces)
@@ -98,3 +107,82 @@ def test_work_is_linear(format: Format, monkeypatch: pytest.MonkeyPatch, pytestc
                     f"{name}: {before:.1f} {what} a piece at {few} pieces, {after:.1f} at {many}; start = {start!r}"
                 )
     assert not wrong, "\n" + "\n".join(wrong)
+
+
+STRING = '<tool_call>{"name": "get_weather", "arguments": {"city": "'
+
+
+@pytest.mark.parametrize(
+    ("start", "unit", "strict", "polled"),
+    [
+        (STRING, "\n\n\n\n", True, False),
+        (STRING, "words \\u00e5", False, True),
+        ("", "One writes so. ", False, True),
+    ],
+    ids=["notes in strict mode", "a call, polled", "content, polled"],
+)
+def test_work_beside_the_machine_is_linear(
+    start: str, unit: str, strict: bool, polled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Strict mode does not read all notes again, nor does the message join all pieces."""
+    work = Work(monkeypatch)
+    hermes = get_format("hermes-2-pro")
+    small, large = (
+        work.feed(hermes, start, (unit * (pieces * PIECE // len(unit) + 1))[: pieces * PIECE], strict, polled)
+        for pieces in (250, 2000)
+    )
+    assert large[0] <= 1.1 * small[0] + 2
+
+
+class Counted(str):
+    """A text that counts the characters that are cut out of it."""
+
+    copied = 0
+
+    def __getitem__(self, key: Any) -> str:
+        found = super().__getitem__(key)
+        Counted.copied += len(found)
+        return found
+
+
+@pytest.mark.parametrize(
+    ("scanner", "before", "at"),
+    [(ObjectScanner, "", "nil"), (PythonScanner, '["""', '"a')],
+    ids=["null or not", "a quote in three quotes"],
+)
+def test_a_scan_does_not_copy_the_rest_of_the_text(scanner: type[Transcoder], before: str, at: str) -> None:
+    """A large piece may hold very many values: each looks at a bounded part of what follows it."""
+    reader = scanner()
+    reader.scan(before, 0, False)
+    text = Counted(at + " " * 100_000)
+    Counted.copied = 0
+    reader.scan(text, 0, False)
+    assert Counted.copied <= len(reader.out) + 10
+
+
+@pytest.mark.parametrize("start", ["<tool_call>", '<tool_call>{"name": "get_weather",', STRING + '"},'])
+def test_white_space_in_a_header_is_bounded(start: str) -> None:
+    """A million blanks where a call's header goes on: the text is not held, however it is cut."""
+    turn = get_format("hermes-2-pro").bind(tools=TOOLS)
+    text = start + " " * 1_000_000
+    stream = turn.stream()
+    longest = silent = 0
+    for at in range(0, len(text), 64):
+        silent = 0 if stream.feed(text[at : at + 64]) or stream.region == "call" else silent + 1
+        longest = max(longest, silent)
+    stream.finish()
+    assert longest <= MAX_HEADER // 64 + 3
+    assert stream.message == turn.parse(text)
+
+
+def test_white_space_up_to_the_bound_is_a_header() -> None:
+    turn = get_format("hermes-2-pro").bind(tools=TOOLS)
+    for blanks in (MAX_HEADER, MAX_HEADER + 1):
+        text = "<tool_call>" + " " * blanks + STRING.removeprefix("<tool_call>") + 'Oslo"}}</tool_call>'
+        message = turn.parse(text)
+        stream = turn.stream()
+        for character in text:
+            stream.feed(character)
+        stream.finish()
+        assert stream.message == message
+        assert [call.complete for call in message.tool_calls] == ([True] if blanks == MAX_HEADER else [])

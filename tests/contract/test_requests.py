@@ -1,0 +1,227 @@
+"""What a caller gives: each wrong value is a `RequestError` that names it, each usual one works."""
+
+from __future__ import annotations
+
+import array
+import copy
+import pickle
+import typing
+from collections.abc import Callable
+from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
+from typing import Any
+
+import numpy
+import pytest
+
+import chatparsers
+from chatparsers import Message, OutputError, RequestError, Turn, get_format
+from chatparsers.testing import TOOLS
+
+from ..ids.conftest import byte_tokenizer
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+SPECIAL = ("<tool_call>", "</tool_call>", "<|im_end|>")
+hermes = get_format("hermes-2-pro")
+
+
+def of_ids() -> tuple[Turn, list[int]]:
+    tokenizer = byte_tokenizer(SPECIAL)
+    turn = hermes.bind(tools=TOOLS, tokenizer=tokenizer)
+    return turn, tokenizer.encode("Hi " + CALL, add_special_tokens=False).ids
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"tools": 5}, "tools: expected a list of tools, found int"),
+        ({"tools": {"name": "f"}}, "tools: expected a list of tools, found dict"),
+        ({"tools": "f"}, "tools: expected a list of tools, found str"),
+        ({"tools": [*TOOLS, 5]}, f"tools[{len(TOOLS)}]: expected an object, found int"),
+        ({"tools": [{"type": "function"}]}, "tools[0].function.name: expected a name, found None"),
+        ({"tools": [{"function": {"name": 5}}]}, "tools[0].function.name: expected a name, found 5"),
+        ({"tools": [{"name": ""}]}, "tools[0].function.name: expected a name, found ''"),
+        ({"tools": [{"name": "f"}, {"name": "f"}]}, "tools[1].function.name: 'f' is there twice"),
+        ({"tool_choice": []}, "tool_choice: expected 'auto', 'none', 'required', a tool's name"),
+        ({"tool_choice": "gte_weather"}, "did you mean get_weather"),
+        ({"tool_choice": {"function": {}}}, "tool_choice: no tool is named None"),
+        ({"prefix": None}, "prefix: expected text, found NoneType"),
+        ({"thinking": []}, "thinking: expected True, False or None, found list"),
+        ({"id_seed": 5}, "id_seed: expected text, found int"),
+        ({"tokenizer": "tokenizer.json"}, "tokenizer: expected a tokenizers.Tokenizer"),
+        ({"response_format": 5}, "response_format.type: expected"),
+    ],
+)
+def test_a_wrong_request_is_named(request_: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError) as error:
+        hermes.bind(**{"tools": TOOLS, **request_})
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize("dialect", [5, None, [], "gbfn"])
+def test_a_wrong_dialect_is_named(dialect: Any) -> None:
+    with pytest.raises(RequestError, match="dialect: expected"):
+        hermes.bind(tools=TOOLS).grammar(dialect)
+
+
+@pytest.mark.parametrize(
+    ("piece", "found"),
+    [
+        (b"Hello", "bytes"),
+        (True, "bool"),
+        (None, "NoneType"),
+        (1.5, "float"),
+        ({"a": 1}, "dict"),
+        ([1, 2.0], "float"),
+        ([1, False], "bool"),
+        (["a"], "str"),
+        (numpy.array([0.5]), "float"),
+        (numpy.array([[1, 2]]), "list"),
+    ],
+)
+def test_a_piece_of_another_type_is_named_and_changes_nothing(piece: Any, found: str) -> None:
+    turn, ids = of_ids()
+    for given in (turn, hermes.bind(tools=TOOLS)):
+        with pytest.raises(RequestError, match=f"found {found}$"):
+            given.stream().feed(piece)
+    stream = turn.stream()
+    stream.feed(ids[:20])
+    with pytest.raises(RequestError):
+        stream.feed(piece)
+    stream.feed(ids[20:])
+    stream.finish()
+    assert stream.message == turn.parse(ids)
+
+
+@pytest.mark.parametrize(
+    "kind", [numpy.array, tuple, iter, lambda ids: array.array("i", ids), lambda ids: [*numpy.array(ids)]]
+)
+def test_ids_of_every_kind_of_integer(kind: Callable[[list[int]], Any]) -> None:
+    turn, ids = of_ids()
+    assert turn.parse(kind(ids)) == turn.parse(ids)
+    stream = turn.stream()
+    for id in numpy.array(ids):
+        stream.feed(id)
+    stream.finish()
+    assert stream.message == turn.parse(ids)
+
+
+@pytest.mark.parametrize("unknown", [-1, 999_999, 1 << 70])
+def test_an_unknown_id_is_a_replacement_character_and_noted(unknown: int) -> None:
+    turn, ids = of_ids()
+    fed = [*ids[:2], unknown, *ids[2:]]
+    message = turn.parse(fed)
+    assert message.content == "Hi\ufffd " and message.tool_calls[0].complete and message.complete
+    assert [(d.code, d.position) for d in message.diagnostics] == [("unknown-token", 2)]
+    assert str(unknown) in message.diagnostics[0].expected
+    stream = turn.stream()
+    for id in fed:
+        stream.feed(id)
+    stream.finish()
+    assert stream.message == message
+
+
+def test_a_tokenizer_of_transformers_is_taken() -> None:
+    turn, ids = of_ids()
+    wrapped = SimpleNamespace(backend_tokenizer=turn.tokenizer)
+    other = hermes.bind(tools=TOOLS, tokenizer=wrapped, id_seed=turn.id_seed)
+    assert other.parse(ids) == turn.parse(ids)
+
+
+def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
+    turn, other = (hermes.bind(tools=TOOLS) for _ in range(2))
+    ids = [call.id for call in turn.parse(CALL * 3).tool_calls]
+    assert len({*ids, *(call.id for call in other.parse(CALL * 3).tool_calls)}) == 6
+    stream = turn.stream()
+    stream.feed(CALL * 2)
+    for again in (
+        stream.fork(),
+        pickle.loads(pickle.dumps(stream)),
+        pickle.loads(pickle.dumps(turn)).stream(),
+    ):
+        again.feed(CALL if again.message.text else CALL * 3)
+        again.finish()
+        assert [call.id for call in again.message.tool_calls] == ids
+    seeded = [hermes.bind(tools=TOOLS, id_seed="a").parse(CALL).tool_calls[0].id for _ in range(2)]
+    assert seeded[0] == seeded[1]
+
+
+def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream of ids, and its turn, do not carry the vocabulary; where its tokenizer is not loaded, that is said."""
+    turn, ids = of_ids()
+    stream = turn.stream()
+    unread = pickle.dumps(stream)
+    stream.feed(ids[:20])
+    data = pickle.dumps(stream)
+    assert turn.tokenizer.to_str().encode() not in unread + data + pickle.dumps(turn)
+    assert max(map(len, (unread, data, pickle.dumps(turn)))) < 4000
+    assert copy.deepcopy(turn).parse(ids) == pickle.loads(pickle.dumps(turn)).parse(ids) == turn.parse(ids)
+    monkeypatch.setattr("chatparsers.core.tokenizer._digests", {})
+    with pytest.raises(RequestError, match="the tokenizer of this turn is not loaded"):
+        pickle.loads(data)
+
+
+def test_a_turn_does_not_change() -> None:
+    turn = hermes.bind(tools=TOOLS)
+    with pytest.raises(FrozenInstanceError):
+        turn.prefix = "x"  # type: ignore[misc]
+
+
+def test_an_output_error_has_a_code() -> None:
+    turn = hermes.bind(tools=TOOLS)
+    for text, code in ((CALL[:-20], "truncated"), (CALL.replace("}}", " oops}}"), "malformed")):
+        with pytest.raises(OutputError) as error:
+            turn.parse(text, strict=True)
+        assert error.value.code == pickle.loads(pickle.dumps(error.value)).code == code
+
+
+def test_what_is_shown_of_turns_and_streams() -> None:
+    turn = hermes.bind(tools=TOOLS[:1], prefix="<tool_call>")
+    assert repr(turn) == "<Turn: hermes-2-pro, 1 tools, tool_choice='auto', prefix='<tool_call>'>"
+    stream = hermes.bind(tools=TOOLS).stream()
+    stream.feed("Hi " + CALL[:50])
+    assert repr(stream) == "<Stream: in call, 53 characters read, 1 calls>"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Message",
+        "ToolCall",
+        "Region",
+        "Diagnostic",
+        "Content",
+        "CallEnd",
+        "Stream",
+        "Turn",
+        "OutputError",
+        "Format",
+    ],
+)
+def test_public_classes_live_in_the_package(name: str) -> None:
+    """In a repr, a traceback and a pickle, whatever file a class is in; and its annotations can still be resolved."""
+    found = getattr(chatparsers, name)
+    assert found.__module__ == "chatparsers"
+    if name not in ("Stream", "Turn", "OutputError", "Format"):
+        assert typing.get_type_hints(found)
+
+
+def test_the_message_may_be_asked_for_after_each_piece() -> None:
+    """It is what a stream says that nobody asked; what was asked for before does not change."""
+    turn, ids = of_ids()
+    text = "<tool_call>a\ufffd" + CALL.replace("Oslo", "\t\n") + "</tool_call>" + CALL
+    for pieces, whole in ((list(text), text), (ids, ids)):
+        stream = turn.stream()
+        seen: list[tuple[Message, str]] = []
+        for piece in pieces:
+            stream.feed(piece)
+            message = stream.message
+            seen.append((message, repr(message)))
+        stream.finish()
+        assert stream.message == turn.parse(whole)
+        for message, shown in seen:
+            assert repr(message) == shown
+            at = 0
+            for region in message.regions:
+                assert region.start == at
+                at = region.end

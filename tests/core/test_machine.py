@@ -1,0 +1,102 @@
+"""The machine's instructions are what its table says, in every program; and where it waits can be asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from chatparsers import formats
+from chatparsers.core import machine as m
+from chatparsers.core.compile import program
+from chatparsers.core.idioms import Options
+from chatparsers.core.machine import Machine, Program
+from chatparsers.core.schema import read_tools
+from chatparsers.core.turn import Turn
+
+
+def table() -> dict[str, list[str]]:
+    """The instructions of the module's table, each with its operands."""
+    assert m.__doc__
+    return {
+        line.split()[0]: line.split()[1:]
+        for line in m.__doc__.splitlines()
+        if re.fullmatch(r"[A-Z]+(?: [a-z_]+)*", line)
+    }
+
+
+def numbers() -> dict[int, str]:
+    """The names of the instructions by their numbers."""
+    return {getattr(m, name): name for name in table()}
+
+
+def programs() -> Iterator[tuple[str, Program]]:
+    for info in formats():
+        format = info.load()
+        tokens = tuple(dict.fromkeys((*format.preserved_tokens, *format.stops)))
+        for options in (Options(), Options(tools=True), Options(tools=True, schema=True)):
+            for inline in (False, True):
+                yield info.name, program(format, options, inline)
+                yield info.name, program(format, options, inline, (tuple(sorted(tokens)), True))
+
+
+def test_the_table_names_each_instruction_once() -> None:
+    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.AFTER + 1))
+
+
+def test_instructions_have_the_operands_of_the_table() -> None:
+    """An operand that is added, dropped or left as a label without a place is found here."""
+    operands, names = table(), numbers()
+    for name, compiled in programs():
+        for place, (op, *given) in enumerate(compiled.code):
+            expected = operands[names[op]]
+            assert len(given) == len(expected), f"{name}: {place}: {names[op]} {given}, expected {expected}"
+            for operand, value in zip(expected, given, strict=True):
+                if operand in ("label", "on_broken", "on_closed"):
+                    assert type(value) is int and 0 <= value <= len(compiled.code), f"{name}: {names[op]}"
+
+
+@pytest.mark.parametrize(
+    ("text", "region", "plain"),
+    [
+        ("The answer", m.CONTENT, True),
+        ("The answer <", None, None),
+        ('<tool_call>{"name": "f", ', None, None),
+        ('<tool_call>{"name": "f", "arguments": {"a": "Os', m.ARGUMENT, True),
+        ('<tool_call>{"name": "f", "arguments": {"a": 1', m.ARGUMENT, False),
+    ],
+)
+def test_where_it_waits(hermes: Turn, text: str, region: int | None, plain: bool | None) -> None:
+    """`waiting` says nothing while text is held or may be read again, and else what the next piece becomes."""
+    machine = Machine(program(hermes.format, hermes.options), hermes.tools)
+    machine.feed(text)
+    machine.take()
+    waiting = machine.waiting()
+    assert (waiting and waiting[0]) == region
+    if waiting is not None:
+        assert (waiting[1] is not None) == plain
+        assert waiting[1] is None or waiting[1](" or more") is None
+
+
+def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
+    """After `skip_to`, the machine reports positions as if it had read what was skipped."""
+    machine = Machine(program(hermes.format, hermes.options), hermes.tools)
+    machine.feed("The answer")
+    machine.take()
+    machine.skip_to(1000)
+    machine.feed("</tool_call>")
+    notes = [value for op, _, value in machine.take() if op == m.NOTE]
+    assert notes == [("stray-marker", 1000, "")]
+
+
+@pytest.fixture
+def hermes() -> Turn:
+    format = next(info for info in formats() if info.name == "hermes-2-pro").load()
+    return format.bind(tools=[{"name": "f"}])
+
+
+def test_tools_are_read_by_name_when_asked() -> None:
+    """Binding reads no schema: a broken one is found when its tool is used."""
+    tools = read_tools([{"type": "function", "function": {"name": "f", "parameters": 5}}])
+    assert "f" in tools and "g" not in tools
