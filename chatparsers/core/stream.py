@@ -252,18 +252,28 @@ class Stream:
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
-        elif text and self._plain(text) is None:
+        else:
+            self._feed_text(text, events)
+
+    def _feed_text(self, text: str, events: list[Event]) -> None:
+        """Ordinary text of ids, by a shortcut if there is one."""
+        if not text:
+            return
+        if self._plain(text) is None:
             self._pieces.append(text)
             self._parts.append(text)
             self._fed += len(text)
             events.append(self._make(text))
-        elif text and self._value is not None:
+        elif self._value is not None:
             events += self._feed_value(self._value, text)
         else:
             self._run(text, events)
 
     def _feed_ids(self, ids: Iterable[int], events: list[Event]) -> None:
         for end, text in self._ids.decode(ids, self._fed):
+            if end < 0:
+                self._feed_text(text, events)
+                continue
             if not end or self._ended:
                 self._run(text, events)
                 continue
@@ -354,6 +364,8 @@ class Stream:
 
 def _ids(piece: object) -> int | list[int]:
     """A token id or several, as plain integers."""
+    if type(piece) is list and {*map(type, piece)} == _ONLY_INT:
+        return piece
     if not isinstance(piece, _NO_IDS):
         if hasattr(piece, "__index__"):
             try:
@@ -361,8 +373,6 @@ def _ids(piece: object) -> int | list[int]:
             except TypeError:  # an array of several
                 pass
         found = piece.tolist() if hasattr(piece, "tolist") else piece
-        if type(found) is list and {*map(type, found)} <= {int}:
-            return found
         if isinstance(found, Iterable):
             return [_one_id(id) for id in found]
     raise RequestError(f"feed: expected text, a token id or a list of ids, found {type(piece).__name__}")
@@ -377,5 +387,6 @@ def _one_id(id: object) -> int:
     raise RequestError(f"feed: expected token ids, which are integers, found {type(id).__name__}")
 
 
+_ONLY_INT = {int}
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
 _SHORTCUT = ("_make", "_parts", "_plain", "_value")

@@ -28,7 +28,7 @@ _LAST_OTHER = 0xDFFF
 _characters = re.compile("[\ud800-\udfff]")
 _runs = re.compile("([\udc00-\udfff]+)")
 
-NOT_AN_END, END, END_IN_VALUE = range(3)
+ORDINARY, NOT_AN_END, END, END_IN_VALUE = range(-1, 3)
 
 
 class Spelling:
@@ -135,8 +135,9 @@ class IdFeed:
 
     def decode(self, ids: Iterable[int], position: int) -> Iterator[tuple[int, str]]:
         """The text of ``ids``, which begins at ``position``, cut behind each token that may end the turn: what kind of
-        end it is, and the text. An end's character comes alone."""
+        end it is, and the text. `ORDINARY`: none, and no special token is in it. An end's character comes alone."""
         texts: list[str] = []
+        kind = ORDINARY
         special, offsets, decode = self._special, self.offsets, self._detokenizer.decode
         for id in ids:
             offsets.append(position)
@@ -153,13 +154,14 @@ class IdFeed:
                     offsets[-1] = position
                 if end:
                     if texts:
-                        yield NOT_AN_END, "".join(texts)
-                        texts = []
+                        yield kind, "".join(texts)
+                        texts, kind = [], ORDINARY
                     yield end, text
                 else:
                     texts.append(text)
+                    kind = NOT_AN_END
             position += len(text)
-        yield NOT_AN_END, "".join(texts)
+        yield kind, "".join(texts)
 
     def flush(self) -> str:
         """What was held of a character that is not whole, as U+FFFD."""
