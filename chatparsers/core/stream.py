@@ -151,7 +151,8 @@ class Stream:
                 self._end(events, reason == "length")
             if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
                 self._transcript.note("truncated", self._fed, "the rest of the turn")
-            self._check()
+            if self._strict:
+                self._check()
         return events
 
     @property
@@ -217,7 +218,8 @@ class Stream:
                     self._transcript.note(
                         "unknown-token", at, f"a token of the vocabulary, which has no id {id}"
                     )
-        self._check()
+        if self._strict:
+            self._check()
         return events
 
     def _start_with_ids(self) -> None:
@@ -245,7 +247,8 @@ class Stream:
             return [self._make(value.out)]
         events: list[Event] = []
         self._run(piece, events, end)
-        self._check()
+        if self._strict:
+            self._check()
         return events
 
     def _feed_id(self, id: int, events: list[Event]) -> None:
@@ -354,8 +357,8 @@ class Stream:
     # strict mode
 
     def _check(self) -> None:
-        """In strict mode: raises for the first thing that is wrong."""
-        if self._strict and self._transcript.broken:
+        """Raises for the first thing that is wrong, once."""
+        if self._transcript.broken:
             self._strict = False
             message = self.message
             wrong = next(d for d in message.diagnostics if d.code in SERIOUS)
