@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 _TESTS = Path(__file__).parent
-sys.path.insert(0, str(_TESTS / "grammar"))  # what its tests share is imported as plain modules
+for _folder in ("core", "grammar"):
+    sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
 # Imported by pytest itself, so that its asserts tell what they compared: nothing of it is imported before.
 pytest_plugins = ["chatparsers.testing", "grammar_report"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from .errors import DefinitionError
 from .nodes import (
     AnyChar,
+    Atomic,
     Chars,
     Choice,
     Cut,
@@ -111,16 +112,24 @@ class Primitives:
         return Ref(name)
 
     def tag(self, tag: Tag, node: Nodelike) -> Node:
-        """The node's text is of that kind and becomes events. ``tag<a>``"""
+        """The node's text is of that kind and becomes events. ``tag<a>``
+
+        ``Tag.CONTENT`` and ``Tag.REASONING`` are text; ``Tag.CALL`` is a whole call, as `each_tool` makes it. The parts
+        of a call have methods of their own: `name`, `id`, `arg_name`.
+        """
         return Tagged(tag, as_node(node))
 
     def token_tag(self, tag: Tag, text: str) -> Node:
         """A special token whose text is of that kind. ``tag<"text">``"""
-        return Tagged(tag, Token(text))
+        return self.tag(tag, Token(text))
 
     def literal_tag(self, tag: Tag, text: str) -> Node:
         """A literal whose text is of that kind. ``tag<"text">``"""
-        return Tagged(tag, Literal(text))
+        return self.tag(tag, Literal(text))
+
+    def atomic(self, node: Nodelike) -> Node:
+        """The node, of which nothing is emitted until it is whole. ``a``"""
+        return Atomic(as_node(node))
 
     def cut(self) -> Node:
         """Commits: no way back behind this point, so what was held is emitted. ``^``"""

@@ -20,6 +20,7 @@ from typing import Any
 from .errors import DefinitionError, did_you_mean
 from .nodes import (
     Args,
+    Atomic,
     Body,
     Calls,
     Chars,
@@ -168,6 +169,11 @@ class _Checker:
                 f"{spelt(found)} commits to a call, and this only looks ahead",
                 "look for what stands before it",
             )
+
+    def atomic(self, node: Atomic) -> None:
+        found = self.reading.within(node.node, _COMMITS)
+        if found is not None:
+            wrong(node, f"{spelt(found)} commits, so nothing can be held", "leave it out of p.atomic()")
 
     def tagged(self, node: Tagged) -> None:
         if node.tag in (Tag.NAME, Tag.ID, Tag.ARG_NAME):
@@ -356,6 +362,7 @@ _ALONE: dict[type[Node], Any] = {
     Choice: _Checker.choice,
     Peek: _Checker.look_ahead,
     Not: _Checker.look_ahead,
+    Atomic: _Checker.atomic,
     Tagged: _Checker.tagged,
     Implied: _Checker.implied,
     Name: _Checker.name,

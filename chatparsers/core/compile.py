@@ -23,6 +23,7 @@ from .machine import Instruction, Machine, Program
 from .nodes import (
     AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
     Chars,
@@ -279,6 +280,12 @@ class _Compiler:
             self.emit(m.MARK, m.CALL_END, None)
         else:
             self.node(node.node, _REGIONS[node.tag], markup)
+
+    def atomic(self, node: Atomic, region: int, markup: int) -> None:
+        whole = self.label()
+        self.attempt(partial(self.node, node.node, region, markup), whole)
+        self.emit(m.FAIL)
+        self.place(whole)
 
     def cut(self, node: Cut, region: int, markup: int) -> None:
         self.emit(m.CUT)
@@ -609,6 +616,7 @@ _COMPILERS: dict[type[Node], Callable[[_Compiler, Any, int, int], None]] = {
     Rule: _Compiler.rule,
     Ref: _Compiler.ref,
     Tagged: _Compiler.tagged,
+    Atomic: _Compiler.atomic,
     Name: _Compiler.name,
     JsonName: _Compiler.json_name,
     Header: _Compiler.header,

@@ -48,6 +48,15 @@ NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """What a name in a header is made of: anything but white space, quotes, brackets and the bars of special tokens."""
 
 _JSON = Json()
+_EXPECTED = {
+    Tool: "the tool that make() was given, or ANY_TOOL",
+    Argument: "the argument that make() was given, or ANY_ARGUMENT",
+}
+
+
+def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> None:
+    if not isinstance(given, kind):
+        raise DefinitionError(f"p.{method}: expected {_EXPECTED[kind]}, found {given!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,21 +171,25 @@ class Builder(Primitives):
         def argument(arg: Argument) -> Node:
             return as_node(make(arg))
 
+        _expect("each_arg", tool, Tool)
         between = None if separator is None else as_node(separator)
         return EachArg(tool, argument, argument(ANY_ARGUMENT), between)
 
     def name(self, tool: Tool, chars: str = NAME_CHARS) -> Node:
         """The tool's name. ``name``"""
+        _expect("name", tool, Tool)
         return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(tool.name))
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
+        _expect("json_name", tool, Tool)
         if tool is ANY_TOOL:
             return JsonName(Tag.NAME, None)
         return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
 
     def arg_name(self, arg: Argument, chars: str = NAME_CHARS) -> Node:
         """The argument's name. ``name``"""
+        _expect("arg_name", arg, Argument)
         return Name(Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(arg.name))
 
     def id(self, generate: Node, chars: str = NAME_CHARS) -> Node:
@@ -189,6 +202,7 @@ class Builder(Primitives):
 
     def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
         """All arguments as one object in a value syntax, streamed; ends the call's header. ``object``"""
+        _expect("args", tool, Tool)
         return Args(tool, syntax)
 
     def declared(self) -> Node:
@@ -197,6 +211,7 @@ class Builder(Primitives):
 
     def value(self, arg: Argument, syntax: Syntax) -> Node:
         """An argument's value in a value syntax, streamed; ends the call's header. ``value``"""
+        _expect("value", arg, Argument)
         return Value(arg, syntax)
 
     def code_call(self, name: str, arg: str) -> Node:

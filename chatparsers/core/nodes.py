@@ -22,6 +22,7 @@ from .values import Json, Syntax
 __all__ = [
     "AnyChar",
     "Args",
+    "Atomic",
     "Body",
     "Calls",
     "Chars",
@@ -240,6 +241,13 @@ class Tagged(Node):
     """The node's text is of a kind: becomes events. Transparent in the grammar."""
 
     tag: Tag
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(Node):
+    """Parses the node, and emits nothing of it until it is whole. Transparent in the grammar."""
+
     node: Node
 
 

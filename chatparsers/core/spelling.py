@@ -9,6 +9,7 @@ from .errors import DefinitionError
 from .nodes import (
     AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
     Chars,
@@ -99,6 +100,7 @@ _SPELT: dict[type[Node], Any] = {
     JsonName: lambda node: "p.json_name(tool)" if node.tag is Tag.NAME else "p.id(…)",
     Header: lambda node: f"p.header({node.pattern!r}, …)",
     Implied: lambda node: f"p.implied({node.tag}, {node.value!r})",
+    Atomic: lambda node: f"p.atomic({spelt(node.node)})",
     Cut: lambda node: "p.cut()",
     Declared: lambda node: "p.declared()",
     EachTool: lambda node: "p.each_tool(…)",

@@ -15,6 +15,7 @@ from .errors import DefinitionError
 from .nodes import (
     AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
     Chars,
@@ -52,9 +53,9 @@ __all__ = ["children", "first", "head", "nullable", "through", "tokens", "walk"]
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
-    """The node in whose place ``node`` stands, as far as its beginning goes: the node that it names, tags, gives two
-    readings or repeats as a call. None where ``node`` stands for itself."""
-    if isinstance(node, (Rule, Tagged)):
+    """The node in whose place ``node`` stands, as far as its beginning goes: the node that it names, tags, holds, gives
+    two readings or repeats as a call. None where ``node`` stands for itself."""
+    if isinstance(node, (Rule, Tagged, Atomic)):
         return node.node
     if isinstance(node, Lenient):
         return node.strict if generated else node.lenient
@@ -192,7 +193,7 @@ def head(node: Node, generated: bool = False) -> Node:
         if inner is None:
             return item, False
         shortened, ended = cut(inner)
-        wrapper = isinstance(item, (Rule, Tagged, Many))
+        wrapper = isinstance(item, (Rule, Tagged, Atomic, Many))
         return (item, False) if wrapper and not ended else (shortened, ended)
 
     return cut(node)[0]
@@ -234,7 +235,7 @@ _PARTS: Mapping[type[Node], Callable[[Any, bool], tuple[Node | Span | None, ...]
     Calls: lambda node, generated: (node.item, node.separator),
     Think: lambda node, generated: (node.span,),
     Body: lambda node, generated: (node.start, node.calls, node.marks, node.reasoning, node.content),
-    **dict.fromkeys((Many, Peek, Not, Rule, Tagged), lambda node, generated: (node.node,)),
+    **dict.fromkeys((Many, Peek, Not, Rule, Tagged, Atomic), lambda node, generated: (node.node,)),
     **dict.fromkeys((Name, JsonName, Header), lambda node, generated: (node.generate,)),
 }
 """What stands below each kind of node: nodes, spans, or None for a part that is not there."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .errors import RequestError
 from .nodes import (
     Args,
+    Atomic,
     Body,
     Calls,
     Chars,
@@ -127,7 +128,7 @@ class _Writer:
             return "".join(map(self.node, node.items))
         if isinstance(node, Lenient):
             return self.node(node.strict)
-        if isinstance(node, (Rule, Tagged)):
+        if isinstance(node, (Rule, Tagged, Atomic)):
             return self.node(node.node)
         if isinstance(node, Choice):
             return self.node(self._chosen(node))

@@ -25,6 +25,7 @@ from ..core.idioms import Options
 from ..core.nodes import (
     AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
     Choice,
@@ -450,7 +451,7 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     Choice: _Reader.choice,
     Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
     Lenient: lambda reader, node: reader.node(node.strict),
-    Tagged: lambda reader, node: reader.node(node.node),
+    **dict.fromkeys((Tagged, Atomic), lambda reader, node: reader.node(node.node)),
     **dict.fromkeys((Name, JsonName, Header), _Reader.name),
     Rule: _Reader.rule,
     RefNode: _Reader.rule,

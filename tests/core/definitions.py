@@ -1,0 +1,100 @@
+"""Runs one definition: the events, a character at a time; the grammar; random texts that it generates."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
+from chatparsers.core import Builder, Format, Node
+from chatparsers.grammar import ir
+from chatparsers.grammar.read import Request, read
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "t",
+        "parameters": {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]},
+    },
+}
+NO_ARGUMENTS = {"type": "function", "function": {"name": "t"}}
+
+
+def format_of(build: Callable[[Builder], Node], stops: tuple[str, ...] = ()) -> Format:
+    return Format(name="probe", title="Probe", url="https://probe.example", build=build, stops=stops)
+
+
+def shown(events: Iterable[Event]) -> str:
+    """Content as it is, reasoning between tildes, a call as ``(name arguments)``, ``(name arguments?)`` where it is
+    not whole."""
+    out = ""
+    for event in events:
+        if isinstance(event, Content):
+            out += event.text
+        elif isinstance(event, Reasoning):
+            out += f"~{event.text}~"
+        elif isinstance(event, CallStart):
+            out += f"({event.name} "
+        elif isinstance(event, CallArguments):
+            out += event.text
+        elif isinstance(event, CallEnd):
+            out += ")" if event.complete else "?)"
+    return out
+
+
+def stream(turn: Turn, text: str) -> tuple[str, Message]:
+    """What comes out after each character and at the end, with ``|`` between; and the message."""
+    reader = turn.stream()
+    steps = [shown(reader.feed(char)) for char in text]
+    steps.append(shown(reader.finish()))
+    return "|".join(steps), reader.message
+
+
+def rules(turn: Turn) -> str:
+    """The grammar, without the rules of white space in JSON and of text up to a marker."""
+    lines = str(turn.grammar()).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("ws ::=", "text")))
+
+
+def generated(turn: Turn, number: int) -> list[str]:
+    """Random texts of the turn's grammar."""
+    request = Request(turn.tree, turn.options, turn.tools, turn.named, "", turn.response_format, (), {})
+    reading = read(request)
+    assert reading is not None
+    return [_walk(reading.root, reading.rules, random.Random(seed), 0) for seed in range(number)]
+
+
+def _walk(node: ir.Ir, rules: Mapping[str, ir.Ir], chance: random.Random, depth: int) -> str:
+    def walk(inner: ir.Ir) -> str:
+        return _walk(inner, rules, chance, depth + 1)
+
+    if isinstance(node, (ir.Text, ir.TokenRef)):
+        return node.text
+    if isinstance(node, ir.Chars):
+        return chr(chance.choice(node.ranges)[0])
+    if isinstance(node, ir.Seq):
+        return "".join(map(walk, node.items))
+    if isinstance(node, ir.Alt):
+        return walk(node.options[-1] if depth > 30 else chance.choice(node.options))
+    if isinstance(node, ir.Rep):
+        most = node.least + 2 if node.most is None else node.most
+        return "".join(
+            walk(node.node) for _ in range(node.least if depth > 30 else chance.randint(node.least, most))
+        )
+    if isinstance(node, ir.Shared):
+        return walk(node.node)
+    if isinstance(node, ir.Ref):
+        return walk(rules[node.name])
+    if isinstance(node, ir.Order):
+        return walk(node.unfold())
+    if isinstance(node, ir.Blank):
+        return chance.choice(("", " ", "\n  "))
+    assert isinstance(node, ir.Lang) and not node.parts, node
+    inside = chance.choice(("q", "qz", "q z")) if node.most is None else "q" * node.most
+    quote = '"' if node.encoding == "json" else ""
+    return quote + inside + quote + "".join(map(walk, node.end))
+
+
+def turn_of(build: Callable[[Builder], Node], tool: Any = NO_ARGUMENTS, **more: Any) -> Turn:
+    return format_of(build, more.pop("stops", ())).bind(tools=[tool], **{"tool_choice": "required", **more})
