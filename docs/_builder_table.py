@@ -1,6 +1,6 @@
 """Writes the tables of the builder's methods into formats.md from their docstrings; ``--check``: fails if stale.
 
-A method's docstring begins with a paragraph that says what it is and ends with its production in double backquotes.
+A method's docstring begins with a paragraph that says what it means and ends with its production in double backquotes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["main", "table"]
 
 def table(owner: type) -> str:
     """A line for each public method that ``owner`` itself defines, in the order of the source."""
-    lines = ["| `p.` | What it is | Production |", "|---|---|---|"]
+    lines = ["| `p.` | Meaning | Production |", "|---|---|---|"]
     for name, method in vars(owner).items():
         if name.startswith("_") or not inspect.isfunction(method):
             continue

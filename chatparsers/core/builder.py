@@ -60,11 +60,12 @@ class Primitives:
         return Chars(ranges, least, most)
 
     def space(self, text: str = "") -> Node:
-        """Any white space; ``text`` is what the model's template writes there. ``[ \\t\\r\\n]*``"""
+        """Parses any white space, or none; generates ``text``, as the model's template has it. ``[ \\t\\r\\n]*``"""
         return Space(text)
 
     def trim(self, text: str) -> Node:
-        """White space beside a marker: ``text``, or as much of its beginning as is there. ``text / … / ""``"""
+        """Generates ``text``, white space beside a marker; parses it, or as much of its beginning as is there.
+        ``text / … / ""``"""
         return self.reads(text, *(text[:end] for end in range(len(text), -1, -1))) if text else Literal("")
 
     def any(self) -> Node:
@@ -84,11 +85,11 @@ class Primitives:
         return Choice.of(*options)
 
     def optional(self, node: Nodelike) -> Node:
-        """The node where it is there. ``a?``"""
+        """The node, or nothing, in both readings. ``a?``"""
         return Many(as_node(node), 0, 1)
 
     def many(self, node: Nodelike, least: int = 0) -> Node:
-        """The node as often as it comes, at least ``least`` times. ``a*``"""
+        """The node any number of times, at least ``least``. ``a*``"""
         return Many(as_node(node), least, None)
 
     def repeat(self, node: Nodelike, least: int, most: int) -> Node:
@@ -96,11 +97,11 @@ class Primitives:
         return Many(as_node(node), least, most)
 
     def peek(self, node: Nodelike) -> Node:
-        """Nothing, where the node follows; in the lenient half alone. ``&a``"""
+        """Succeeds without reading if the node follows. Parsed alone: it stands in what `reads` parses. ``&a``"""
         return Peek(as_node(node))
 
     def negate(self, node: Nodelike) -> Node:
-        """Nothing, where the node does not follow; in the lenient half alone. ``!a``"""
+        """Succeeds without reading if the node does not follow. Parsed alone, as `peek`. ``!a``"""
         return Not(as_node(node))
 
     def rule(self, name: str, node: Nodelike) -> Node:
@@ -132,15 +133,15 @@ class Primitives:
         return Atomic(as_node(node))
 
     def cut(self) -> Node:
-        """Commits: no way back behind this point, so what was held is emitted. ``^``"""
+        """Commits: the parser never goes back before this point, so it emits what it held. ``^``"""
         return Cut()
 
     def implied(self, tag: Tag, value: str) -> Node:
-        """Says a name that the text does not spell. ``tag="value"``"""
+        """Reads nothing and gives a name that the text does not spell. Parsed alone, as `peek`. ``tag="value"``"""
         return Implied(tag, value)
 
     def expected(self, node: Nodelike) -> Node:
-        """Generated always; parsed where it is there, as models may leave it out. ``a?``"""
+        """Generates the node; parses it or nothing, as models may leave it out. ``a?``"""
         node = as_node(node)
         return Lenient(node, Many(node, 0, 1))
 

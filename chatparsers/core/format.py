@@ -38,7 +38,9 @@ class Features:
 class Format:
     """One wire format.
 
-    ``build`` makes its tree (a module-level function, so that streams can be pickled). ``markers``: texts that a
+    ``build`` makes its tree: a module-level function, or a frozen dataclass with ``__call__`` where it is made at run
+    time. Programs are kept by it: two closures or partials are never equal, so each would be compiled anew (and so
+    would each stream that is unpickled), and a stream of a closure cannot be pickled at all. ``markers``: texts that a
     rendering in this format has, all of them, by which detection narrows the field; the more there are, the more
     specific the format. ``stops``: what ends the turn. ``aliases``: other names it goes by.
     """

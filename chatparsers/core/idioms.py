@@ -166,7 +166,7 @@ class Builder(Primitives):
         make: Callable[[Argument], Nodelike],
         separator: Nodelike | None = None,
     ) -> Node:
-        """A call's arguments, each written by ``make``. ``(make(arg₁) / make(arg₂) / …)*``"""
+        """A call's arguments, each as ``make`` has it. Commits. ``(make(arg₁) / make(arg₂) / …)*``"""
 
         def argument(arg: Argument) -> Node:
             return as_node(make(arg))
@@ -197,20 +197,21 @@ class Builder(Primitives):
         return Name(Tag.ID, chars, generate)
 
     def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
-        """A header of which a regular expression with the groups ``name`` and ``id`` takes the parts. ``header``"""
+        """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
+        finds the groups ``name`` and ``id``; generates ``generate``. ``header``"""
         return Header(pattern, chars, as_node(generate))
 
     def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
-        """All arguments as one object in a value syntax, streamed; ends the call's header. ``object``"""
+        """All arguments as one object in a value syntax, streamed. Commits. ``object``"""
         _expect("args", tool, Tool)
         return Args(tool, syntax)
 
     def declared(self) -> Node:
-        """Nothing, where the name just read is a tool of the request; in the lenient half. ``&{declared}``"""
+        """Succeeds without reading if the name just read is a tool of the request. Parsed alone. ``&{declared}``"""
         return Declared()
 
     def value(self, arg: Argument, syntax: Syntax) -> Node:
-        """An argument's value in a value syntax, streamed; ends the call's header. ``value``"""
+        """One argument's value in a value syntax, streamed. Commits. ``value``"""
         _expect("value", arg, Argument)
         return Value(arg, syntax)
 

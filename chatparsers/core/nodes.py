@@ -209,14 +209,14 @@ class Many(Node):
 
 @dataclass(frozen=True, slots=True)
 class Peek(Node):
-    """``&a``: parses nothing where ``a`` follows. No grammar: allowed in the lenient half alone."""
+    """``&a``: succeeds without reading if ``a`` follows. It has no grammar, so it stands in lenient halves alone."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """``!a``: parses nothing where ``a`` does not follow. No grammar: allowed in the lenient half alone."""
+    """``!a``: succeeds without reading if ``a`` does not follow. It has no grammar, as `Peek`."""
 
     node: Node
 
@@ -295,12 +295,12 @@ class Implied(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Node):
-    """Commits: there is no way back behind this point, so what was held is emitted. Generates nothing."""
+    """Commits: the parser never goes back before this point, so it emits what it held. Generates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared(Node):
-    """Parses nothing where the name just read is a tool of the request; generates nothing."""
+    """Succeeds without reading if the name just read is a tool of the request; fails otherwise. Generates nothing."""
 
 
 @dataclass(frozen=True, slots=True)

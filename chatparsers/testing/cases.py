@@ -23,6 +23,7 @@ from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact
 from .scenarios import TOOLS
+from .wild import call_openers
 
 __all__ = ["bound", "load_cases", "run_case", "update_golden"]
 
@@ -96,7 +97,17 @@ def _golden(message: Message) -> dict[str, Any]:
 
 
 def update_golden(format: Format, path: Path) -> None:
-    """Writes what the format now reads into the golden case of that file."""
+    """Writes what the format now reads into the golden case of that file.
+
+    Raises ValueError for a text with a call in it and no ``tools``: without tools a call is content, and the golden
+    would say so for ever. A case that means this says ``"tools": []``.
+    """
     case = json.loads(path.read_text(encoding="utf-8"))
+    begun = [text for text in call_openers(format) if text.strip() in case["text"]]
+    if begun and "tools" not in case:
+        raise ValueError(
+            f"{path}: the text has {begun[0].strip()!r}, with which a call of {format.name} begins, and the case names "
+            'no tools, so that the call would be content. Add "tools": ["get_weather"], or "tools": [] if that is meant'
+        )
     case["message"] = _golden(bound(format, case).parse(case["text"]))
     path.write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -49,6 +49,7 @@ def test_a_raw_value_has_an_end() -> None:
         with pytest.raises(DefinitionError, match="expected until="):
             Raw(**wrong)
     assert Raw(until="\n\n</p>", also="</c>").stops == ("\n\n</p>", "\n</p>", "</p>", "</c>")
+    assert Raw(until="\n").stops == ("\n",)
     with pytest.raises(DefinitionError, match="expected the marker around strings"):
         Gemma(quote="")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from chatparsers.testing import (
     render,
     scenarios,
     table,
+    update_golden,
 )
 from chatparsers.testing.check import Deltas, same, smallest
 from chatparsers.testing.needles import find_needles, prose
@@ -218,3 +220,17 @@ def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
     ]
     printed = run_pytest(tmp_path, *suite, *options, "-k", "tool-auto-single")
     assert "1 passed" in printed and "1 real templates used: hermes-2-pro.jinja" in printed
+
+
+def test_a_golden_without_tools_for_a_text_with_a_call_is_refused(tmp_path: Path) -> None:
+    """Without tools a call is content: a golden written so would hold a call as text for ever."""
+    path = tmp_path / "golden-call.json"
+    case = {"title": "a call", "source": "ours", "text": _TEXT}
+    path.write_text(json.dumps(case), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"<tool_call>.* names no tools"):
+        update_golden(get_format("qwen3"), path)
+    assert json.loads(path.read_text(encoding="utf-8")) == case
+    for tools, calls in ((["get_weather"], 1), ([], 0)):
+        path.write_text(json.dumps({**case, "tools": tools}), encoding="utf-8")
+        update_golden(get_format("qwen3"), path)
+        assert len(json.loads(path.read_text(encoding="utf-8"))["message"]["tool_calls"]) == calls

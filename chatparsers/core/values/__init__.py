@@ -118,11 +118,13 @@ class Raw(Syntax):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The texts that end a value: ``until``, each also with less of the white space before it, and ``also``."""
-        spaced = (
-            stop[start:] for stop in _texts(self.until) for start in range(len(stop) - len(stop.lstrip()) + 1)
-        )
-        return tuple(dict.fromkeys((*spaced, *_texts(self.also))))
+        """The texts that end a value: ``until``, each also with less of the white space before its text, and
+        ``also``."""
+        found: list[str] = []
+        for stop in _texts(self.until):
+            space = len(stop) - len(stop.lstrip()) if stop.strip() else 0
+            found += (stop[start:] for start in range(space + 1))
+        return tuple(dict.fromkeys((*found, *_texts(self.also))))
 
     @property
     def types(self) -> frozenset[str] | None:
