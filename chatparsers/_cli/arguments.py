@@ -133,6 +133,19 @@ def _inspect(commands: _Commands[_Parser]) -> None:
     inspect.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
     inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
     inspect.add_argument("--json", action="store_true", help="print JSON")
+    inspect.add_argument(
+        "--explain",
+        action="store_true",
+        help="print what an analysis of the template asks, sees and concludes",
+    )
+    inspect.add_argument(
+        "--emit-module",
+        metavar="FILE",
+        help="write the format that the analysis finds as the source of a module",
+    )
+    inspect.add_argument(
+        "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
+    )
 
 
 def _formats(commands: _Commands[_Parser]) -> None:

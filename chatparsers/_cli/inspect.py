@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from .explain import emit_module, explain
 from .files import print_json, to_json
 from .request import chat_of
 
@@ -14,13 +15,20 @@ __all__ = ["rows", "run"]
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what `Chat.record` says of the model."""
+    """Prints what `Chat.record` says of the model; with ``--explain`` what an analysis of its template does."""
     tokenizer = None
     if arguments.tokenizer is not None:
         from ..tokens import read_tokenizer
 
         tokenizer = read_tokenizer(arguments.tokenizer)
-    record = asdict(chat_of(arguments.model, arguments, tokenizer=tokenizer).record())
+    chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
+    if arguments.emit_module is not None:
+        emit_module(chat, arguments.emit_module)
+    if arguments.explain:
+        return explain(chat, arguments)
+    if arguments.emit_module is not None:
+        return 0
+    record = asdict(chat.record())
     if arguments.json:
         print_json(record, indent=2)
         return 0

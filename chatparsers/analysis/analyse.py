@@ -13,7 +13,7 @@ from .calls import find_calls
 from .differences import is_marker, units
 from .found import Analysis, Refused
 from .generate import to_format
-from .probes import ASKED, Asker
+from .probes import ASKED, Asker, Rendering
 from .proof import prove
 from .reasoning import Outline, find_outline, one_call, turn_of
 
@@ -24,14 +24,16 @@ __all__ = ["Found", "analyse"]
 class Found:
     """A format that was found and proved.
 
-    ``analysis`` and ``format`` are those of the last level that holds; ``levels`` says of each level that was tried
-    what was wrong with it, ``""`` where nothing was. ``proved`` is how many turns it read back.
+    ``analysis`` and ``format`` are those of the last level that holds, None where none does; ``levels`` says of each
+    level that was tried what was wrong with it, ``""`` where nothing was. ``proved`` is how many turns it read back;
+    ``renderings`` are the turns that the markers were cut from.
     """
 
     analysis: Analysis | None
     format: Format | None
     levels: tuple[tuple[str, str], ...]
     proved: int
+    renderings: tuple[Rendering, ...] = ()
 
 
 def analyse(template: Template) -> Found:
@@ -43,16 +45,19 @@ def analyse(template: Template) -> Found:
 def _analyse(source: str, bos_token: str, eos_token: str) -> Found:
     asker = Asker(Template(source, bos_token=bos_token, eos_token=eos_token))
     levels: list[tuple[str, str]] = []
+    renderings: tuple[Rendering, ...] = ()
     for level, analysis in _levels(asker, levels):
         format = to_format(analysis)
+        renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
         try:
             proved = prove(asker, analysis, format)
         except (Refused, ChatParsersError) as error:
             levels.append((level, str(error)))
             continue
         levels.append((level, ""))
-        return Found(analysis, format, tuple(levels), proved)
-    return Found(None, None, tuple(levels), 0)
+        return Found(analysis, format, tuple(levels), proved, renderings)
+    renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
+    return Found(None, None, tuple(levels), 0, renderings)
 
 
 def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:

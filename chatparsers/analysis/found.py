@@ -54,7 +54,7 @@ class ReasoningMarkers:
     """What stands around reasoning.
 
     ``mode``: ``optional`` (the model opens it), ``forced open`` (the prompt does), ``implicit`` (nobody does; the
-    closer alone is written). ``always``: implicit in every answer, not only where thinking is asked for.
+    closer alone is written).
     ``left_open``: a call is written behind reasoning that is not closed. ``bare_close``: where there is no thought, the
     closer stands alone.
     """
@@ -62,7 +62,6 @@ class ReasoningMarkers:
     mode: Literal["optional", "forced open", "implicit"]
     open: str
     close: str
-    always: bool = False
     left_open: bool = False
     bare_close: bool = False
 

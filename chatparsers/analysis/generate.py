@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import Argument, Builder, Format, Gemma, Json, Node, Python, Raw, Tool
-from ..core.nodes import Span
+from ..core.nodes import Nodelike, Span
 from .differences import is_marker, units
 from .found import Analysis, Arguments, CallMarkers, ContentMarkers, ReasoningMarkers
 
@@ -37,7 +37,7 @@ class Definition:
         content = _span(p, self.content.open, self.content.close) if self.content.open.strip() else None
         again = None
         if reasoning is not None and reasoning.left_open:
-            again = p.span(_marker(p, reasoning.open), _marker(p, reasoning.close), optional=True)
+            again = p.span(*_markers(p, reasoning), optional=True)
         body = p.body(
             None if alone else section,
             start=section if alone else None,
@@ -49,12 +49,12 @@ class Definition:
             body = p.reads("", p.trim(self.content.lead)) + body
         if reasoning is None:
             return body
-        always = reasoning.mode == "implicit" and (reasoning.always or p.options.thinking is True)
-        opener, closer = _marker(p, reasoning.open), _marker(p, reasoning.close)
+        always = reasoning.mode == "implicit"
+        opener, closer = _markers(p, reasoning)
         if reasoning.left_open:
             return p.think(opener, closer, always=always, until=section, optional=True) + body
         think = p.think(opener, closer, always=always) + body
-        return p.reads("", p.optional(closer)) + think if reasoning.bare_close else think
+        return p.reads("", p.optional(_marker(p, reasoning.close))) + think if reasoning.bare_close else think
 
     def _blocks(self, p: Builder, section: Node | None) -> Node:
         """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
@@ -86,6 +86,14 @@ def to_format(analysis: Analysis) -> Format:
         build=definition,
         stops=analysis.stops,
     )
+
+
+def _markers(p: Builder, reasoning: ReasoningMarkers) -> tuple[Nodelike, Nodelike]:
+    """The markers of reasoning, as texts where they are one token each."""
+    texts = (reasoning.open, reasoning.close)
+    if all(is_marker(text.strip()) for text in texts):
+        return texts
+    return _marker(p, reasoning.open), _marker(p, reasoning.close)
 
 
 def _marker(p: Builder, text: str) -> Node:
@@ -262,17 +270,13 @@ def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     if calls.id_before:
         name = name + _markup(p, calls.id_before) + p.id(_id(p, calls))
     behind = calls.name_behind
-    if calls.arguments.syntax == "object":
-        follows: Node | str = p.peek(p.space() + "{")
-    elif calls.arguments.syntax == "gemma":
+    if calls.arguments.syntax in ("object", "gemma"):
         follows = p.peek(p.space() + "{")
     else:
         starts = [text for text in (calls.arguments.key_before.strip(), calls.behind.strip()) if text]
-        follows = (
-            p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts))) if len(starts) == 2 else ""
-        )
-    if not behind and not calls.arguments.key_before and isinstance(follows, str):
-        return name
+        if len(starts) < 2:
+            return name + _markup(p, behind)
+        follows = p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts)))
     strict = _markup(p, behind)
     gap = p.space() if calls.arguments.syntax in ("object", "gemma") else ""
     return name + p.reads(strict, strict + follows) + gap

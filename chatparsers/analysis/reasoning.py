@@ -230,8 +230,10 @@ def _reasoning(
         if not guess:
             refused.append(f"reasoning: nothing opens it, and {close!r} is not the closing form of a tag")
             return None
-        always = all(close.strip() in before for before in befores)
-        return ReasoningMarkers("implicit", guess, close, always)
+        if not all(close.strip() in before for before in befores):
+            refused.append(f"reasoning: nothing opens it, and not every answer has {close!r}")
+            return None
+        return ReasoningMarkers("implicit", guess, close)
     return _from_prompts(tails, befores, content, refused)
 
 
