@@ -168,6 +168,9 @@ class Chat:
         writes. ``id_seed`` as in `Format.bind`. Raises `RequestError` for tools or a choice that are none, and for a
         choice that no answer of this model could be read for; `TemplateError` where the messages cannot be rendered.
         """
+        if isinstance(messages, (str, Mapping)) or not messages:
+            found = type(messages).__name__ if messages else "none"
+            raise RequestError(f"messages: expected a list of at least one message, found {found}")
         tools = None if tools is None else list(tools)
         read_tools(tools)
         renderer = self.renderer(bool(tools), polyfills)
@@ -321,6 +324,11 @@ def load(
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = read_tokenizer(tokenizer)
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # a fast tokenizer of transformers
+    if tokenizer is not None and not hasattr(tokenizer, "get_vocab_size"):
+        raise RequestError(
+            "tokenizer: expected a tokenizers.Tokenizer, a fast tokenizer of transformers or a path, found "
+            f"{type(tokenizer).__name__}"
+        )
     return Chat(
         files, tokenizer=tokenizer, format=named, polyfills=polyfills, analysed=format == _AUTO, limits=limits
     )

@@ -139,8 +139,12 @@ def _builtin() -> tuple[FormatInfo, ...]:
 
 def _others() -> list[FormatInfo]:
     """What was registered without replacing, and what plugins offer."""
-    from .plugins import plugins
-
+    try:
+        from .plugins import plugins
+    except ModuleNotFoundError as error:
+        if error.name != "pluggy":
+            raise
+        return list(_additions.values())  # without pluggy there are no plugins
     offered: Plugins = plugins()
     found = [_info(ref, origin) for origin, ref in offered.formats() if origin != _BUILTIN]
     return [*_additions.values(), *found]

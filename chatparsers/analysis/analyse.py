@@ -36,9 +36,15 @@ class Found:
     renderings: tuple[Rendering, ...] = ()
 
 
+_KEPT = 65_536
+
+
 def analyse(template: Template) -> Found:
     """What can be found of a template's format; kept by the template's text."""
-    return _analyse(template.source, template.bos_token, template.eos_token)
+    found = (
+        _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
+    )  # so that what is kept is bounded
+    return found(template.source, template.bos_token, template.eos_token)
 
 
 @lru_cache(maxsize=64)

@@ -134,7 +134,9 @@ class Turn:
 
     def _start(self, options: StreamOptions, prefix: str, alphabet: Alphabet, ids: Any = None) -> Start:
         compiled = program(self.format, self.options, options.inline, alphabet.key)
-        started, read, call = _started(compiled, prefix)
+        # A long prefix is read anew each time, so that what is kept is bounded.
+        start = _started if len(prefix) <= _KEPT else _started.__wrapped__
+        started, read, call = start(compiled, prefix)
         machine = started.copy()
         machine.tools = self.tools
         return Start(machine, len(prefix), read, call, ids)
@@ -200,6 +202,10 @@ class Turn:
     def call_id(self, index: int) -> str:
         """The id of the call at ``index`` where the model writes none."""
         return call_id(self.id_seed, index)
+
+
+_KEPT = 4096
+"""The longest prefix, in characters, of which a machine is kept."""
 
 
 @lru_cache(maxsize=1024)

@@ -182,6 +182,8 @@ class Template:
             found = behind, self.generation_prompt(history, tools=shown, **variables)
         except (TemplateError, ValueError):  # refused, or the text is nowhere
             pass
+        if len(self._tails) >= 64:  # a caller may send ever new variables
+            self._tails.clear()
         self._tails[key] = found
         return found
 

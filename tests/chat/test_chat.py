@@ -215,3 +215,31 @@ def test_a_real_model_end_to_end(real_templates: list[Path]) -> None:
         assert turn.parse("Plain words.").text == "Plain words."
         seen += 1
     assert seen > 0
+
+
+@pytest.mark.parametrize(
+    ("messages", "found"), [([], "none"), ((), "none"), ("Hi", "str"), ({"role": "user"}, "dict")]
+)
+def test_a_request_needs_messages(messages: Any, found: str) -> None:
+    chat = chatparsers.load("{% for m in messages %}{{ m.content }}{% endfor %}")
+    with pytest.raises(
+        RequestError, match=f"messages: expected a list of at least one message, found {found}"
+    ):
+        chat.prepare(messages)
+
+
+def test_the_fast_tokenizer_of_transformers_is_taken_for_its_backend() -> None:
+    class Fast:
+        def __init__(self, backend: object) -> None:
+            self.backend_tokenizer = backend
+
+    from tokenizers import Tokenizer, models
+
+    backend = Tokenizer(models.BPE())
+    assert chatparsers.load("{{ 'x' }}", tokenizer=Fast(backend)).tokenizer is backend
+
+
+def test_detection_takes_a_path_as_load_does(tmp_path: Path) -> None:
+    path = tmp_path / "own.jinja"
+    path.write_text((OWN / "hermes-2-pro.jinja").read_text(encoding="utf-8"), encoding="utf-8")
+    assert chatparsers.detect(path).name == chatparsers.detect(str(path)).name == "hermes-2-pro"

@@ -66,6 +66,24 @@ assert stream.message.content == 'Hello'
     assert not {name for name in loaded if name.split(".")[:2] == ["chatparsers", "grammar"]}
 
 
+def test_texts_and_grammars_need_no_other_package() -> None:
+    """Streams, all dialects of grammars and the list of formats work where none of the four can be imported."""
+    code = """
+for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
+    sys.modules[name] = None
+import chatparsers
+tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+result = {}
+for info in chatparsers.formats():
+    turn = info.load().bind(tools=tools)
+    written = [turn.grammar(dialect) for dialect in ("gbnf", "lark", "structural_tag")]
+    result[info.name] = [turn.parse("Hello").complete, *(bool(grammar and str(grammar)) for grammar in written)]
+"""
+    done = fresh(code)
+    assert done["hermes-2-pro"] == [True, True, True, True]
+    assert set(done) == {info.name for info in chatparsers.formats() if info.origin == "chatparsers"}
+
+
 @pytest.mark.parametrize("name", chatparsers.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     value = getattr(chatparsers, name)
