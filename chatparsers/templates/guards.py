@@ -21,7 +21,7 @@ from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, Sandb
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json, to_json
-from .limits import Exhausted, Meter, current, digits, entries, whole
+from .limits import Exhausted, Meter, current, digits, entries
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
 
@@ -74,7 +74,9 @@ def _streamed(name: str) -> _Guard:
     @pass_context
     def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
         meter = current()
-        cost = 8 + 8 * (meter.size(args) + meter.size(kwargs))  # an attribute's name may have a million parts
+        cost = 8 + 20 * (
+            meter.size(args) + meter.size(kwargs)
+        )  # an attribute's name may have a million parts
         return call(context, meter.stream(value, cost) if value else value, *args, **kwargs)
 
     return guard
@@ -87,7 +89,7 @@ def _ordered(name: str) -> _Guard:
     @pass_context
     def guard(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
         meter = current()
-        items = list(meter.stream(value, 8 + 8 * (meter.size(args) + meter.size(kwargs))))
+        items = list(meter.stream(value, 8 + 20 * (meter.size(args) + meter.size(kwargs))))
         size = sum(meter.size(item) for item in items)
         meter.spend((size >> 4) * len(items).bit_length() + 8 * len(items))
         return meter.made(call(context, items, *args, **kwargs))
@@ -104,6 +106,12 @@ def _safe(context: Context, value: Any) -> Any:
 def _list(context: Context, value: Any) -> Any:
     # A number or a letter that is not Latin is an object of its own.
     return list(current().stream(value, 21 if isinstance(value, str) and not value.isascii() else 10))
+
+
+@pass_context
+def _keywords(context: Context, value: Any) -> Any:
+    """What stands behind ``**`` in a call."""
+    return current().mapping(value) if isinstance(value, Mapping) else value
 
 
 @pass_context
@@ -137,7 +145,7 @@ def _sum(context: Context, iterable: Any, attribute: Any = None, start: Any = 0)
         raise TypeError("sum() can't sum strings [use ''.join(seq) instead]")
     if attribute is not None:
         iterable = map(jinja_filters.make_attrgetter(context.environment, attribute), iterable)
-    for item in meter.stream(iterable, 8 + 8 * meter.size(attribute)):
+    for item in meter.stream(iterable, 8 + 20 * meter.size(attribute)):
         start = meter.add(start, item)
     return start
 
@@ -145,7 +153,7 @@ def _sum(context: Context, iterable: Any, attribute: Any = None, start: Any = 0)
 @pass_context
 def _join(context: Context, value: Any, d: Any = "", attribute: Any = None) -> Any:
     meter = current()
-    items = list(meter.stream(value, 8 if attribute is None else 8 + 8 * meter.size(attribute)))
+    items = list(meter.stream(value, 8 if attribute is None else 8 + 20 * meter.size(attribute)))
     if attribute is not None:
         items = list(map(jinja_filters.make_attrgetter(context.environment, attribute), items))
     _joined(meter, d, items)
@@ -245,7 +253,7 @@ def _slice(context: Context, value: Any, slices: Any, fill_with: Any = None) -> 
 
 @pass_context
 def _round(context: Context, value: Any, precision: Any = 0, method: Any = "common") -> Any:
-    whole(value)
+    current().number(value)
     if isinstance(precision, int) and abs(precision) > digits():
         raise Exhausted(f"the template rounds to {precision} digits; at most {digits()} are counted")
     return _plain("round")(context, value, precision, method)
@@ -254,7 +262,7 @@ def _round(context: Context, value: Any, precision: Any = 0, method: Any = "comm
 @pass_context
 def _int(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(value, Decimal):
-        whole(value)
+        current().number(value)
     elif isinstance(value, (str, bytes)):
         current().spend(len(value))
     return _plain("int")(context, value, *args, **kwargs)
@@ -310,6 +318,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _streamed(name) for name in ("map", "reject", "rejectattr", "select", "selectattr")},
     **{name: _ordered(name) for name in ("groupby", "max", "min", "sort")},
     "batch": _batch,
+    "chatparsers.keywords": _keywords,
     "center": _center,
     "dictsort": _dictsort,
     "format": _format,
@@ -408,7 +417,7 @@ class Formatter:
             if kwargs or len(args) != 1:
                 raise TypeError(f"format_map() takes exactly one argument ({len(args) + len(kwargs)} given)")
             kwargs, args = args[0], ()
-        current().spend(len(self._text))
+        current().spend(len(self._text) + 100)
         escape = getattr(self._text, "escape", None)  # markup
         fields = _EscapedFields(self._environment, escape=escape) if escape else _Fields(self._environment)
         return type(self._text)(fields.vformat(self._text, args, kwargs))
@@ -417,7 +426,7 @@ class Formatter:
 class _Fields(SandboxedFormatter):
     def format_field(self, value: Any, format_spec: str) -> Any:
         meter = current()
-        whole(value)
+        meter.number(value)
         meter.widths(format_spec)
         meter.afford(12 * meter.size(value) if hasattr(value, "__html__") else 2 * meter.size(value))
         return meter.made(super().format_field(value, format_spec))

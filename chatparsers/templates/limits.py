@@ -35,7 +35,6 @@ __all__ = [
     "digits",
     "entries",
     "limited",
-    "whole",
 ]
 
 _T = TypeVar("_T")
@@ -44,8 +43,9 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _SCALARS = frozenset({int, float, bool, type(None)})
 _PLAIN = frozenset({list, dict, tuple})
-_FEW_KEYS = 256
+_FEW_KEYS = 128
 _BITS = 4096
+_WORD = 64
 _TOO_LARGE = f"the template makes a number of more than {_BITS:,} bits, or a text of that width"
 _DIGITS = re.compile(r"\d+")
 _WIDTHS = re.compile(r"(?:%[#0\- +]*|\.)(\d+)")
@@ -112,6 +112,8 @@ class Meter:
         if kind is str:
             return len(value)  # type: ignore[arg-type]
         if kind in _SCALARS:
+            if kind is int and value.bit_length() > _WORD:  # type: ignore[attr-defined]
+                self.number(value)
             return 8
         total, nodes, stack = 0, 0, [value]
         while stack:
@@ -121,6 +123,8 @@ class Meter:
                 total += len(item)
             elif kind in _SCALARS:
                 total += 4
+                if kind is int and item.bit_length() > _WORD:
+                    self.number(item)
             elif kind is dict or kind is list or kind is tuple:
                 nodes += len(item)
                 total += 8 * len(item) + 8
@@ -184,6 +188,23 @@ class Meter:
             self.key(key)
         return keys
 
+    def number(self, value: object) -> None:
+        """Pays for calculating with a number; raises `Exhausted` where its digits are too many."""
+        if isinstance(value, int):
+            bits = value.bit_length()
+            if bits > _WORD:
+                if bits > 2 * _BITS:
+                    raise Exhausted(_TOO_LARGE)
+                self.spend(bits >> 2)
+        elif isinstance(value, Decimal) and (len(str(value)) > _BITS or abs(value.adjusted()) > digits()):
+            raise Exhausted(_TOO_LARGE)
+
+    def _numbers(self, left: object, right: object) -> None:
+        if type(left) is not float:
+            self.number(left)
+        if type(right) is not float:
+            self.number(right)
+
     # Output
 
     def text(self, value: object) -> str:
@@ -191,6 +212,7 @@ class Meter:
         if type(value) is str:
             return value
         if type(value) in _SCALARS:
+            self.size(value)
             return str(value)
         self.afford(2 * self.size(value))
         result = str(value)
@@ -221,7 +243,7 @@ class Meter:
             if isinstance(left, (str, bytes, list, tuple)):
                 self.spend(2 * (self._flat(left) + (self._flat(right) if hasattr(right, "__len__") else 0)))
             else:
-                _numbers(left, right)
+                self._numbers(left, right)
         return left + right
 
     def subtract(self, left: Any, right: Any) -> Any:
@@ -230,53 +252,59 @@ class Meter:
             left = set(self.keys(left))
             right = self.keys(right) if isinstance(right, Iterable) else right
             return self.made(left.difference(right))
-        _numbers(left, right)
+        self._numbers(left, right)
         return left - right
 
     def multiply(self, left: Any, right: Any) -> Any:
         """``left * right``."""
         if isinstance(left, int) and isinstance(right, int):
-            if left.bit_length() + right.bit_length() > 2 * _BITS:
-                raise Exhausted(_TOO_LARGE)
+            bits = left.bit_length() + right.bit_length()
+            if bits > _WORD:
+                if bits > 2 * _BITS:
+                    raise Exhausted(_TOO_LARGE)
+                self.spend(bits >> 2)
         elif isinstance(right, int) and hasattr(left, "__len__"):
             self.spend(max(right, 0) * self._flat(left))
         elif isinstance(left, int) and hasattr(right, "__len__"):
             self.spend(max(left, 0) * self._flat(right))
         else:
-            _numbers(left, right)
+            self._numbers(left, right)
         return left * right
 
     def power(self, left: Any, right: Any) -> Any:
         """``left ** right``."""
-        _numbers(left, right)
-        if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > 2 * _BITS:
-            raise Exhausted(_TOO_LARGE)
+        self._numbers(left, right)
+        if isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length() * abs(right)
+            if bits > 2 * _BITS:
+                raise Exhausted(_TOO_LARGE)
+            self.spend(bits >> 2)
         return left**right
 
     def divide(self, left: Any, right: Any) -> Any:
         """``left / right``."""
-        _numbers(left, right)
+        self._numbers(left, right)
         return left / right
 
     def floor_divide(self, left: Any, right: Any) -> Any:
         """``left // right``."""
-        _numbers(left, right)
+        self._numbers(left, right)
         return left // right
 
     def negative(self, value: Any) -> Any:
         """``-value``."""
-        _numbers(value, 0)
+        self.number(value)
         return -value
 
     def positive(self, value: Any) -> Any:
         """``+value``."""
-        _numbers(value, 0)
+        self.number(value)
         return +value
 
     def modulo(self, left: Any, right: Any) -> Any:
         """``left % right``: of numbers, or a text with places for values."""
         if not isinstance(left, (str, bytes)):
-            _numbers(left, right)
+            self._numbers(left, right)
             return left % right
         form = left if isinstance(left, str) else left.decode("latin-1")
         values = right if isinstance(right, tuple) else (right,)
@@ -284,7 +312,7 @@ class Meter:
         for value in values:
             if "*" in form and isinstance(value, int):
                 self.afford(abs(value))
-            whole(value)
+            self.number(value)
         shown = self.size(right) * (form.count("%") if isinstance(right, Mapping) else 1)
         self.afford(2 * shown * (6 if hasattr(left, "__html__") else 1) + len(form))
         return self.made(left % right)
@@ -416,22 +444,6 @@ def entries(value: object) -> list[Any] | tuple[Any, ...] | None:
 def digits() -> int:
     """The most digits of a number that is calculated with."""
     return _BITS // 4
-
-
-def whole(value: object) -> None:
-    """Raises `Exhausted` for a number whose digits are too many to calculate with."""
-    if isinstance(value, int):
-        if value.bit_length() > 2 * _BITS:
-            raise Exhausted(_TOO_LARGE)
-    elif isinstance(value, Decimal) and (len(str(value)) > _BITS or abs(value.adjusted()) > digits()):
-        raise Exhausted(_TOO_LARGE)
-
-
-def _numbers(left: object, right: object) -> None:
-    if type(left) is not float:
-        whole(left)
-    if type(right) is not float:
-        whole(right)
 
 
 _current: ContextVar[Meter | None] = ContextVar("chatparsers.templates.limits", default=None)

@@ -67,6 +67,7 @@ _WEIGHTS: dict[type[nodes.Node], int] = {
     nodes.AssignBlock: 30,
 }
 _STEP = "chatparsers.step"
+_KEYWORDS = "chatparsers.keywords"
 
 
 def _weight(node: nodes.Node) -> int:
@@ -114,6 +115,11 @@ class Compiler(CodeGenerator):
             if loop.test is not None:  # run for every item, also for those that it leaves out
                 cost = nodes.Const(_weight(loop.test) + 4, lineno=loop.lineno)
                 loop.test = nodes.Test(loop.test, _STEP, [cost], [], None, None, lineno=loop.lineno)
+        for call in node.find_all((nodes.Call, nodes.Filter, nodes.Test)):
+            for field, name in (("dyn_args", "list"), ("dyn_kwargs", _KEYWORDS)):
+                spread = getattr(call, field)
+                if spread is not None:  # `f(*items)` walks the items
+                    setattr(call, field, nodes.Filter(spread, name, [], [], None, None, lineno=call.lineno))
         super().visit_Template(node, frame)
 
     def _ask(self, name: str, frame: Frame, *operands: nodes.Node) -> None:
