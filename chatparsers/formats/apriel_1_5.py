@@ -22,7 +22,7 @@ def build(p: Builder) -> Node:
     section = p.token("<tool_calls>") << p.array(call) << p.token("</tool_calls>")
     end = p.trim("\n") + p.token("[END FINAL RESPONSE]")
     begin = p.trim("\n") + p.token("[BEGIN FINAL RESPONSE]") + p.trim("\n")
-    phrase = "Here are my reasoning steps:\n"
+    phrase = "Here are my reasoning steps:" + p.trim("\n")
     think = p.think(
         p.reads(phrase, phrase, p.token("<thinking>")),
         p.reads(begin, begin, p.token("</thinking>")),

@@ -1,7 +1,11 @@
 """Grammars for constrained decoding, from the same tree that the parser reads.
 
-``write(turn, dialect)`` is the entry; `Grammar` is what it makes. Dialects: ``gbnf`` (llama.cpp, xgrammar), ``lark``
-(llguidance), ``structural_tag`` (xgrammar, vLLM, SGLang).
+``write(turn, dialect)`` makes a `Grammar`. Dialects: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance),
+``structural_tag`` (xgrammar, vLLM, SGLang).
+
+A turn with a tokenizer is read by token ids, so a marker that is one special token matches by its id alone. The grammar
+writes such a marker by its id too. Otherwise the sampler could spell the marker in ordinary tokens, and the stream
+would rightly read it as text.
 """
 
 from __future__ import annotations
@@ -18,17 +22,20 @@ from .budget import MAX_SIZE, MAX_WORK, Budget
 from .read import Reading, Request, Trigger, read
 from .schemas import Weakened
 
-__all__ = ["DIALECTS", "Grammar", "Trigger", "Weakened", "write"]
+__all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
 
 DIALECTS = ("gbnf", "lark", "structural_tag")
+ENGINES = ("llama.cpp", "xgrammar")
+"""The engines that read GBNF."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """A grammar's text (``str()``) and how to use it.
 
-    ``lazy``: it begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``:
-    the schema keywords that it does not hold the model to. ``root``: the name of its first rule.
+    ``lazy``: the grammar begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``:
+    the schema keywords that the grammar does not enforce. ``root``: the name of the first rule. ``by_id``: the markers
+    that it writes by token id; feed the stream ids, because the model cannot write these markers as text.
     """
 
     text: str
@@ -37,6 +44,7 @@ class Grammar:
     triggers: tuple[Trigger, ...] = ()
     weakened: tuple[Weakened, ...] = ()
     root: str = "root"
+    by_id: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.text
@@ -51,24 +59,41 @@ def write(
     turn: Any,
     dialect: str = "gbnf",
     *,
+    engine: str = "llama.cpp",
     additional_properties: bool = False,
-    token_references: bool = False,
+    token_references: bool | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
 ) -> Grammar | None:
-    """The grammar of a turn; None where nothing is constrained.
+    """The grammar of a turn; None if the request constrains nothing.
 
-    ``additional_properties``: members that an object's schema does not mention are generated, as JSON Schema
-    has it (by default they are not). ``token_references``: GBNF with ``<[id]>`` for the markers that the
-    turn's tokenizer has as one token (llama.cpp alone). ``max_size``: how many characters the grammar may have;
-    ``max_work``: how many steps the schemas may take. Past either, what is left of the schemas is written as any
-    value, which ``weakened`` says. Raises `RequestError` for an unknown dialect or a
-    user's grammar that cannot be read, `SchemaError` for an invalid schema, or where the grammar is larger than
-    ``max_size`` even so.
+    ``engine``: who reads GBNF, ``llama.cpp`` or ``xgrammar``; the two spell a token reference differently, and other
+    dialects have one spelling. ``additional_properties``: also generate members that an object's schema does not
+    mention, as JSON Schema says (by default they are not generated). ``token_references``: write each marker that is
+    one token of the turn's tokenizer by its id. None: yes if the turn has a tokenizer. With False, feed the stream
+    text, or ids with ``token_text_fallback=True``. ``max_size``: how many characters the grammar may have;
+    ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
+    ``weakened`` says so.
+
+    Raises `RequestError` for an unknown dialect or engine, for ``token_references=True`` without a tokenizer, or for a
+    user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the grammar is larger
+    than ``max_size`` even so.
     """
     if dialect not in DIALECTS:
         raise RequestError(
-            f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(dialect, DIALECTS)}"
+            f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(str(dialect), DIALECTS)}"
+        )
+    if engine not in ENGINES:
+        raise RequestError(
+            f"engine: expected one of {', '.join(ENGINES)}, found {engine!r}: {did_you_mean(str(engine), ENGINES)}"
+        )
+    ids: Mapping[str, int] = getattr(turn, "marker_ids", None) or {}
+    if token_references is False:
+        ids = {}
+    elif token_references and not ids:
+        raise RequestError(
+            "token_references: expected a turn whose tokenizer has markers as single tokens, found none: "
+            "bind(tokenizer=…), or leave token_references out"
         )
     request = Request(
         turn.tree,
@@ -78,9 +103,9 @@ def write(
         turn.prefix,
         turn.response_format,
         tuple(turn.stops),
-        getattr(turn, "marker_ids", None) or {},
+        ids,
     )
-    key = _key(request, turn, (dialect, additional_properties, token_references, max_size, max_work))
+    key = _key(request, turn, (dialect, engine, additional_properties, max_size, max_work))
     if key is not None:
         with _LOCK:
             if key in _CACHE:
@@ -95,7 +120,7 @@ def write(
     )
     found = None
     if reading is not None:
-        text = _WRITERS[dialect](reading, request, token_references)
+        text = _WRITERS[dialect](reading, ids, engine)
         if len(text) > max_size:
             raise SchemaError(
                 f"the grammar has {len(text):,} characters, more than max_size={max_size:,}: give fewer tools or "
@@ -103,7 +128,7 @@ def write(
                 "$",
             )
         root = "start" if dialect == "lark" else "root"
-        found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root)
+        found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root, tuple(ids))
     if key is not None:
         with _LOCK:
             _CACHE[key] = (request.tree, found)
@@ -125,25 +150,25 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     return (id(request.tree), request.options, tools, request.named, request.prefix, given, ids, options)
 
 
-def _gbnf(reading: Reading, request: Request, token_references: bool) -> str:
+def _gbnf(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
     from .gbnf import write_gbnf
 
-    return write_gbnf(reading.root, reading.rules, request.marker_ids if token_references else None)
+    return write_gbnf(reading.root, reading.rules, ids, engine)
 
 
-def _lark(reading: Reading, request: Request, token_references: bool) -> str:
+def _lark(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
     from .lark import write_lark
 
-    return write_lark(reading.root, reading.rules, request.marker_ids)
+    return write_lark(reading.root, reading.rules, ids)
 
 
-def _structural_tag(reading: Reading, request: Request, token_references: bool) -> str:
+def _structural_tag(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
     from .structural_tag import write_structural_tag
 
-    return write_structural_tag(reading.root, reading.rules)
+    return write_structural_tag(reading.root, reading.rules, ids)
 
 
-_WRITERS: Mapping[str, Callable[[Reading, Request, bool], str]] = {
+_WRITERS: Mapping[str, Callable[[Reading, Mapping[str, int], str], str]] = {
     "gbnf": _gbnf,
     "lark": _lark,
     "structural_tag": _structural_tag,

@@ -39,7 +39,7 @@ from .ir import (
 )
 from .rules import RuleWriter
 
-__all__ = ["GbnfWriter", "write_gbnf"]
+__all__ = ["GbnfWriter", "XgrammarWriter", "write_gbnf"]
 
 CONTROLS = charset([(0, 31)])
 ESCAPED = charset(['"', "\\", (0, 31)])
@@ -151,9 +151,11 @@ def _rule_name(hint: str) -> str:
 
 
 class GbnfWriter(RuleWriter):
-    """Writes one grammar; ``token_ids`` has the ids of the markers to be written as token references."""
+    """Writes one grammar; ``token_ids`` has the ids of the markers that are written as token references."""
 
     first, defines = "root", " ::= "
+    reference = "<[%d]>"
+    """How a token is written; this is llama.cpp's form."""
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
         super().__init__(rules, token_ids)
@@ -190,7 +192,7 @@ class GbnfWriter(RuleWriter):
             return self.ref(node.name)
         if isinstance(node, TokenRef):
             number = self.token_ids.get(node.text)
-            return literal(node.text) if number is None else f"<[{number}]>"
+            return literal(node.text) if number is None else self.reference % number
         if isinstance(node, Rep):
             return self.repeat(node)
         if isinstance(node, Order):
@@ -471,6 +473,21 @@ def _suffix(least: int, most: int | None) -> str:
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
-def write_gbnf(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
-    """The GBNF of a grammar, its rule ``root`` first; ``token_ids``: markers to be written as token references."""
-    return GbnfWriter(rules, token_ids).write(root)
+class XgrammarWriter(GbnfWriter):
+    """GBNF with the token references of xgrammar."""
+
+    reference = "Token(%d)"
+
+
+def write_gbnf(
+    root: Ir,
+    rules: Mapping[str, Ir],
+    token_ids: Mapping[str, int] | None = None,
+    engine: str = "llama.cpp",
+) -> str:
+    """The GBNF of a grammar, its rule ``root`` first.
+
+    ``token_ids``: the markers that are written as token references, in the form of ``engine``.
+    """
+    writer = XgrammarWriter if engine == "xgrammar" else GbnfWriter
+    return writer(rules, token_ids).write(root)

@@ -13,8 +13,10 @@ follows it, which is what makes the end of such text exact: its first stop is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "charset",
     "complement",
     "literal_text",
+    "literals",
     "never",
     "opt",
     "overlap",
@@ -218,16 +221,17 @@ class Order(Ir):
 
 @dataclass(eq=False, slots=True)
 class Free(Ir):
-    """Free text in which calls may stand (mode auto): text, and wherever one of ``triggers`` begins it is
-    ``calls``.
+    """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
 
-    ``parallel`` False: at most one. Written natively by the dialects that have such a form; the others are
-    lazy instead.
+    ``parallel`` False: at most one call. ``excludes``: the other texts that the parser takes for the beginning of a
+    call; the free text has none of them. Only dialects with a native form for this write it; the others are lazy
+    instead.
     """
 
     calls: Ir
     triggers: tuple[str, ...]
     parallel: bool
+    excludes: tuple[str, ...] = ()
     start: Ir | None = None
 
 
@@ -288,6 +292,22 @@ def overlap(left: Ranges, right: Ranges) -> Ranges:
 def without(left: Ranges, right: Ranges) -> Ranges:
     """The code points of ``left`` that are not in ``right``."""
     return overlap(left, complement(right))
+
+
+def literals(text: str, tokens: Iterable[str]) -> list[Text | TokenRef]:
+    """``text`` in pieces: each special token of ``tokens`` in it, and the texts between them."""
+    found: list[Text | TokenRef] = []
+    end = 0
+    for match in _any_of(tuple(tokens))(text):
+        found += [Text(text[end : match.start()])] if match.start() > end else []
+        found.append(TokenRef(match[0]))
+        end = match.end()
+    return [*found, Text(text[end:])] if end < len(text) else found
+
+
+@lru_cache(maxsize=256)
+def _any_of(texts: tuple[str, ...]) -> Callable[[str], Iterator[re.Match[str]]]:
+    return re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))) or "(?!)").finditer
 
 
 def literal_text(items: Iterable[Ir]) -> str:

@@ -6,8 +6,7 @@ longer one, so the greedy lexer cannot run past the end. Constraints are joined 
 Single characters are never terminals: with a real vocabulary that runs into its limit of items. Free text
 with calls in it is ``(text-up-to-a-trigger call)* text``.
 
-A marker that the tokenizer has as one token is given both ways, ``(<[id]> | "text")``: llguidance keeps
-special tokens apart from text, and whether an added token counts as special depends on the tokenizer's file.
+A marker that the stream takes by its id is written ``<[id]>``, and its text is not allowed in its place.
 """
 
 from __future__ import annotations
@@ -39,6 +38,7 @@ from .ir import (
     TokenRef,
     charset,
     complement,
+    literals,
     overlap,
     without,
 )
@@ -233,7 +233,7 @@ class _Writer(RuleWriter):
             return self.ref(node.name)
         if isinstance(node, TokenRef):
             number = self.token_ids.get(node.text)
-            return _literal(node.text) if number is None else f"(<[{number}]> | {_literal(node.text)})"
+            return _literal(node.text) if number is None else f"<[{number}]>"
         if isinstance(node, Rep):
             return self.repeat(node)
         if isinstance(node, Free):
@@ -280,20 +280,12 @@ class _Writer(RuleWriter):
         if node.encoding != "raw":
             return self.terminal("STRING", self.string(node))
         if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
-            before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
-            last = node.end[-1]
-            as_text = Lang(
-                node.parts,
-                node.least,
-                node.most,
-                node.encoding,
-                node.stops,
-                (*node.end[:-1], Text(last.text)),
-            )
             lead = "".join(item.text for item in node.end[:-1])
             if lead:
-                before = self.terminal("TEXT", self.until(node, lead))
-            return self.rule("text", f"{self.lang(as_text)} | {before} <[{self.token_ids[last.text]}]>")
+                before = self.terminal("TEXT", self.before_token(node, lead))
+            else:
+                before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
+            return self.rule("text", f"{before} {self.atom(node.end[-1])}")
         if node.end:
             return self.text_until(node, node.end_text)
         body, nullable = self.open_text(node)
@@ -364,6 +356,12 @@ class _Writer(RuleWriter):
         stops = _minimal((*node.stops, end))
         return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
 
+    def before_token(self, node: Lang, lead: str) -> str:
+        """Text that ends with ``lead`` and holds no stop; a token follows, so the lexer knows where the text ends."""
+        terms = self.terms(node)
+        whole = f"({' & '.join(terms)}) /{_escape(lead)}/" if terms else f"/{_ANY}*{_escape(lead)}/"
+        return f"({whole}) & ~/{_ANY}*{_any_of(_minimal(node.stops))}{_ANY}*/"
+
     def open_text(self, node: Lang) -> tuple[str, bool]:
         """Text without an end of its own, and whether it may be empty (a terminal may not)."""
         terms = self.terms(node)
@@ -393,18 +391,18 @@ class _Writer(RuleWriter):
     def free(self, node: Free) -> str:
         """Text, and calls wherever a trigger begins."""
         options: list[str] = []
-        stops = list(node.triggers)
+        stops = [*node.triggers, *node.excludes]
         for trigger in node.triggers:
             rest = residual(node.calls, trigger)
             if rest is None:
                 continue
-            head = self.text_until(Lang(stops=tuple(stops)), trigger)
             after = f"({self.body(rest)})" if isinstance(rest, Alt) else self.choice(rest)
-            options.append(f"{head} {after}")
-            number = self.token_ids.get(trigger)
-            if number is not None:
-                text = self.lang(Lang(stops=tuple(stops)))
-                options.append(f"{text} <[{number}]> {after}")
+            first, *others = literals(trigger, self.token_ids)
+            if isinstance(first, TokenRef):
+                head = f"{self.lang(Lang(stops=tuple(stops)))} {self.atom(first)}"
+            else:
+                head = self.text_until(Lang(stops=tuple(stops)), first.text)
+            options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))
         return f"({calls}{'*' if node.parallel else '?'} {tail})"

@@ -80,6 +80,7 @@ from .ir import (
     Text,
     TokenRef,
     alt,
+    literals,
     never,
     opt,
     seq,
@@ -258,7 +259,7 @@ class _Reader:
         path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
         where = [(argument.schema, path)]
         if isinstance(node.syntax, Raw):
-            raw = RawText(node.syntax, argument.types)
+            raw = RawText(node.syntax, argument.types, tuple(self.request.marker_ids))
             return _raw_value(self.compiler(argument.document, _JSON), where, argument, raw)
         return self.compiler(argument.document, node.syntax).value(where)
 
@@ -391,11 +392,14 @@ class _Reader:
                 options[:1] if len(options) > 1 and node.content.close is None else options,
             )
         words = tuple(trigger.value for trigger in _words(node, calls, {}))
-        rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel)
+        others: tuple[str, ...] = ()
+        if node.calls is not None:
+            others = tuple(text for text in first(node.calls) if not text.startswith(words))
+        rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel, others)
         if start is None or all(head.startswith(words) for head in _literal_heads(start)):
             return rest
         heads = _split_heads(start, _stretches(node, ""))
-        plain = Lang(tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=words)
+        plain = Lang(tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=(*words, *others))
         begun = alt(*(seq(Shared("begin", head, True), after) for head, after in heads))
         return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
 
@@ -440,7 +444,7 @@ def _space(node: Space) -> Ir:
 
 
 _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
-    Literal: lambda reader, node: Text(node.text),
+    Literal: lambda reader, node: seq(*literals(node.text, reader.request.marker_ids)),
     Token: lambda reader, node: TokenRef(node.text),
     Space: lambda reader, node: _space(node),
     AnyChar: lambda reader, node: Chars(ANY),

@@ -1,19 +1,23 @@
 """Writes structural tags: the JSON that xgrammar, vLLM and SGLang take.
 
-Strategy: what surrounds the calls is native, as those engines run and inspect it: free text with calls is
-``triggered_tags``, reasoning is a tag around ``any_text``. What is inside a call is one grammar in xgrammar's
-own dialect: GBNF, with its ``TagDispatch`` for text up to a marker and its ``Regex`` for strings, which
-compile in a tenth of the time of rules that say the same. Its ``json_schema`` is not used: it admits no free
-order of members that also keeps the required ones.
+Strategy: the parts around the calls are native, as those engines run and inspect them. Free text with calls is
+``triggered_tags``, reasoning is a tag around ``any_text``. The inside of a call is one grammar in xgrammar's own
+dialect: GBNF with its ``TagDispatch`` for text up to a marker and its ``Regex`` for strings, which compile in a tenth
+of the time of equal rules. Its ``json_schema`` is not used: it cannot say that members come in any order and that some
+are required.
+
+A marker that the stream takes by its id is a ``token``. Tags that begin with a token allow no excluded texts in the
+free text around them, so there free text with calls is spelled out: ``(any_text call)* any_text``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
 from typing import Any
 
-from .gbnf import GbnfWriter, literal
+from .gbnf import XgrammarWriter, literal
 from .ir import Alt, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, literal_text, seq
 from .residual import residual
 
@@ -23,17 +27,22 @@ _BEGUN = (
     r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*'
 ).replace("H", "[0-9a-fA-F]")
 """A JSON string but for its closing quote."""
-_INSIDE = ' (= "\\"" [ \\n\\t]* [,}\\]])'
-"""What follows that in an object or array. Told so, xgrammar need not try at run time the tokens that go on
-otherwise: a mask takes a third less."""
+_INSIDE = ' (= "\\"" [,}\\]])'
+"""The text after a string in an object or array. With it xgrammar need not try at run time the tokens that go on
+otherwise, so a mask takes a third less. xgrammar takes the look-ahead for exact: it must allow no more than the rules
+take, or the mask has tokens that the matcher then refuses. So it has no white space."""
 
 
 def _macro(regex: str) -> str:
     return 'Regex("' + regex.replace("\\", "\\\\").replace('"', '\\"') + '")'
 
 
-class _Writer(GbnfWriter):
+class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
+
+    def by_id(self, node: Lang) -> bool:
+        """Whether the text ends at a marker that is written by its id."""
+        return bool(node.end) and node.end[-1].text in self.token_ids
 
     def new_lang(self, node: Lang) -> str:
         if not node.parts and not node.least and node.most is None:
@@ -41,7 +50,7 @@ class _Writer(GbnfWriter):
                 begun = self.rule("begun", _macro(_BEGUN) + (_INSIDE if node.nested else ""))
                 string = self.rule("string", f'{begun} "\\""')
                 return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
-            if node.stops and not _overlapping(node):
+            if node.stops and not self.by_id(node) and not _overlapping(node):
                 excludes = ", ".join(literal(stop) for stop in node.stops)
                 text = self.rule("text", f"TagDispatch(excludes=({excludes},))")
                 return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
@@ -81,24 +90,27 @@ def _plain(node: Lang) -> bool:
 
 
 class _Tags:
-    def __init__(self, rules: Mapping[str, Ir]) -> None:
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
         self.rules = rules
+        self.token_ids = token_ids
         self.grammars: list[str] = []
 
     def format(self, node: Ir) -> dict[str, Any]:
         """``node`` as a format object."""
         if isinstance(node, (Text, TokenRef)):
-            return {"type": "const_string", "value": node.text}
+            return self.literal([node])
         if not _native(node):
             return self.grammar(node)
         if isinstance(node, Free):
             return self.free(node)
         if isinstance(node, Lang):
-            if _overlapping(node):
-                return self.grammar(node)
             text: dict[str, Any] = {"type": "any_text", "excludes": list(node.stops)}
             if not node.end:
                 return text
+            if any(map(self.by_id, node.end)):
+                return _sequence([text, self.literal(node.end)])
+            if _overlapping(node):
+                return self.grammar(node)
             return {"type": "tag", "begin": "", "content": text, "end": node.end_text}
         if isinstance(node, Alt):
             return {"type": "or", "elements": [self.format(option) for option in node.options]}
@@ -107,19 +119,29 @@ class _Tags:
         assert isinstance(node, Seq)
         return self.sequence(node.items)
 
+    def by_id(self, item: Ir) -> bool:
+        """Whether a literal is a marker that is written by its id."""
+        return isinstance(item, TokenRef) and item.text in self.token_ids
+
+    def literal(self, items: Iterable[Ir]) -> dict[str, Any]:
+        """A run of literals."""
+        out: list[dict[str, Any]] = []
+        for named, run in groupby(items, self.by_id):
+            if named:
+                out += [{"type": "token", "token": self.token_ids[literal_text([item])]} for item in run]
+            else:
+                out.append({"type": "const_string", "value": literal_text(run)})
+        return _sequence(out)
+
     def sequence(self, items: tuple[Ir, ...]) -> dict[str, Any]:
-        """A sequence: what is not native in one piece, a marker with the text behind it as one tag."""
+        """A sequence: the parts that are not native in one piece, a marker and the text after it as one tag."""
         out: list[dict[str, Any]] = []
         run: list[Ir] = []
 
         def flush() -> None:
             if run:
                 literals = all(isinstance(item, (Text, TokenRef)) for item in run)
-                out.append(
-                    {"type": "const_string", "value": literal_text(run)}
-                    if literals
-                    else self.grammar(seq(*run))
-                )
+                out.append(self.literal(run) if literals else self.grammar(seq(*run)))
                 run.clear()
 
         for item in items:
@@ -127,13 +149,17 @@ class _Tags:
                 run.append(item)
                 continue
             made = self.format(item)
-            if made["type"] == "tag" and run and all(isinstance(part, (Text, TokenRef)) for part in run):
+            if made["type"] == "tag" and run and all(map(self.plain, run)):
                 made = {**made, "begin": literal_text(run)}
                 run.clear()
             flush()
             out.append(made)
         flush()
-        return out[0] if len(out) == 1 else {"type": "sequence", "elements": out}
+        return _sequence(out)
+
+    def plain(self, item: Ir) -> bool:
+        """Whether a node is a literal that is written as text."""
+        return isinstance(item, (Text, TokenRef)) and not self.by_id(item)
 
     def repeat(self, node: Rep) -> dict[str, Any]:
         content = self.format(node.node)
@@ -149,10 +175,16 @@ class _Tags:
         }
 
     def grammar(self, node: Ir) -> dict[str, Any]:
-        self.grammars.append(_Writer(self.rules).write(node))
+        self.grammars.append(_Writer(self.rules, self.token_ids).write(node))
         return {"type": "grammar", "grammar": self.grammars[-1]}
 
     def free(self, node: Free) -> dict[str, Any]:
+        """Free text with calls."""
+        if any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
+            text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
+            call = _sequence([text, self.format(node.calls)])
+            kind = "star" if node.parallel else "optional"
+            return _sequence([{"type": kind, "content": call}, text])
         tags = []
         for trigger in node.triggers:
             rest = residual(node.calls, trigger)
@@ -165,7 +197,16 @@ class _Tags:
             "tags": tags,
             "at_least_one": False,
             "stop_after_first": not node.parallel,
+            **({"excludes": list(node.excludes)} if node.excludes else {}),
         }
+
+
+def _sequence(elements: list[dict[str, Any]]) -> dict[str, Any]:
+    """One format after the other; nested sequences become one."""
+    flat: list[dict[str, Any]] = []
+    for element in elements:
+        flat += element["elements"] if element["type"] == "sequence" else [element]
+    return flat[0] if len(flat) == 1 else {"type": "sequence", "elements": flat}
 
 
 def _without_end(node: Ir) -> tuple[Ir, str]:
@@ -180,13 +221,16 @@ def _without_end(node: Ir) -> tuple[Ir, str]:
     return node, ""
 
 
-def write_structural_tag(root: Ir, rules: Mapping[str, Ir]) -> str:
-    """The structural tag as JSON text."""
-    tags = _Tags(rules)
+def write_structural_tag(
+    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None
+) -> str:
+    """The structural tag as JSON text; ``token_ids``: the markers that are written by their ids."""
+    token_ids = token_ids or {}
+    tags = _Tags(rules, token_ids)
     format = tags.format(root)
     free = _holds(root, lambda part: isinstance(part, Free))  # for which a grammar has no form
     if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
-        whole = _Writer(rules).write(root)
+        whole = _Writer(rules, token_ids).write(root)
         if len(whole) < sum(map(len, tags.grammars)):
             format = {"type": "grammar", "grammar": whole}
     return json.dumps({"type": "structural_tag", "format": format}, ensure_ascii=False)

@@ -11,7 +11,7 @@ from ..core import values
 from ..core.errors import DefinitionError
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
-from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Seq, Text, alt, charset, seq
+from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Seq, Text, TokenRef, alt, charset, seq
 
 __all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
 
@@ -95,10 +95,10 @@ class GemmaSyntax(JsonSyntax):
         self.comma = Text(",")
 
     def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
-        return seq(Text(self.quote), Lang(parts, least, most, "raw", self.stops), Text(self.quote))
+        return seq(TokenRef(self.quote), Lang(parts, least, most, "raw", self.stops), TokenRef(self.quote))
 
     def text(self, value: str) -> Ir:
-        return Text(self.quote + value + self.quote)
+        return seq(TokenRef(self.quote), Text(value), TokenRef(self.quote))
 
     def key(self, name: str) -> Ir:
         bare = (
@@ -115,11 +115,12 @@ class RawText:
     """How a value is written as raw text up to one of the syntax's stops: strings as they are, which it keeps, the
     rest as JSON.
 
-    ``types``: what its reader takes it for.
+    ``types``: what its reader takes it for. ``markers``: the markers that the stream takes by id; one of them inside the
+    value would end the call, so no value holds one.
     """
 
-    def __init__(self, syntax: values.Raw, types: frozenset[str]) -> None:
-        self.stops = syntax.stops
+    def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:
+        self.stops = tuple(dict.fromkeys((*syntax.stops, *markers)))
         self.string = syntax.string
         """Whether it is a string, where the wire itself says so."""
         self.types = syntax.types or types

@@ -17,7 +17,7 @@ _PROPERTY = "grammar"
 
 
 def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
-    """Keeps what a test counted; ``kind`` is ``compiled``, ``compared``, ``schemas`` or ``generated``."""
+    """Keeps what a test counted; ``kind`` is ``compiled``, ``compared``, ``schemas``, ``generated`` or ``sampled``."""
     plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
     request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
 
@@ -31,7 +31,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         for name, value in getattr(report, "user_properties", ())
         if name == _PROPERTY
     ]
-    for title, lines in (("grammars: format × mode", matrix), ("schemas", schemas), ("generated", generated)):
+    sections = {
+        "grammars: format × mode": matrix,
+        "schemas": schemas,
+        "generated": generated,
+        "sampled by ids": sampled,
+    }
+    for title, lines in sections.items():
         found = list(lines(records))
         if found:
             terminalreporter.section(title)
@@ -83,6 +89,18 @@ def schemas(records: list[Mapping[str, Any]]) -> Iterator[str]:
     yield f"{'all':28}" + "".join(f"{f'{right} + {weak}':>30}" for right, weak, _, _ in totals)
     yield f"{'wrong':28}" + "".join(f"{wrong:>30}" for _, _, wrong, _ in totals)
     yield f"{'narrower on purpose':28}" + "".join(f"{other:>30}" for _, _, _, other in totals)
+
+
+def sampled(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How the runs of the toy model ended, by dialect, and how many of those that ended were read wrongly."""
+    found = of(records, "sampled")
+    for dialect in sorted({record["dialect"] for record in found}):
+        mine = [record for record in found if record["dialect"] == dialect]
+        runs: Counter[str] = Counter()
+        for record in mine:
+            runs.update(record["runs"])
+        ends = ", ".join(f"{runs[end]} {end}" for end in ("ended", "cut", "stuck", "refused"))
+        yield f"{dialect:16} {len(mine)} formats, {runs.total()} runs: {ends}; failed: {sum(r['failed'] for r in mine)}"
 
 
 def generated(records: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -126,12 +126,23 @@ def test_trigger_tokens_and_references() -> None:
         stops=(), format=turn.format,
         marker_ids={"<tool_call>": 151657, "</tool_call>": 151658},
     )  # fmt: skip
-    grammar = grammars.write(view, token_references=True)
-    assert grammar is not None
+    grammar = grammars.write(view)
+    assert grammar is not None and grammar.by_id == ("<tool_call>", "</tool_call>")
     assert [(t.kind, t.value, t.id) for t in grammar.triggers] == [("token", "<tool_call>", 151657)]
     assert "<[151657]>" in str(grammar)
     assert "<[151658]>" in str(grammar)
-    assert "<[151657]>" in str(grammars.write(view, "lark"))
+    assert "Token(151657)" in str(grammars.write(view, engine="xgrammar"))
+    lark, tag = str(grammars.write(view, "lark")), str(grammars.write(view, "structural_tag"))
+    assert "<[151657]>" in lark and '"<tool_call>"' not in lark
+    assert "Token(151657)" in tag and '"<tool_call>' not in tag.replace('"excludes": ["<tool_call>"]', "")
+    for dialect in ("gbnf", "lark", "structural_tag"):
+        as_text = grammars.write(view, dialect, token_references=False)
+        assert as_text is not None and as_text.by_id == () and "15165" not in str(as_text)
+    with pytest.raises(chatparsers.RequestError, match=r"engine: expected one of llama\.cpp, xgrammar"):
+        grammars.write(view, engine="vllm")
+    view.marker_ids = {}
+    with pytest.raises(chatparsers.RequestError, match="token_references: expected a turn whose tokenizer"):
+        grammars.write(view, token_references=True)
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)

@@ -1,0 +1,213 @@
+"""A toy model: random logits over a small vocabulary, under the mask of a real engine.
+
+The vocabulary has every byte, some tokens of several characters that cut markers and JSON in awkward places, the
+literals of a format as ordinary tokens, and its markers as added tokens. The model knows nothing: it takes any token
+that the mask allows. A bias towards the format's literals and the end of strings, lists and turns lets most runs end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from engines import llguidance, xgrammar
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from chatparsers.core.format import Format
+from chatparsers.core.idioms import Options
+from chatparsers.core.nodes import Literal, Value, walk
+
+__all__ = ["END", "LlguidanceMask", "Mask", "XgrammarMask", "pieces", "sample", "toy_tokenizer"]
+
+END = "<|toy_end|>"
+_WORDS = (
+    '{"', '":', '", "', '"}', '"}}', '."\n', '}"\n', '": "', "\n\n", "><", "</", ">\n", "<th", "_call", "tool", "name",
+    "arguments", "parameters", "get", "weather", "city", "days", "true", "false", "null", "[{", "}]", "),", "='", '="',
+    " the", " is", "Oslo", "Hm", "thought", "ok", "```", "json", "<", ">", "</think", "function", "parameter", "to=",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=128)
+def toy_tokenizer(format: Format, special: bool) -> Tokenizer:
+    """A byte-level tokenizer with the markers of ``format`` as added tokens. ``special``: the markers' flag; the stops
+    are special always, as in real tokenizers."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    words = [word for word in dict.fromkeys(map(_spelt, (*_WORDS, *_literals(format)))) if len(word) > 1]
+    vocabulary = {text: id for id, text in enumerate([*letters, *words])}
+    tokenizer = Tokenizer(models.BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in (END, *format.stops)])
+    others = [text for text in format.preserved_tokens if text not in format.stops]
+    tokenizer.add_tokens([AddedToken(text, special=special, normalized=False) for text in others])
+    return tokenizer
+
+
+def _literals(format: Format) -> Iterator[str]:
+    """The literals that the format's calls and values are made of."""
+    for node in walk(format.tree(Options(tools=True))):
+        if isinstance(node, Literal):
+            yield node.text
+            yield node.text.strip()
+        elif isinstance(node, Value):
+            yield from node.stops
+
+
+def _spelt(text: str) -> str:
+    """``text`` in the letters of a byte-level vocabulary."""
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    return "".join(piece for piece, _ in level.pre_tokenize_str(text))
+
+
+@lru_cache(maxsize=64)
+def pieces(tokenizer: Tokenizer) -> list[bytes]:
+    """The bytes of every id."""
+    added = {id: token.content for id, token in tokenizer.get_added_tokens_decoder().items()}
+    byte_of = {letter: value for value, letter in enumerate(map(_spelt_byte, range(256)))}
+    found = []
+    for id in range(tokenizer.get_vocab_size(with_added_tokens=True)):
+        if id in added:
+            found.append(added[id].encode())
+        else:
+            found.append(bytes(byte_of[letter] for letter in tokenizer.id_to_token(id)))
+    return found
+
+
+@lru_cache(maxsize=1)
+def _letters() -> dict[int, str]:
+    """The letter of each byte in a byte-level vocabulary, as GPT-2's tokenizer defines it."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [value for value in range(256) if value not in plain]
+    return {
+        **{value: chr(value) for value in plain},
+        **{value: chr(256 + place) for place, value in enumerate(others)},
+    }
+
+
+def _spelt_byte(value: int) -> str:
+    return _letters()[value]
+
+
+class Mask:
+    """The state of an engine's matcher."""
+
+    def allowed(self) -> np.ndarray:
+        """A boolean for each id: whether the engine allows it next."""
+        raise NotImplementedError
+
+    def accept(self, id: int) -> bool:
+        """Takes an id; False if the matcher refuses it."""
+        raise NotImplementedError
+
+
+class XgrammarMask(Mask):
+    """xgrammar over a tokenizer; ``stop``: the id that ends the turn."""
+
+    def __init__(self, tokenizer: Tokenizer, text: str, dialect: str, stops: Sequence[int]) -> None:
+        xgr = xgrammar()
+        compiler = _xgrammar_compiler(tokenizer, tuple(stops))
+        make = compiler.compile_structural_tag if dialect == "structural_tag" else compiler.compile_grammar
+        self.matcher = xgr.GrammarMatcher(make(text))
+        self.size = tokenizer.get_vocab_size(with_added_tokens=True)
+        self.bits = np.zeros((1, (self.size + 31) // 32), dtype=np.int32)
+
+    def allowed(self) -> np.ndarray:
+        self.matcher.fill_next_token_bitmask(_as_tensor(self.bits))
+        return np.unpackbits(self.bits.view(np.uint8), bitorder="little")[: self.size].astype(bool)
+
+    def accept(self, id: int) -> bool:
+        return bool(self.matcher.accept_token(id))
+
+
+def _as_tensor(bits: np.ndarray) -> Any:
+    import tvm_ffi
+
+    return tvm_ffi.from_dlpack(bits)
+
+
+@lru_cache(maxsize=64)
+def _xgrammar_compiler(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
+    xgr = xgrammar()
+    info = xgr.TokenizerInfo(pieces(tokenizer), vocab_type=xgr.VocabType.RAW, stop_token_ids=list(stops))
+    return xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
+
+
+class LlguidanceMask(Mask):
+    """llguidance over a tokenizer."""
+
+    def __init__(self, tokenizer: Tokenizer, text: str, stops: Sequence[int]) -> None:
+        module = llguidance()
+        self.tokenizer = _llguidance_tokenizer(tokenizer, tuple(stops))
+        self.matcher = module.LLMatcher(self.tokenizer, module.LLMatcher.grammar_from_lark(text), log_level=0)
+        self.size = tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def allowed(self) -> np.ndarray:
+        bits = np.frombuffer(self.matcher.compute_bitmask(), dtype=np.uint8)
+        return np.unpackbits(bits, bitorder="little")[: self.size].astype(bool)
+
+    def accept(self, id: int) -> bool:
+        return bool(self.matcher.consume_token(id))
+
+
+@lru_cache(maxsize=64)
+def _llguidance_tokenizer(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
+    module = llguidance()
+    specials = tuple(id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special)
+    all_pieces = pieces(tokenizer)
+
+    class Wrapped:
+        eos_token_id = stops[0]
+        bos_token_id = stops[0]
+        tokens = all_pieces
+        special_token_ids = specials
+
+        def __call__(self, text: Any) -> list[int]:
+            raw = text.encode() if isinstance(text, str) else bytes(text)
+            return [all_pieces.index(bytes([value])) for value in raw]
+
+    return module.LLTokenizer(
+        module.TokenizerWrapper(Wrapped()), n_vocab=len(all_pieces), eos_token=stops[0], slices=[]
+    )
+
+
+_CLOSERS = (b'"', b"}", b"]", b")", b"\n", b"<", b">", b",")
+
+
+def sample(
+    mask: Mask, tokenizer: Tokenizer, format: Format, stops: Iterable[int], seed: int, budget: int = 200
+) -> tuple[list[int], str]:
+    """The ids of one run, and how it came to its end: ``ended``, ``cut`` (no tokens left), ``stuck`` (the mask allows
+    nothing) or ``refused`` (the matcher refuses an id that its mask allows)."""
+    random_numbers = random.Random(seed)
+    stop_ids = set(stops)
+    texts = pieces(tokenizer)
+    bias = np.zeros(len(texts))
+    literals = {text.encode() for text in _literals(format)}
+    for id, text in enumerate(texts):
+        if id in stop_ids or id in tokenizer.get_added_tokens_decoder():
+            bias[id] = 3
+        elif len(text) > 3 and text in literals:
+            bias[id] = 4
+        elif text in _CLOSERS:
+            bias[id] = 2.5
+        elif text.isalnum() and text.isascii():
+            bias[id] = 1
+        elif any(value >= 128 for value in text):
+            bias[id] = -3
+    generator = np.random.default_rng(random_numbers.randrange(2**32))
+    ids: list[int] = []
+    for _ in range(budget):
+        allowed = mask.allowed()
+        if not allowed.any():
+            return ids, "stuck"
+        scores = np.where(allowed, bias + generator.gumbel(size=len(texts)), -np.inf)
+        id = int(scores.argmax())
+        if not mask.accept(id):
+            return [*ids, id], "refused"
+        ids.append(id)
+        if id in stop_ids:
+            return ids, "ended"
+    return ids, "cut"
