@@ -59,7 +59,7 @@ from .nodes import (
 )
 from .references import ANYTHING
 from .tree import first, head, tokens, walk
-from .values import Json, StringScanner, Transcoder
+from .values import AnswerScanner, Json, StringScanner, Transcoder
 from .values.raw import StopFinder
 
 __all__ = ["program"]
@@ -99,9 +99,9 @@ class _Label:
 
 
 class _Compiler:
-    def __init__(self, format: Format, fenced: bool, inline: bool, alphabet: Alphabet) -> None:
+    def __init__(self, format: Format, answers: bool, inline: bool, alphabet: Alphabet) -> None:
         self.format = format
-        self.fenced = fenced
+        self.answers = answers
         """The content is JSON, around which models put a Markdown fence."""
         self.inline = inline
         self.alphabet = alphabet
@@ -417,12 +417,15 @@ class _Compiler:
         """Text of ``region`` up to the span's closer or until one of ``exits`` follows, the closer included."""
         closers = first(span.close) if span.close is not None else ()
         done, loop = self.label(), self.here()
-        self.text(region, [*closers, *(text for node in exits for text in first(node))])
+        self.text(
+            region, [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
+        )
         self.emit(m.UNCLOSED, done, "" if span.optional else " or ".join(map(repr, closers)))
         if span.close is not None:
             self.attempt(partial(self.node, span.close, markup, markup), done)
         for node in exits:
             self.attempt(partial(self.node, node, markup, markup), done, m.BACK)
+        self._answer(region, loop)
         self.emit(m.ONE, region, None, "a character")
         self.emit(m.JUMP, loop)
         self.place(done)
@@ -451,7 +454,7 @@ class _Compiler:
         ends: list[Node] = [Literal(stop) for stop in self.format.stops]
         starts = tuple(dict.fromkeys(text for opener in exits for text in first(opener)))
         marks = [node.marks] if node.marks is not None else []
-        if self.fenced:
+        if self.answers:
             marks.append(_FENCE_END)
             self.node(_FENCE, markup, markup)
         begun = [text for mark in marks for text in first(mark)]
@@ -477,6 +480,7 @@ class _Compiler:
             self._guarded(partial(self.choice_of, sections), loop, broken, loop)
         self._stray_closers(markup, loop)
         self._stray_openers(starts)
+        self._answer(m.CONTENT, loop)
         self._running_text(loop)
         self._broken_call(broken, loop)
         self.place(over)
@@ -527,8 +531,24 @@ class _Compiler:
     def _running_text(self, loop: _Label) -> None:
         """Content: the character at which nothing begins, and all up to the next place where something may."""
         self.emit(m.ONE, m.CONTENT, None, "a character")
-        self.text(m.CONTENT, self.stops)
+        self.text(m.CONTENT, (*self.stops, *self._begins(m.CONTENT)))
         self.emit(m.JUMP, loop)
+
+    def _begins(self, region: int) -> tuple[str, ...]:
+        """How a JSON answer begins in text of ``region``."""
+        return ("{", "[") if self.answers and region == m.CONTENT else ()
+
+    def _answer(self, region: int, loop: _Label) -> None:
+        """A JSON answer, where the request wants one: inside it no marker counts."""
+        begins = self._begins(region)
+        if begins:
+            begun, absent = self.label(), self.label()
+            self.emit(m.AT, begun, _any_of(begins))
+            self.emit(m.JUMP, absent)
+            self.place(begun)
+            self.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)
+            self.emit(m.JUMP, loop)
+            self.place(absent)
 
     def _broken_call(self, entry: _Label, loop: _Label) -> None:
         """What is left of a broken call: all up to the next place where something may begin."""

@@ -115,8 +115,8 @@ class RawText:
     """How a value is written as raw text up to one of the syntax's stops: strings as they are, which it keeps, the
     rest as JSON.
 
-    ``types``: what its reader takes it for. ``markers``: the markers that the stream takes by id; one of them inside the
-    value would end the call, so no value holds one.
+    ``types``: what its reader takes it for. ``markers``: the markers that the stream takes by id. One of them inside
+    the value would end the call, so no value holds one.
     """
 
     def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ import jsonschema
 import pytest
 from grammar_report import record
 from samples import tool
-from test_matrix import TOOL_FORMATS, states
+from test_matrix import SCHEMA, TOOL_FORMATS, states
 from toy import END, LlguidanceMask, Mask, XgrammarMask, sample, toy_tokenizer
 
 import chatparsers
@@ -51,11 +51,13 @@ TOOLS = [
     ),
     tool("now", {}, []),
 ]
+ANSWER: Any = SCHEMA["json_schema"]["schema"]  # type: ignore[index]
 SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
 REQUESTS: dict[str, dict[str, Any]] = {
     "auto": {"tools": TOOLS},
     "required": {"tools": TOOLS, "tool_choice": "required"},
     "named": {"tools": TOOLS, "tool_choice": "get_weather"},
+    "schema": {"response_format": SCHEMA},
 }
 DIALECTS = ("gbnf", "structural_tag", "lark")
 
@@ -87,6 +89,11 @@ def wrong_in(turn: chatparsers.Turn, request: dict[str, Any], ids: list[int]) ->
             jsonschema.validate(json.loads(call.arguments), SCHEMAS[call.name])
         except (ValueError, KeyError, jsonschema.ValidationError) as error:
             yield f"invalid arguments {call.arguments!r}: {str(error).splitlines()[0]}"
+    if "response_format" in request:
+        try:
+            jsonschema.validate(json.loads(message.content), ANSWER)
+        except (ValueError, jsonschema.ValidationError) as error:
+            yield f"invalid answer {message.content!r}: {str(error).splitlines()[0]}"
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

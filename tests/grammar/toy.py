@@ -18,7 +18,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Literal, Value, walk
+from chatparsers.core.nodes import Literal, Value
+from chatparsers.core.tree import walk
+from chatparsers.core.values import Raw
 
 __all__ = ["END", "LlguidanceMask", "Mask", "XgrammarMask", "pieces", "sample", "toy_tokenizer"]
 
@@ -52,8 +54,8 @@ def _literals(format: Format) -> Iterator[str]:
         if isinstance(node, Literal):
             yield node.text
             yield node.text.strip()
-        elif isinstance(node, Value):
-            yield from node.stops
+        elif isinstance(node, Value) and isinstance(node.syntax, Raw):
+            yield from node.syntax.stops
 
 
 def _spelt(text: str) -> str:

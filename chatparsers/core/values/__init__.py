@@ -13,10 +13,20 @@ from dataclasses import dataclass
 from ..errors import DefinitionError
 from ..references import ANYTHING
 from .base import Transcoder
-from .json import JsonScanner, ObjectScanner, StringScanner
+from .json import AnswerScanner, JsonScanner, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder
 
-__all__ = ["Gemma", "Json", "Python", "Raw", "Spellings", "StringScanner", "Syntax", "Transcoder"]
+__all__ = [
+    "AnswerScanner",
+    "Gemma",
+    "Json",
+    "Python",
+    "Raw",
+    "Spellings",
+    "StringScanner",
+    "Syntax",
+    "Transcoder",
+]
 
 Spellings = Callable[[str], "tuple[str, ...]"]
 """The forms in which a marker may stand in the parser's text: its characters, or the one that stands for its token."""

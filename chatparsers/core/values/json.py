@@ -299,6 +299,23 @@ class ObjectScanner(JsonScanner):
         return end
 
 
+class AnswerScanner(JsonScanner):
+    """Reads an answer in JSON: the content of a turn with a ``response_format``.
+
+    No marker counts inside the value. Text that is not JSON ends the value, without a note: it is content as well.
+    """
+
+    __slots__ = ()
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        end = super().scan(text, start, final)
+        if self.error:
+            self.error, self.done = "", True
+        if self.notes:
+            self.notes = []
+        return end
+
+
 class StringScanner(Transcoder):
     """Reads a JSON string, its opening quote included, and passes on its unescaped text."""
 

@@ -1,0 +1,52 @@
+"""A JSON answer is content from its first bracket to its last: no marker inside it counts, by text and by ids."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+
+import chatparsers
+
+TOOL_FORMATS = [info.name for info in chatparsers.formats() if info.name != "content-only"]
+
+
+def tokenizer_of(format: chatparsers.Format) -> Tokenizer:
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: id for id, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens(list(format.preserved_tokens))
+    return tokenizer
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_markers_in_a_json_answer_are_text(name: str) -> None:
+    format = chatparsers.get_format(name)
+    markers = [text for text in format.preserved_tokens if text not in format.stops]
+    answer = json.dumps({"about": "".join(markers), "list": ["<tool_call>", {"x": "}"}]})
+    asked = {"response_format": {"type": "json_object"}, "thinking": False}
+    written = format.render({"role": "assistant", "content": answer})
+    by_text = format.bind(**asked)
+    tokenizer = tokenizer_of(format)
+    by_ids = format.bind(**asked, tokenizer=tokenizer)
+    ids = tokenizer.encode(written).ids
+    for message in (by_text.parse(written), by_ids.parse(ids)):
+        assert (message.content, message.complete) == (answer, True), message
+        assert not message.diagnostics
+    stream = by_text.stream()
+    for character in written:
+        stream.feed(character)
+    stream.finish()
+    assert stream.message == by_text.parse(written)
+
+
+@pytest.mark.parametrize("text", ["{", "[", "{x} and [", "Sure: {not json} <", '{"a": 1}{"b"'])
+def test_text_that_is_no_json_stays_content(text: str) -> None:
+    turn = chatparsers.get_format("qwen3").bind(response_format={"type": "json_object"})
+    stream = turn.stream()
+    for character in text:
+        stream.feed(character)
+    stream.finish()
+    assert stream.message.content == text == turn.parse(text).content
