@@ -9,19 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Alphabet"]
+__all__ = ["Alphabet", "AlphabetKey"]
 
 _FIRST = 0xD800
 
 
+AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]
+"""All that an alphabet depends on."""
+
+
 class Alphabet:
-    """The special tokens ``texts`` and the character of each; ``also_text``: their spelt-out text matches too."""
+    """The special tokens ``texts`` and the character of each.
 
-    __slots__ = ("also_text", "chars")
+    ``also_text``: their spelt-out text matches too. ``unspellable``: those that the tokenizer marks as special, so that
+    it reads no text as one of them.
+    """
 
-    def __init__(self, texts: Iterable[str] = (), also_text: bool = False) -> None:
+    __slots__ = ("also_text", "chars", "unspellable")
+
+    def __init__(
+        self, texts: Iterable[str] = (), also_text: bool = False, unspellable: Iterable[str] = ()
+    ) -> None:
         self.chars = {text: chr(_FIRST + index) for index, text in enumerate(sorted(set(texts)))}
         self.also_text = also_text
+        self.unspellable = frozenset(unspellable)
 
     @property
     def no_token(self) -> str:
@@ -29,9 +40,9 @@ class Alphabet:
         return "(?![\ud800-\udfff])" if self.chars else ""
 
     @property
-    def key(self) -> tuple[tuple[str, ...], bool]:
+    def key(self) -> AlphabetKey:
         """All it depends on: `Alphabet(*key)` is an equal one."""
-        return tuple(self.chars), self.also_text
+        return tuple(self.chars), self.also_text, tuple(sorted(self.unspellable))
 
     def encode(self, text: str) -> str:
         """``text`` with each special token as its one character, the longest first."""

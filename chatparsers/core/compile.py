@@ -15,10 +15,10 @@ from functools import lru_cache, partial
 from typing import Any
 
 from . import machine as m
-from .alphabet import Alphabet
+from .alphabet import Alphabet, AlphabetKey
 from .errors import DefinitionError
 from .format import Format
-from .idioms import Options
+from .idioms import THOUGHTS, Options
 from .machine import Instruction, Machine, Program
 from .nodes import (
     AnyChar,
@@ -58,7 +58,7 @@ from .nodes import (
     Value,
 )
 from .references import ANYTHING
-from .tree import first, head, tokens, walk
+from .tree import first, head, hollow, tokens, walk
 from .values import AnswerScanner, Json, StringScanner, Transcoder
 from .values.raw import StopFinder
 
@@ -69,7 +69,7 @@ def program(
     format: Format,
     options: Options,
     inline: bool = False,
-    alphabet: tuple[tuple[str, ...], bool] = ((), False),
+    alphabet: AlphabetKey = ((), False, ()),
 ) -> Program:
     """The program of a format for these options; compiled once.
 
@@ -82,11 +82,10 @@ def program(
 
 
 @lru_cache(maxsize=1024)
-def _program(
-    format: Format, options: Options, inline: bool, alphabet: tuple[tuple[str, ...], bool]
-) -> Program:
+def _program(format: Format, options: Options, inline: bool, alphabet: AlphabetKey) -> Program:
     compiler = _Compiler(format, options.schema is not None, inline, Alphabet(*alphabet))
-    return compiler.program(format.tree(options), (program, (format, options, inline, alphabet)))
+    recipe = (program, (format, options, inline, alphabet))
+    return compiler.program(format.tree(options), options.mode == "none", recipe)
 
 
 class _Label:
@@ -110,6 +109,15 @@ class _Compiler:
         self.entries: dict[tuple[str, int, int], _Label] = {}
         self.closers: tuple[str, ...] = ()
         self.stops: tuple[str, ...] = ()
+        self.thought: Think | None = None
+        """The reasoning that the format declares."""
+        self.think_node: Think
+        """The reasoning that is read, declared or not."""
+        self.thought_markup = m.MARKUP
+        self.opened: Callable[[], None] | None = None
+        """Emits the opener of reasoning, after any white space."""
+        self.reasoning = self.label()
+        """Where reasoning continues after its opener."""
 
     # emitting
 
@@ -175,18 +183,21 @@ class _Compiler:
 
     # the whole
 
-    def program(self, tree: Node, recipe: tuple[Any, ...]) -> Program:
+    def program(self, tree: Node, unwanted: bool, recipe: tuple[Any, ...]) -> Program:
         for node in walk(tree):
             if isinstance(node, Rule):
                 self.rules[node.name] = node.node
         self.closers = _closers(tree)
+        self.thought = next((node for node in walk(tree) if isinstance(node, Think)), None)
+        if isinstance(tree, Body) and tree.reasoning is None:
+            tree = Sequence.of(Tagged(Tag.THOUGHT, _UNDECLARED), tree)
         fallback = self.here()
         self.text(m.CONTENT, ())
         self.emit(m.AFTER)
         start = self.here()
         self.node(tree, m.MARKUP, m.MARKUP)
         self.emit(m.JUMP, fallback)
-        return Program(self.linked(), start.at, fallback.at, self.format.late_ids, recipe)
+        return Program(self.linked(), start.at, fallback.at, self.format.late_ids, unwanted, recipe)
 
     # nodes: ``region`` is that of the text read, ``markup`` that of markers
 
@@ -388,7 +399,7 @@ class _Compiler:
         self.emit(m.DISARM)
         self.emit(m.JUMP, done)
         spellings = [spelling for text in self.stops for spelling in self.alphabet.spellings(text)]
-        stop = _begun_or_whole(spellings)
+        stop = StopFinder(spellings).at
         for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
             found, lost = self.label(), self.label()
             self.place(entry)
@@ -431,32 +442,34 @@ class _Compiler:
         self.place(done)
 
     def think(self, node: Think, region: int, markup: int) -> None:
-        exits: list[Node] = [head(node.until)] if node.until is not None else []
-        exits += [Literal(stop) for stop in self.format.stops]
-        opened, done = self.label(), self.label()
-        self.attempt(partial(self.node, node.span.open, markup, markup), opened)
-        if not node.always:
-            self.emit(m.JUMP, done)
-        self.place(opened)
-        self.emit(m.CUT)
-        region = m.CONTENT if self.inline else m.REASONING
-        self.emit(m.PLACE, region)
-        self.many(Many(node.span.open), markup, markup)
-        self.span(region, markup, node.span, exits)
-        self.place(done)
+        """The opener of reasoning at the start of the turn; `_reasoning` has the rest."""
+        self.think_node, self.thought_markup = node, markup
+        opener = Sequence.of(Space(""), node.span.open)
+        self.opened = partial(self.node, opener, markup, markup)
+        if node.always:
+            self.emit(m.JUMP, self.reasoning)
+        else:
+            self.attempt(self.opened, self.reasoning)
 
     def body(self, node: Body, region: int, markup: int) -> None:
-        """Start, then a loop of end, section, stray closer, stray opener and text, until the end of the turn."""
+        """``(opener reasoning)? start? (end / opener reasoning / section / stray closer / stray opener / text)*``
+
+        An opener of reasoning counts at the start and after a thought or a call. Elsewhere it is text, unless it is a
+        special token that no text can spell.
+        """
         leads = [Literal(node.lead[start:]) for start in range(len(node.lead) + 1)]
         calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
         openers = [calls, *(span.open for span in (node.reasoning, node.content) if span is not None)]
         exits = [head(opener) for opener in openers if opener is not None]
         ends: list[Node] = [Literal(stop) for stop in self.format.stops]
-        starts = tuple(dict.fromkeys(text for opener in exits for text in first(opener)))
+        thoughts = () if self.thought is None else first(self.thought.span.open)
+        starts = tuple(dict.fromkeys([*(text for opener in exits for text in first(opener)), *thoughts]))
         marks = [node.marks] if node.marks is not None else []
+        empty = hollow(node.calls) if node.calls is not None else None
+        if empty is not None:
+            marks.append(empty)
         if self.answers:
             marks.append(_FENCE_END)
-            self.node(_FENCE, markup, markup)
         begun = [text for mark in marks for text in first(mark)]
         self.stops = tuple(dict.fromkeys((*starts, *self.format.stops, *self.closers, *begun)))
 
@@ -469,22 +482,87 @@ class _Compiler:
             sections.append(partial(self.node, calls, region, markup))
         sections += [partial(self.node, mark, markup, markup) for mark in marks]
 
-        loop, broken, over = self.label(), self.label(), self.label()
+        entry, loop, again, section, in_thought = (self.label() for _ in range(5))
+        broken, text, over = (self.label() for _ in range(3))
+        self.place(entry)
+        if self.opened is not None:
+            self.attempt(self.opened, self.reasoning)
+        if self.answers:
+            self.node(_FENCE, markup, markup)
         if node.start is not None:
-            self._guarded(partial(self.node, node.start, region, markup), loop, broken, loop)
+            self._guarded(partial(self.node, node.start, region, markup), again, broken, again)
         self.place(loop)
         self.emit(m.TOP, over)
         for end in ends:
             self.attempt(partial(self.node, end, markup, markup), over)
+        if self.opened is not None:
+            self.emit(m.IF, m.INTERRUPTED, self.reasoning)
+            if self.thought is not None and self.alphabet.unspellable.intersection(
+                tokens(self.thought.span.open)
+            ):
+                self.attempt(self.opened, self.reasoning)
+        self.place(section)
         if sections:
-            self._guarded(partial(self.choice_of, sections), loop, broken, loop)
-        self._stray_closers(markup, loop)
+            self._guarded(partial(self.choice_of, sections), again, broken, again)
+        if self.opened is not None:
+            self.emit(m.IF, m.INTERRUPTED, in_thought)
+        self.emit(m.IF, m.SPELT, text)
+        self._stray_closers(markup, again)
+        self.place(text)
         self._stray_openers(starts)
         self._answer(m.CONTENT, loop)
         self._running_text(loop)
-        self._broken_call(broken, loop)
+        self._broken_call(broken, again)
+        self.place(again)
+        self.emit(m.UNSET, m.SPELT)
+        if self.opened is not None:
+            self.emit(m.IF, m.INTERRUPTED, loop)
+            if self.thought is not None:
+                self.attempt(self.opened, self.reasoning)
+        self.emit(m.JUMP, loop)
+        if self.opened is not None:
+            self._reasoning(entry, loop, section, in_thought, ends)
         self.place(over)
         self.emit(m.AFTER)
+
+    def _reasoning(
+        self, closed: _Label, loop: _Label, call: _Label, in_thought: _Label, ends: list[Node]
+    ) -> None:
+        """Reasoning after its opener: up to its closer, which continues at ``closed``; or to a call that breaks out of
+        it, which is read at ``call``. After such a call the reasoning goes on, and need not be closed."""
+        node, markup = self.think_node, self.thought_markup
+        region = m.CONTENT if self.inline else m.REASONING
+        assert node.span.close is not None
+        closers = first(node.span.close)
+        exits = [head(node.until)] if node.until is not None else []
+        scan, quiet, go_on, done, broke_out = (self.label() for _ in range(5))
+        self.place(self.reasoning)
+        self.emit(m.CUT)
+        self.emit(m.PLACE, region)
+        self.emit(m.IF, m.INTERRUPTED, scan)
+        self.many(Many(node.span.open), markup, markup)
+        self.place(scan)
+        self.text(region, [*closers, *(text for exit in exits + ends for text in first(exit))])
+        self.emit(m.IF, m.INTERRUPTED, quiet)
+        self.emit(m.UNCLOSED, loop, "" if node.span.optional else " or ".join(map(repr, closers)))
+        self.emit(m.JUMP, go_on)
+        self.place(quiet)
+        self.emit(m.UNCLOSED, loop, "")
+        self.place(go_on)
+        self.attempt(partial(self.node, node.span.close, markup, markup), done)
+        for end in ends:
+            self.attempt(partial(self.node, end, markup, markup), loop, m.BACK)
+        for exit in exits:
+            self.attempt(partial(self.node, exit, markup, markup), broke_out, m.BACK)
+        self.place(in_thought)
+        self.emit(m.ONE, region, None, "a character")
+        self.emit(m.JUMP, scan)
+        self.place(done)
+        self.emit(m.UNSET, m.INTERRUPTED)
+        self.emit(m.JUMP, closed)
+        self.place(broke_out)
+        self.emit(m.SET, m.INTERRUPTED)
+        self.emit(m.JUMP, call)
 
     def _guarded(self, code: Callable[[], Any], done: _Label, broken: _Label, closed: _Label) -> None:
         """Emits ``code`` with a recovery point: a call in it that is broken continues at ``broken``, one that was over
@@ -526,7 +604,7 @@ class _Compiler:
             spelling for text in starts if text == text.lstrip() for spelling in self.alphabet.spellings(text)
         ]
         if spellings:
-            self.emit(m.UNOPENED, _any_of(spellings))
+            self.emit(m.UNOPENED, StopFinder(spellings).at)
 
     def _running_text(self, loop: _Label) -> None:
         """Content: the character at which nothing begins, and all up to the next place where something may."""
@@ -543,7 +621,7 @@ class _Compiler:
         begins = self._begins(region)
         if begins:
             begun, absent = self.label(), self.label()
-            self.emit(m.AT, begun, _any_of(begins))
+            self.emit(m.AT, begun, StopFinder(begins).at)
             self.emit(m.JUMP, absent)
             self.place(begun)
             self.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)
@@ -557,18 +635,6 @@ class _Compiler:
         self.text(m.CALL, self.stops)
         self.emit(m.MARK, m.BROKEN_END, None)
         self.emit(m.JUMP, loop)
-
-
-def _begun_or_whole(texts: list[str]) -> Callable[[str, int], Any]:
-    """Matches one of ``texts``, or with an empty group 1 the beginning of one at the end of the window."""
-    begun = {text[:end] for text in texts for end in range(1, len(text))}
-    whole = "|".join(map(re.escape, texts)) or "(?!)"
-    return re.compile(rf"(?:{whole})|()(?:{'|'.join(map(re.escape, sorted(begun))) or '(?!)'})\Z").match
-
-
-def _any_of(texts: Iterable[str]) -> Callable[[str, int], Any]:
-    """Matches any of the texts at a place of a text."""
-    return re.compile("|".join(map(re.escape, texts)) or "(?!)").match
 
 
 def _closers(tree: Node) -> tuple[str, ...]:
@@ -585,6 +651,14 @@ def _closers(tree: Node) -> tuple[str, ...]:
                 openers.update(tokens(part) if part is not None else ())
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
 
+
+# The thought of a model whose format declares none: at the start, in any of the usual pairs.
+_UNDECLARED = Think(
+    Span(
+        Choice(tuple(Sequence.of(Token(open), Space("")) for open, _ in THOUGHTS)),
+        Choice(tuple(Sequence.of(Choice.of("\n", ""), Token(close), Space("")) for _, close in THOUGHTS)),
+    )
+)
 
 # The markdown fence that models put around a JSON answer. A JSON string holds no raw line break, so no data is lost.
 _FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 0, 1)

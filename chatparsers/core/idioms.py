@@ -42,7 +42,18 @@ from .nodes import (
 from .schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .values import Json, Raw, Syntax
 
-__all__ = ["NAME_CHARS", "Builder", "Options"]
+__all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options"]
+
+THOUGHTS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+)
+"""The markers of reasoning that the registry's formats know. A model whose format declares no reasoning may still begin
+its turn with a thought between one of these pairs."""
 
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """What a name in a header is made of: anything but white space, quotes, brackets and the bars of special tokens."""
@@ -137,7 +148,7 @@ class Builder(Primitives):
         and calls. ``marks``: what else in running text is markup, such as the end of a final answer; parsed
         alone.
         """
-        tools = self.options.tools and self.options.mode != "none"
+        tools = self.options.tools
         return Body(calls if tools else None, start if tools else None, reasoning, content, lead, marks)
 
     # calls

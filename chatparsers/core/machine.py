@@ -73,15 +73,22 @@ PLACE region
     The running text is of this region from here on.
 TOP label
     The head of the body's loop: content, outside of any call. Goes to the label at the end of the text.
-AT label match
-    Goes to the label where ``match`` matches, or at the end of the window. Its group 1 is "" for what may become a
-    match with more text, which is held.
+AT label at
+    Goes to the label where a text stands (``at``, as in `StopFinder`), or at the end of the window. Holds the beginning
+    of a text.
 UNCLOSED label shown
     At the end of the text: notes that ``shown`` is missing, unless it is empty, and goes to the label.
 STRAY length
     Notes that the marker just read, of so many characters, closes nothing.
-UNOPENED match
-    Where ``match`` matches: notes that the marker there opens nothing.
+UNOPENED at
+    If a marker stands here (``at``, as in `StopFinder`): notes that it opens nothing, and sets the flag `SPELT`. Holds
+    the beginning of a marker.
+SET flag
+    Sets a flag.
+UNSET flag
+    Clears a flag.
+IF flag label
+    Goes to the label if the flag is set.
 END
     Fails unless the text is at its end.
 AFTER
@@ -146,7 +153,16 @@ DECLARED: Final = 23
 PLACE: Final = 24
 ABANDON: Final = 25
 AT: Final = 26
-AFTER: Final = 27
+SET: Final = 27
+UNSET: Final = 28
+IF: Final = 29
+AFTER: Final = 30
+
+# Flags of the turn. They change only where nothing can go back.
+SPELT: Final = 1
+"""An opener was read as text, so a closer is text too."""
+INTERRUPTED: Final = 2
+"""A call has broken out of open reasoning, which goes on after the calls."""
 
 # The kinds of stack frames.
 _CHOICE: Final = 0
@@ -161,11 +177,11 @@ class Program:
     """A compiled format.
 
     ``code[0]`` is `FAIL`. The parser begins at ``start``; at ``fallback`` it reads all that is left as content.
-    ``late_ids``: it may read a call's id after the call's arguments. ``recipe`` is the function that makes the program,
-    and its arguments: a pickle holds these alone.
+    ``late_ids``: it may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
+    ``recipe`` is the function that makes the program, and its arguments: a pickle holds only these.
     """
 
-    __slots__ = ("code", "fallback", "late_ids", "recipe", "start")
+    __slots__ = ("code", "fallback", "late_ids", "recipe", "start", "unwanted")
 
     def __init__(
         self,
@@ -173,12 +189,14 @@ class Program:
         start: int,
         fallback: int,
         late_ids: bool,
+        unwanted: bool,
         recipe: tuple[Callable[..., Program], tuple[Any, ...]],
     ) -> None:
         self.code = code
         self.start = start
         self.fallback = fallback
         self.late_ids = late_ids
+        self.unwanted = unwanted
         self.recipe = recipe
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -199,6 +217,7 @@ class Machine:
         "cut_off",
         "far",
         "final",
+        "flags",
         "floor",
         "i",
         "ip",
@@ -225,6 +244,7 @@ class Machine:
         self.cut_off = False
         self.stack: list[tuple[int, int, int, bool]] = []
         self.floor = 0
+        self.flags = 0
         self.trail: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
@@ -238,7 +258,7 @@ class Machine:
     def copy(self) -> Machine:
         """An independent copy at this point."""
         other = Machine(self.program, self.tools)
-        other.ip, other.floor, other.live = self.ip, self.floor, self.live
+        other.ip, other.floor, other.live, other.flags = self.ip, self.floor, self.live, self.flags
         other.final, other.cut_off = self.final, self.cut_off
         other.text, other.i, other.base = self.text, self.i, self.base
         other.stack, other.trail = self.stack[:], self.trail[:]
@@ -497,12 +517,24 @@ class Machine:
                 trail.append((NOTE, "", ("stray-marker", self.base + i - ins[1], "")))
                 ip += 1
             elif op == UNOPENED:
-                if ins[1](text, i):
+                match = ins[1](text, i)
+                if match is not None and match[1] is not None and not final:
+                    break
+                if match is not None and match[1] is None:
                     at = max(self.far, self.base + i)
                     cut = final and at >= self.base + n
                     note = "truncated" if cut else "stray-marker"
                     trail.append((NOTE, "", (note, self.base + i, self._expected(at))))
+                    self.flags |= SPELT
                 ip += 1
+            elif op == SET:
+                self.flags |= ins[1]
+                ip += 1
+            elif op == UNSET:
+                self.flags &= ~ins[1]
+                ip += 1
+            elif op == IF:
+                ip = ins[2] if self.flags & ins[1] else ip + 1
             elif op == UNCLOSED:
                 if i == n and final:
                     if ins[2]:

@@ -10,7 +10,14 @@ __all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", 
 
 RegionKind: TypeAlias = Literal["reasoning", "content", "call", "markup"]
 DiagnosticCode: TypeAlias = Literal[
-    "malformed", "truncated", "mended", "unknown-tool", "unknown-token", "stray-marker"
+    "malformed",
+    "truncated",
+    "mended",
+    "unknown-tool",
+    "unknown-token",
+    "stray-marker",
+    "unwanted-call",
+    "markup-in-value",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]
 

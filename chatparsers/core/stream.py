@@ -102,7 +102,10 @@ class Stream:
         self._ids = ids
         self._fed = origin
         spelling = ids.spelling if ids is not None else None
-        self._transcript = Transcript(tools, machine.program.late_ids, id_seed, origin, read, spelling)
+        program = machine.program
+        self._transcript = Transcript(
+            tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
+        )
         self._pieces = self._transcript.pieces
         self._ended = False
         self._early: list[Event] = []

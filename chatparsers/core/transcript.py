@@ -115,9 +115,10 @@ class _Call:
 class Transcript:
     """What has been read of one turn.
 
-    ``tools`` are those of the request. ``late_ids``: the format may write a call's id after its arguments. ``seed``
-    makes the ids that the model does not write. The text before ``origin`` is the prefix, which the prompt wrote.
-    ``length`` is the end of the last item. ``spelling`` is None where text is fed.
+    ``tools`` are those of the request. ``unwanted``: the request wants no calls, so a call makes no event.
+    ``late_ids``: the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not
+    write. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of the last item.
+    ``spelling`` is None if text is fed.
     """
 
     __slots__ = (
@@ -140,11 +141,13 @@ class Transcript:
         "spelling",
         "text",
         "tools",
+        "unwanted",
     )
 
     def __init__(
         self,
         tools: Toolset,
+        unwanted: bool,
         late_ids: bool,
         seed: str,
         origin: int,
@@ -152,6 +155,7 @@ class Transcript:
         spelling: Spelling | None = None,
     ) -> None:
         self.tools = tools
+        self.unwanted = unwanted
         self.late_ids = late_ids
         self.seed = seed
         self.origin = origin
@@ -179,7 +183,9 @@ class Transcript:
 
     def copy(self) -> Transcript:
         """An independent copy at this point."""
-        other = Transcript(self.tools, self.late_ids, self.seed, self.origin, self.length, self.spelling)
+        other = Transcript(
+            self.tools, self.unwanted, self.late_ids, self.seed, self.origin, self.length, self.spelling
+        )
         for name in ("pieces", "content", "reasoning", "runs", "notes", "regions", "diagnostics"):
             getattr(other, name).extend(getattr(self, name))
         other.calls = [call.copy() for call in self.calls]
@@ -236,6 +242,8 @@ class Transcript:
                     events.append(Reasoning(raw))
             elif op == m.NOTE:
                 self.note(*value)
+            elif op == m.CALL_BEGIN and self.unwanted:
+                self.note("unwanted-call", self.length, "no call")
             elif op == m.CALL_BEGIN:
                 self.call = _Call(len(self.calls), self.length)
                 self.calls.append(self.call)

@@ -9,7 +9,7 @@ Every function takes ``generated``, where the two readings differ: False for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from .errors import DefinitionError
 from .nodes import (
@@ -49,7 +49,7 @@ from .nodes import (
     Value,
 )
 
-__all__ = ["children", "first", "head", "nullable", "through", "tokens", "walk"]
+__all__ = ["children", "first", "head", "hollow", "nullable", "through", "tokens", "walk"]
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
@@ -239,3 +239,77 @@ _PARTS: Mapping[type[Node], Callable[[Any, bool], tuple[Node | Span | None, ...]
     **dict.fromkeys((Name, JsonName, Header), lambda node, generated: (node.generate,)),
 }
 """What stands below each kind of node: nodes, spans, or None for a part that is not there."""
+
+
+def hollow(section: Node) -> Node | None:
+    """A section of calls that holds no call: its opener, white space and its closer. None if it has not both.
+
+    Without any call, or with one that is empty between its own markers.
+    """
+    kept = dict.fromkeys(
+        found.node for kind in (Calls, EachTool) if (found := _hollow(section, kind)).opened and found.closed
+    )
+    return Choice.of(*kept) if kept else None
+
+
+class _Hollow(NamedTuple):
+    """A node with white space in place of its calls. ``holed``: it has calls. ``opened``, ``closed``: text must come
+    before and after their place."""
+
+    node: Node
+    holed: bool = False
+    opened: bool = False
+    closed: bool = False
+
+
+def _hollow(node: Node, kind: type[Node]) -> _Hollow:
+    """``node`` without its nodes of ``kind``."""
+    if isinstance(node, EachTool):
+        call = through(node.any)
+        items = call.items if isinstance(call, Sequence) else ()
+        if (
+            items and isinstance(items[-1], Token) and not isinstance(items[0], Token)
+        ):  # the call ends the section
+            return _Hollow(Sequence.of(Space(""), items[-1]), holed=True, closed=True)
+    if isinstance(node, kind):
+        return _Hollow(Space(""), holed=True)
+    if isinstance(node, Choice):
+        parts = [part for part in (_hollow(option, kind) for option in node.options) if part.holed]
+        parts = [part for part in parts if part.opened and part.closed] or parts
+        if not parts:
+            return _Hollow(node)
+        kept = dict.fromkeys(part.node for part in parts)
+        return _Hollow(
+            Choice.of(*kept), True, all(part.opened for part in parts), all(part.closed for part in parts)
+        )
+    if isinstance(node, Sequence):
+        return _hollow_sequence(node, kind)
+    inner = through(node)
+    return _Hollow(node) if inner is None else _hollow(inner, kind)
+
+
+def _blank(node: Node) -> bool:
+    """Whether ``node`` begins with no text that can be looked for."""
+    try:
+        return not first(node)
+    except DefinitionError:
+        return True
+
+
+def _hollow_sequence(node: Sequence, kind: type[Node]) -> _Hollow:
+    items: list[Node] = []
+    before = after = holed = False
+    for item in node.items:
+        part = _hollow(item, kind)
+        if part.holed:
+            before, holed, after = before or part.opened, True, part.closed
+            items.append(part.node)
+            continue
+        while (inner := through(item)) is not None:
+            item = inner
+        if holed and not after and isinstance(item, Many) and not nullable(item.node):
+            item = item.node  # models may leave out this closer; where there is no call, it must be there
+        after = after or (holed and not nullable(item))
+        before = before or not (holed or nullable(item) or _blank(item))
+        items.append(item)
+    return _Hollow(Sequence.of(*items), holed, before, after)

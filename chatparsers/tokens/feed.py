@@ -194,7 +194,8 @@ def _special_ids(
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
-    alphabet = Alphabet(single, also_text)
+    added = vocabulary.added
+    alphabet = Alphabet(single, also_text, [text for text, id in single.items() if added[id].special])
     special: dict[int, tuple[int, str]] = {}
     spelt: dict[str, str] = {}
     for text, character in alphabet.chars.items():

@@ -158,7 +158,9 @@ class TestPrepare:
         turn = chatparsers.load(own("hermes-2-pro")).prepare([USER], tools=[TOOL], tool_choice="none")
         assert "get_weather" not in turn.prompt
         wire = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
-        assert turn.parse(wire).content == wire
+        message = turn.parse(wire)
+        assert (message.content, message.tool_calls) == ("", [])
+        assert [diagnostic.code for diagnostic in message.diagnostics] == ["unwanted-call"]
 
     @pytest.mark.parametrize(
         ("request_", "said"),

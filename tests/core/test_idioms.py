@@ -56,7 +56,7 @@ ROWS = [
         "think, less white space",
         lambda p: p.think("<r>\n", "\n</r>\n") + p.body(call(p)),
         "<r>ab</r> c",
-        "|||~a~|~b~||||| |c|",
+        "|||~a~|~b~|||||| c|",
         '("<r>" text "\\n"?)? "<c>t={" ws "}"',
         "",
     ),

@@ -49,12 +49,13 @@ class StopFinder:
     ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
     a stop that runs to the end of the text. ``whole(text, i)`` finds only whole stops. ``plain`` finds the characters
     with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
+    ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
 
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
     is one character in the machine's text.
     """
 
-    __slots__ = ("end", "find", "plain", "plain_json", "shown", "stops", "whole")
+    __slots__ = ("at", "end", "find", "plain", "plain_json", "shown", "stops", "whole")
 
     def __init__(self, stops: Iterable[str], end: bool = False, shown: Iterable[str] | None = None) -> None:
         self.end = end
@@ -63,6 +64,7 @@ class StopFinder:
         if not self.stops:
             never = re.compile(r"(?!)")
             self.find: Find = never.search
+            self.at: Find = never.match
             self.whole: Find = never.search
             self.plain: Search = never.search
             self.plain_json: Search = re.compile(r'["\\\x00-\x1f]').search
@@ -71,7 +73,8 @@ class StopFinder:
         starts = f"[{''.join(sorted({re.escape(stop[0]) for stop in self.stops}))}]"
         whole = _by_first(self.stops)
         self.whole = re.compile(rf"{starts}(?:{whole}|()(?!))").search
-        self.find = re.compile(rf"{starts}(?:{whole}|()(?:{_by_first(begun) or '(?!)'})\Z)").search
+        pattern = re.compile(rf"{starts}(?:{whole}|()(?:{_by_first(begun) or '(?!)'})\Z)")
+        self.find, self.at = pattern.search, pattern.match
         firsts = "".join(sorted({re.escape(stop[0]) for stop in self.stops}))
         self.plain = self.find
         self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search

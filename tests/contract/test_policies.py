@@ -1,0 +1,170 @@
+"""The policies of docs/contract.md, one row each: what a text means that leaves its format, whatever the chunking."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+import chatparsers
+from chatparsers.core.idioms import THOUGHTS, Options
+from chatparsers.core.nodes import Token
+from chatparsers.core.tree import walk
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+JSON_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+TAGGED_CALL = (
+    "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+)
+
+
+class Row(NamedTuple):
+    """A text of a format, and what it means: content, reasoning, how many calls, the codes of diagnostics."""
+
+    format: str
+    text: str
+    content: str
+    reasoning: str = ""
+    calls: int = 0
+    codes: tuple[str, ...] = ()
+    request: dict[str, Any] | None = None
+
+
+EMPTY_SECTIONS = [
+    Row("qwen3", "<tool_call></tool_call>", ""),
+    Row("hermes-2-pro", "a<tool_call>\n</tool_call>b", "ab"),
+    Row("qwen3-coder", "<tool_call>\n</tool_call>", ""),
+    Row("glm-4-5", "<tool_call></tool_call>", ""),
+    Row("seed-oss", "<seed:tool_call>\n</seed:tool_call>", ""),
+    Row("minimax-m2", "<minimax:tool_call>\n</minimax:tool_call>", ""),
+    Row("nemotron-v2", "<TOOLCALL>[]</TOOLCALL>", ""),
+    Row("mistral-nemo", "[TOOL_CALLS][]", ""),
+    Row("kimi-k2", "<|tool_calls_section_begin|><|tool_calls_section_end|>", ""),
+    Row("deepseek-v3", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", ""),
+    Row("deepseek-v3-1", "<｜tool▁calls▁begin｜><｜tool▁calls▁end｜>", ""),
+    Row("lfm2", "<|tool_call_start|>[]<|tool_call_end|>", ""),
+    Row("apertus", "<|tools_prefix|>[]<|tools_suffix|>", ""),
+    Row("granite", "<|tool_call|>[]", ""),
+    Row("command-r7b", "<|START_ACTION|>[]<|END_ACTION|>", ""),
+]
+PROSE = [
+    Row("qwen3", t := "Use <tool_call> and </tool_call>.", t, codes=("stray-marker",)),
+    Row("qwen3", t := "`<think>` and `</think>` are tags", t, codes=("stray-marker",)),
+    Row("kimi-k2", t := "<|tool_call_begin|> then <|tool_call_end|>", t, codes=("stray-marker",)),
+    Row(
+        "gpt-oss",
+        '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
+        '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
+        codes=("stray-marker",),
+        request={"tools": None},
+    ),
+    Row("qwen3", f"No, <tool_call> is one. {JSON_CALL}</tool_call>", "No, <tool_call> is one. ", calls=1,
+        codes=("stray-marker", "stray-marker")),
+    Row("qwen3", "</think></think>x", "x", codes=("stray-marker", "stray-marker")),
+]  # fmt: skip
+AGAIN = [
+    Row("qwen3", "\n<think>R</think>\nA", "A", "R"),
+    Row("qwen3", f"<think>\nR1\n</think>\n\n{JSON_CALL}\n<think>\nR2\n</think>\n\nok", "ok", "R1R2", 1),
+    Row("qwen3", "<think>\nR1\n</think>\n\n<think>\nR2\n</think>\n\nok", "ok", "R1R2"),
+    Row("qwen3", "<think>\nR\n</think>\n\nmid <think>x</think> ok", "mid <think>x</think> ok", "R",
+        codes=("stray-marker",)),
+    Row("deepseek-v3-1", "<think>Hm</think>Hi", "Hi", "Hm", request={"prefix": "</think>"}),
+]  # fmt: skip
+OUT_OF_REASONING = [
+    Row("qwen3-coder", f"I need {TAGGED_CALL}\nNow I wait.\n</think>\n\nok", "ok", "I need \nNow I wait.", 1,
+        request={"prefix": "<think>\n"}),
+    Row("qwen3-coder", f"I need {TAGGED_CALL}", "", "I need ", 1, request={"prefix": "<think>\n"}),
+    Row("qwen3-coder", f"A {TAGGED_CALL}B{TAGGED_CALL}C</think>D", "D", "A BC", 2, request={"prefix": "<think>\n"}),
+]  # fmt: skip
+UNWANTED = [
+    Row("qwen3", f"Hi. {JSON_CALL} So.", "Hi.  So.", codes=("unwanted-call",), request={"tool_choice": "none"}),
+    Row("qwen3", f"Hi. {JSON_CALL}", f"Hi. {JSON_CALL}", request={"tools": None}),
+    Row("llama-3-x", '{"name": "get_weather", "parameters": {}}', "", codes=("unwanted-call",),
+        request={"tool_choice": "none"}),
+]  # fmt: skip
+UNDECLARED = [
+    Row("content-only", "<think>\nHm\n</think>\n\nHi", "Hi", "Hm"),
+    Row("hermes-2-pro", f"[THINK]Hm[/THINK]Hi {JSON_CALL}", "Hi ", "Hm", 1),
+    Row("content-only", t := "Hi <think>Hm</think>", t),
+]
+ROWS = [*EMPTY_SECTIONS, *PROSE, *AGAIN, *OUT_OF_REASONING, *UNWANTED, *UNDECLARED]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.format}: {row.text[:40]!r}")
+def test_what_a_text_means(row: Row) -> None:
+    turn = chatparsers.get_format(row.format).bind(**{"tools": TOOLS, "id_seed": "x", **(row.request or {})})
+    message = turn.parse(row.text)
+    assert (message.content, message.reasoning, len(message.tool_calls)) == (
+        row.content,
+        row.reasoning,
+        row.calls,
+    )
+    assert tuple(diagnostic.code for diagnostic in message.diagnostics) == row.codes
+    assert message.complete and all(call.complete for call in message.tool_calls)
+    for size in (1, 2, 3, 7):
+        stream = turn.stream()
+        for start in range(0, len(row.text), size):
+            stream.feed(row.text[start : start + size])
+        stream.finish()
+        assert stream.message == message, size
+
+
+def test_an_unwanted_call_is_no_event_and_no_content() -> None:
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, tool_choice="none")
+    stream = turn.stream()
+    events = [*stream.feed(f"Hi. {JSON_CALL}"), *stream.finish()]
+    assert {type(event) for event in events} == {chatparsers.Content}
+    calls = [region for region in stream.message.regions if region.kind == "call"]
+    assert "".join(stream.message.text[r.start : r.end] for r in calls) == 'get_weather{"city": "Oslo"}'
+
+
+def tokenizer_of(format: chatparsers.Format, special: bool) -> Tokenizer:
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE({letter: id for id, letter in enumerate(letters)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens([AddedToken(text, special=special) for text in format.preserved_tokens])
+    return tokenizer
+
+
+@pytest.mark.parametrize("special", [True, False])
+def test_a_special_token_opens_reasoning_anywhere(special: bool) -> None:
+    format = chatparsers.get_format("magistral")
+    tokenizer = tokenizer_of(format, special)
+    turn = format.bind(tools=TOOLS, tokenizer=tokenizer)
+    text = "[THINK]a[/THINK]mid [THINK]b[/THINK]done"
+    message = turn.parse(tokenizer.encode(text).ids)
+    if special:
+        assert (message.content, message.reasoning, message.diagnostics) == ("mid done", "ab", [])
+    else:
+        assert (message.content, message.reasoning) == ("mid [THINK]b[/THINK]done", "a")
+    spelt = [id for character in "[THINK]x" for id in tokenizer.encode(character).ids]
+    assert turn.parse(spelt).content == "[THINK]x"
+
+
+def test_the_usual_thoughts_are_those_of_the_registry() -> None:
+    """Every pair of special tokens around reasoning in a built-in format counts for formats that declare none."""
+    from chatparsers.core.nodes import Think
+
+    found = set()
+    for info in chatparsers.formats():
+        for node in walk(chatparsers.get_format(info.name).tree(Options(tools=True))):
+            if isinstance(node, Think) and node.span.close is not None:
+                opens = [n.text for n in walk(node.span.open) if isinstance(n, Token)]
+                closes = [n.text for n in walk(node.span.close) if isinstance(n, Token)]
+                found |= {(open, close) for open, close in THOUGHTS if open in opens and close in closes}
+                assert not opens or set(opens) & {open for open, _ in THOUGHTS}, info.name
+    assert found == set(THOUGHTS)
