@@ -1,0 +1,68 @@
+"""The campaign of `chatparsers.testing.fuzz`: a few cases of each target, and that it finds what is broken."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from chatparsers import formats, get_format
+from chatparsers.core.machine import CONTENT, MARKUP
+from chatparsers.core.transcript import Transcript
+from chatparsers.testing import fuzz
+
+NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+
+
+@pytest.mark.parametrize("target", sorted(fuzz.TARGETS))
+def test_a_few_cases_of_each_target(target: str, pytestconfig: pytest.Config) -> None:
+    """Two cases a format, ten times as many nightly."""
+    number = (20 if pytestconfig.getoption("--nightly") else 2) * len(NAMES)
+    report = fuzz.campaign(NAMES, [target], seed=1, number=number)
+    assert report.cases[target] == number
+    assert not report.finds, "\n".join(f"{find.wrong}\n  {json.dumps(find.case)}" for find in report.finds)
+
+
+def test_what_is_found_is_made_small_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    advance = Transcript.advance
+
+    def lost(transcript: Transcript, kind: int, length: int) -> None:
+        advance(transcript, MARKUP if kind == CONTENT else kind, length)
+
+    monkeypatch.setattr(Transcript, "advance", lost)
+    options = [
+        "--minutes",
+        "0.05",
+        "--format",
+        "hermes-2-pro",
+        "--target",
+        "texts",
+        "--folder",
+        str(tmp_path),
+    ]
+    assert fuzz.main(options) == 1
+    assert "found" in capsys.readouterr().out.splitlines()[-1]
+    written = sorted(tmp_path.glob("*.json"))
+    assert written and all(len(json.loads(path.read_text())["text"]) < 60 for path in written)
+
+
+def test_a_case_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hang(case: fuzz.Case) -> None:
+        while "x" in case["text"]:
+            pass
+
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.05)
+    target = fuzz.Target(lambda chance, format: {"format": format.name, "text": "aaxbb"}, hang)
+    monkeypatch.setitem(fuzz.TARGETS, "hang", target)
+    [find] = fuzz.campaign(["qwen3"], ["hang"], seed=0, number=1).finds
+    assert find.wrong == "Hang: not done after 0.05 seconds" and find.case["text"] == "x"
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    for target in fuzz.TARGETS.values():
+        first, second = (target.draw(random.Random("7"), get_format("qwen3")) for _ in range(2))
+        assert first == second
