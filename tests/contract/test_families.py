@@ -1,0 +1,132 @@
+"""C7 as one property: whatever is repeated in whatever context, eight times the text costs about eight times the work.
+
+Work is counted, not timed: the instructions that the machine fetches, the characters that are copied out of what was
+fed, and the calls that the interpreter makes. A family is a format, a context and a unit that is repeated, all drawn
+from what the format writes. It fails where a count grows faster than the length to the power of 1.2.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chatparsers import OutputError, formats, get_format
+from chatparsers.core.format import Format
+from chatparsers.core.values.json import ObjectScanner
+from chatparsers.testing import TOOLS
+from chatparsers.testing.wild import fragments, samples
+
+SIZE, TIMES = 500, 8
+GROWTH = TIMES**1.2
+NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+
+
+class Work:
+    """What has been counted."""
+
+    steps = copied = calls = 0
+
+    def counts(self) -> tuple[int, int, int]:
+        return self.steps, self.copied, self.calls
+
+
+class Code(list[Any]):
+    """A program's instructions; counts those that are fetched."""
+
+    work = Work()
+
+    def __getitem__(self, place: Any) -> Any:
+        self.work.steps += 1
+        return super().__getitem__(place)
+
+
+class Text(str):
+    """A text that counts the characters that are copied out of it and out of what is made of it."""
+
+    work = Work()
+
+    def __getitem__(self, place: Any) -> str:
+        return self.made(super().__getitem__(place))
+
+    def __add__(self, other: str) -> str:
+        return self.made(str(self) + str(other))
+
+    def __radd__(self, other: str) -> str:
+        return self.made(str(other) + str(self))
+
+    def made(self, text: str) -> str:
+        self.work.copied += len(text)
+        return Text(text)
+
+
+def count(format: Format, context: str, text: str, piece: int, strict: bool) -> tuple[int, int, int]:
+    """Steps, copied characters and calls for ``text`` behind ``context`` in pieces of that size."""
+    stream = format.bind(tools=TOOLS).stream(strict=strict)
+    work = Code.work = Text.work = Work()
+    program = stream._machine.program
+    code = program.code
+
+    def called(frame: object, event: str, argument: object) -> None:
+        work.calls += event in ("call", "c_call")
+
+    try:
+        program.code = Code(code)
+        stream.feed(Text(context))
+        work.steps = work.copied = 0
+        sys.setprofile(called)
+        for at in range(0, len(text), piece):
+            stream.feed(Text(text[at : at + piece]))
+        stream.finish()
+    except OutputError:
+        pass
+    finally:
+        sys.setprofile(None)
+        program.code = code
+    return work.counts()
+
+
+def families(number: int) -> Iterator[tuple[Format, str, str]]:
+    chance = random.Random("families")
+    for index in range(number):
+        format = get_format(NAMES[index % len(NAMES)])
+        pieces = [text for text in fragments(format) if len(text) < 40]
+        whole = chance.choice(samples(format) or [""])
+        context = chance.choice(["", whole, whole[: chance.randrange(len(whole) + 1)], chance.choice(pieces)])
+        yield format, context, "".join(chance.choices(pieces, k=chance.randint(1, 3)))
+
+
+def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counts see work that the interpreter does in one step of its own."""
+    scan = ObjectScanner.scan
+
+    def copying(scanner: ObjectScanner, text: str, start: int, final: bool) -> int:
+        assert text[start:] is not None
+        return scan(scanner, text, start, final)
+
+    calls = '<tool_call>\n{"name": "get_time", "arguments": {}}\n</tool_call>' * 8
+    format = get_format("hermes-2-pro")
+    for patched in (False, True):
+        if patched:
+            monkeypatch.setattr(ObjectScanner, "scan", copying)
+        before, after = (count(format, "", calls * times, 1 << 20, False)[1] for times in (1, TIMES))
+        assert (after > GROWTH * (before + 50)) is patched
+
+
+def test_work_grows_with_the_length(pytestconfig: pytest.Config) -> None:
+    chance = random.Random(1)
+    wrong = []
+    for format, context, unit in families(2000 if pytestconfig.getoption("--nightly") else 200):
+        short, long = (unit * (size // len(unit) + 1) for size in (SIZE, TIMES * SIZE))
+        piece, strict = chance.choice([3, 7, 1 << 20]), chance.random() < 0.3
+        costs = [count(format, context, text, piece, strict) for text in (short, long)]
+        for what, before, after in zip(("steps", "characters", "calls"), *costs, strict=True):
+            if after > GROWTH * (before + 50):
+                wrong.append(
+                    f"{format.name}: {before} {what}, {after} at {TIMES} times the text; {piece=}, {strict=}, "
+                    f"{context=}, {unit=}"
+                )
+    assert not wrong, "\n" + "\n".join(wrong)
