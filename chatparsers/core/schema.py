@@ -178,9 +178,9 @@ def _functions(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]
     This runs for each request, so the usual list is read by comprehensions; `_checked` reads any other.
     """
     try:
-        functions = [tool["function"] for tool in raw]
-        found = {function["name"]: function for function in functions}
-        usual = len(found) == len(raw) and {*map(type, found)} == {str} and {*map(type, functions)} == {dict}
+        found = {(function := tool["function"])["name"]: function for tool in raw}
+        types = {*map(type, found), *map(type, found.values())}
+        usual = len(found) == len(raw) and types == {str, dict}
     except (KeyError, TypeError, AttributeError, IndexError):
         usual = False
     return found if usual and "" not in found else _checked(raw)
