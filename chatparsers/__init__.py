@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._chat import Chat, clean_output, load
     from ._conversation import Conversation, Grown
     from ._detect import Detection, detect
+    from ._read_back import PromptMessage
     from ._record import TemplateFormat
     from .core.errors import (
         AmbiguousFormat,
@@ -61,6 +62,7 @@ __all__ = [
     "LoadError",
     "Message",
     "OutputError",
+    "PromptMessage",
     "Reasoning",
     "Region",
     "RequestError",
@@ -105,6 +107,7 @@ _HOME = {
     "LoadError": "core.errors",
     "Message": "core.message",
     "OutputError": "core.errors",
+    "PromptMessage": "_read_back",
     "Reasoning": "core.events",
     "Region": "core.message",
     "RequestError": "core.errors",

@@ -14,17 +14,20 @@ from typing import Any
 from ._conversation import Conversation
 from ._detect import CONTENT_ONLY, Detection, analysed, detect
 from ._models import known
+from ._read_back import PromptMessage, read_back
 from ._record import TemplateFormat, record
 from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
 from .core.schema import read_tools
 from .core.turn import ToolChoice, Turn
-from .registry import get_format
+from .registry import formats, get_format
 from .templates import Template
+from .templates.builtins import UNKNOWN, builtin_names, builtin_source
 from .templates.edges import opening
 from .templates.limits import DEFAULT, Limits, limited
 from .templates.polyfills import POLYFILLS
 from .templates.renderer import Renderer, Rewritten
+from .templates.roles import role_headers
 from .tokens import ModelFiles, read_model, read_tokenizer
 from .tokens.loaders import is_template_text
 
@@ -49,10 +52,12 @@ class Chat:
         polyfills: bool | Iterable[str] = True,
         analysed: bool = False,
         limits: Limits = DEFAULT,
+        builtin: tuple[str, str] | None = None,
     ) -> None:
         self.files = files
         self.name = str(files.source)
         self.limits = limits
+        self._builtin = builtin
         self._analysed = analysed
         self._tokenizer = tokenizer
         self._format = format
@@ -103,8 +108,12 @@ class Chat:
             return Detection(self._format.name, 1.0, ("named by the caller",))
         if self._analysed:
             return analysed(self.template())
-        found = detect(self.template().source, limits=self.limits)
         named = known(self.files.names)
+        if self._builtin is not None:
+            name, why = self._builtin
+            format = name if any(name == info.name for info in formats()) else named.format if named else ""
+            return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
+        found = detect(self.template().source, limits=self.limits)
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
         return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
@@ -126,9 +135,10 @@ class Chat:
 
     def _with_stops(self, fmt: Format, *, own: bool) -> Format:
         """The format that ends a turn where the template does; ``own``: and where it ends one itself."""
-        written = self.template(False).end_of_turn(fmt)
         stops = dict.fromkeys(fmt.stops) if own else {}
-        stops |= dict.fromkeys(stop for stop in (written, self.files.eos_token) if stop)
+        for stop in (*self.template(False).end_of_turn(fmt), self.files.eos_token):
+            if stop:
+                stops[stop] = None
         return fmt if tuple(stops) == fmt.stops else replace(fmt, stops=tuple(stops))
 
     def warm(self) -> Chat:
@@ -277,6 +287,29 @@ class Chat:
             conversation.append(*first)
         return conversation
 
+    def parse_prompt(self, text: str) -> list[PromptMessage]:
+        """The messages of a rendered conversation, such as a dataset's row or a log, each with its span.
+
+        `PromptMessage.written` marks those of the model: a loss mask over the text or its tokens. What the template
+        merges or drops does not come back. Raises `TemplateError` where the template marks no roles.
+        """
+        template = self.template()
+        headers = role_headers(template, self.syntax)
+        opens = headers["assistant"].before if headers else ()
+        if not any(text.rstrip().endswith(header.strip()) for header in opens):
+            prompts = {self._generation_prompt(template, thinking) for thinking in (None, True, False)}
+            longest = sorted(prompts, key=len, reverse=True)
+            text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
+        return read_back(text, headers, self.syntax, template.name, self.tokenizer)
+
+    @staticmethod
+    def _generation_prompt(template: Template, thinking: bool | None) -> str:
+        try:
+            hello = [{"role": "user", "content": "Hello"}]
+            return template.generation_prompt(hello, **template.thinking_kwargs(thinking))
+        except TemplateError:
+            return ""
+
     def bind(self, **request: Any) -> Turn:
         """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""
         return self.format.bind(**{"tokenizer": self.tokenizer, **request})
@@ -291,7 +324,7 @@ class Chat:
 
 
 def load(
-    source: str | PathLike[str],
+    source: str | PathLike[str] | None = None,
     *,
     tokenizer: Any = None,
     format: str | None = None,
@@ -299,6 +332,7 @@ def load(
     eos_token: str | None = None,
     polyfills: bool | Iterable[str] = True,
     limits: Limits = DEFAULT,
+    template: str | None = None,
 ) -> Chat:
     """The chat of a model.
 
@@ -306,21 +340,29 @@ def load(
     text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
     overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
     ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
-    way, or the names of the polyfills that may do so. ``limits``: how much the template may do in one call. Raises
-    `LoadError`, which names the file and the field, `UnknownFormat` and `TemplateError`.
+    way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
+    model's own; a model without one gets that of its format, or else that which its name tells. ``limits``: how much
+    the template may do in one call. Raises `LoadError`, which names the file and the field, `UnknownFormat` and
+    `TemplateError`.
     """
     named = None if format in (None, _AUTO) else get_format(format)
-    files = _text(source) if isinstance(source, str) and is_template_text(source) else read_model(source)
-    if not files.templates:
-        raise LoadError(
-            f"{files.source}: no chat template (chat_template in tokenizer_config.json, chat_template.jinja, "
-            "tokenizer.chat_template in a GGUF file); pass the template's own file or text"
-        )
+    if source is None:
+        if template is None:
+            raise LoadError(
+                "expected a model's folder or file, a template's text, or template=, found none of them"
+            )
+        files = ModelFiles(Path("<template>"), {})
+    else:
+        files = _text(source) if isinstance(source, str) and is_template_text(source) else read_model(source)
+    builtin = None
+    if template is not None or not files.templates:
+        builtin = _builtin(template, named, files)
+        files = replace(files, templates={"default": builtin_source(builtin[0])})
     if bos_token is not None or eos_token is not None:
         bos = files.bos_token if bos_token is None else bos_token
         eos = files.eos_token if eos_token is None else eos_token
-        special = {**files.special_tokens, "bos_token": bos, "eos_token": eos}
-        files = replace(files, bos_token=bos, eos_token=eos, special_tokens=special)
+        tokens = {**files.special_tokens, "bos_token": bos, "eos_token": eos}
+        files = replace(files, bos_token=bos, eos_token=eos, special_tokens=tokens)
     if isinstance(tokenizer, (str, PathLike)):
         tokenizer = read_tokenizer(tokenizer)
     tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # a fast tokenizer of transformers
@@ -330,8 +372,26 @@ def load(
             f"{type(tokenizer).__name__}"
         )
     return Chat(
-        files, tokenizer=tokenizer, format=named, polyfills=polyfills, analysed=format == _AUTO, limits=limits
+        files,
+        tokenizer=tokenizer,
+        format=named,
+        polyfills=polyfills,
+        analysed=format == _AUTO,
+        limits=limits,
+        builtin=builtin,
     )
+
+
+def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> tuple[str, str]:
+    """The name of the built-in template, and why it is that one."""
+    if template is not None:
+        return template.strip().lower().replace("_", "-"), "named by the caller"
+    if format is not None and format.name in builtin_names():
+        return format.name, "that of the format"
+    found = known(files.names)
+    if found is not None:
+        return found.template, f"by the model's name: {found.name}"
+    return UNKNOWN, "nothing is known of the model"
 
 
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:

@@ -24,7 +24,7 @@ class Known:
 
 
 _ROWS: tuple[tuple[str, str, str], ...] = (
-    ("hermes-?[234]", "hermes-2-pro", "chatml"),
+    ("hermes-?[234]", "hermes-2-pro", "hermes-2-pro"),
     ("functionary.*3-2", "functionary-v3-2", "functionary-v3-2"),
     ("functionary", "functionary-v3-1", "functionary-v3-1"),
     ("firefunction", "firefunction-v2", "firefunction-v2"),
@@ -38,7 +38,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("mistral-(nemo|large|small)|(mistral|mixtral).*(v0-3|8x22b)", "mistral-nemo", "mistral-nemo"),
     ("mistral|mixtral", "", "mistral"),
     ("command-(r7b|a)", "command-r7b", "command-r7b"),
-    ("command-r", "command-r-plus", "command-r-plus"),
+    ("c4ai-command-r|command-r-(plus|v01|08|35b|latest)", "command-r-plus", "command-r-plus"),
     ("qwen3.*coder", "qwen3-coder", "qwen3-coder"),
     ("qwen-?(2-5|3)|qwq", "qwen3", "qwen3"),
     ("qwen", "", "chatml"),
@@ -63,6 +63,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
     ("apertus", "apertus", "apertus"),
     ("apriel-1-6", "apriel-1-6", "apriel-1-6"),
     ("apriel", "apriel-1-5", "apriel-1-5"),
+    ("phi-?4(?!-mini)", "", "phi-4"),
     ("phi-?[34]", "", "phi"),
     ("yi-", "", "chatml"),
 )

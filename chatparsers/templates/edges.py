@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from ..core.format import Format
@@ -37,8 +36,9 @@ def _openings(fmt: Format) -> frozenset[str]:
     return frozenset(text.strip() for text in found if len(text.strip()) > 2)
 
 
-def end_marker(fmt: Format, behind: str, between: str) -> str:
-    """What ends a turn, ``""`` where nothing does.
+def end_marker(fmt: Format, behind: str, between: str) -> tuple[str, ...]:
+    """What ends a turn: a marker, before it the same with the white space that the template writes there; ``()`` where
+    nothing does.
 
     ``behind``: what stands after the content of the last answer. ``between``: what stands between an answer and the
     user's next message; where nothing marks the end of a turn, the header of the next one does. The format's own
@@ -49,10 +49,11 @@ def end_marker(fmt: Format, behind: str, between: str) -> str:
     inner = [token for token in fmt.preserved_tokens if token not in fmt.stops]
     rest = text.lstrip()
     while closer := next((token for token in inner if rest.startswith(token)), ""):
-        rest = rest[len(closer) :].lstrip()
+        text = rest[len(closer) :]
+        rest = text.lstrip()
+    space = text[: len(text) - len(rest)]
     found = MARKER.match(rest)
     if found:
-        return found[0]
+        return (space + found[0], found[0]) if space else (found[0],)
     line = rest.partition("\n")[0].rstrip()
-    space = re.match(r"\s*", text)
-    return line if marked or not line or space is None else space[0] + line
+    return (line if marked else space + line,) if line else ()

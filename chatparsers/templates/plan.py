@@ -112,8 +112,8 @@ Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]
 class Planner:
     """Finds and keeps the plans of one template and one syntax of calls.
 
-    ``render`` is the template's. ``knows_tools``: whether it shows tools or calls by itself; where it does not, a role
-    for results is there by accident. ``reads_back``: whether a call written as text is read back from a rendering.
+    ``render`` is the template's. ``knows_results``: whether it has a place for results; where it has none, their
+    role is printed by accident. ``reads_back``: whether a call written as text is read back from a rendering.
     """
 
     def __init__(
@@ -121,12 +121,12 @@ class Planner:
         render: Render,
         syntax: Syntax,
         *,
-        knows_tools: Callable[[], bool],
+        knows_results: Callable[[], bool],
         reads_back: Callable[[], bool],
     ) -> None:
         self._render = render
         self._syntax = syntax
-        self._knows_tools = knows_tools
+        self._knows_results = knows_results
         self._reads_back = reads_back
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
 
@@ -177,10 +177,11 @@ class Planner:
             choices.append([(0, ()), (1, ("several_systems",)), (2, ("system_role",))])
         if calls:
             apart, single = "text_beside_calls", "parallel_calls"
-            ways = [(0, ()), (2, ("tool_calls",)), (3, (single,)), (4, (apart,)), (5, (apart, single))]
-            choices.append(ways)
+            split = [(0, ()), (3, (single,)), (4, (apart,)), (5, (apart, single))]
+            as_text = [(cost + 2, ("tool_calls", *names)) for cost, names in split]
+            choices.append([*split, *as_text])
         if "tool" in roles:
-            by_accident = not self._knows_tools()
+            by_accident = not self._knows_results()
             choices.append([(3 if by_accident else 0, ()), (2, ("tool_role",))])
         ranked = sorted(
             (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))

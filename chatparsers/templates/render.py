@@ -188,9 +188,8 @@ class Template:
         return found
 
     @limited
-    def end_of_turn(self, fmt: Format) -> str:
-        """The text that ends an assistant's turn, as this template writes it behind an answer; ``""`` where there is no
-        such text."""
+    def end_of_turn(self, fmt: Format) -> tuple[str, ...]:
+        """The texts that end an assistant's turn, as this template writes them behind an answer: see `end_marker`."""
         history = [{"role": "user", "content": "Hello"}]
         last, followed = self._followed(history, self._prober.plain, None, self._at_one_time({}))
         tail = trailer(last, followed)

@@ -53,7 +53,10 @@ class Renderer:
         self.syntax = syntax
         self.allowed = _ALL if allowed is None else frozenset(allowed)
         self._planner = Planner(
-            self._rendered, syntax, knows_tools=lambda: self._knows_tools, reads_back=lambda: self._reads_back
+            self._rendered,
+            syntax,
+            knows_results=lambda: self._knows_results,
+            reads_back=lambda: self._reads_back,
         )
 
     def rewrite(
@@ -91,9 +94,27 @@ class Renderer:
         )
 
     @cached_property
-    def _knows_tools(self) -> bool:
+    def _knows_results(self) -> bool:
+        """Whether the template has a place for results, and does not just print any role's name."""
         can = self.template.probe()
-        return can.tools or can.tool_calls
+        if can.tools or can.tool_calls:
+            return True
+        texts = []
+        for role in ("tool", "needlerole"):
+            result = {"role": role, "name": "f", "tool_call_id": "call00000", "content": "needleresult"}
+            messages: list[Message] = [
+                {"role": "user", "content": "x"},
+                {"role": "assistant", "content": "y"},
+                result,
+            ]
+            try:
+                texts.append(self._rendered(messages, None))
+            except TemplateError:
+                texts.append("")
+        shown, other = texts
+        for spelt in (str.lower, str.title, str.upper):
+            other = other.replace(spelt("needlerole"), spelt("tool"))
+        return "needleresult" in shown and shown != other
 
     @cached_property
     def _reads_back(self) -> bool:

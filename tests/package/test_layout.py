@@ -25,7 +25,10 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
     ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),
-    ({"", "_chat", "_conversation", "_cli", "_demo", "_record", "cli", "__main__"}, {"jinja2", "tokenizers"}),
+    (
+        {"", "_chat", "_conversation", "_cli", "_read_back", "_demo", "_record", "cli", "__main__"},
+        {"jinja2", "tokenizers"},
+    ),
     (
         {"testing"},
         {

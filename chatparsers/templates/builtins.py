@@ -1,0 +1,35 @@
+"""The templates of this package, for models that come without one: small Jinja files, a name each.
+
+They write roles, results and thoughts as their models read them. Tools and calls they leave to the polyfills, which
+take them from the format's own definition: so no syntax of calls is spelt here a second time. Three families mark
+the parts of an answer one by one; their templates write the calls as well.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from ..core.errors import LoadError, did_you_mean
+
+__all__ = ["UNKNOWN", "builtin_names", "builtin_source"]
+
+UNKNOWN = "chatml"
+"""The template of a model that nothing is known of."""
+
+_SUFFIX = ".jinja"
+
+
+@cache
+def builtin_names() -> tuple[str, ...]:
+    """The names of the built-in templates, sorted."""
+    found = (files(__package__) / "builtin").iterdir()
+    return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in found if file.name.endswith(_SUFFIX)))
+
+
+def builtin_source(name: str) -> str:
+    """The text of a built-in template. Raises `LoadError` for a name that is none."""
+    key = name.strip().lower().replace("_", "-")
+    if key not in builtin_names():
+        raise LoadError(f"no built-in template is named {name!r}: {did_you_mean(key, builtin_names())}")
+    return (files(__package__) / "builtin" / f"{key}{_SUFFIX}").read_text(encoding="utf-8")

@@ -1,0 +1,128 @@
+"""The built-in templates: found by name, nothing lost in them, and what they write is read back."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conversations import SHAPES
+from test_nothing_lost import tried
+
+import chatparsers
+from chatparsers import LoadError
+from chatparsers._models import _ROWS, known
+from chatparsers.formats._catalog import FORMATS
+from chatparsers.templates.builtins import builtin_names, builtin_source
+from chatparsers.templates.edges import opening
+from chatparsers.testing.rendering import exact
+from chatparsers.testing.scenarios import raw_stops, scenarios
+
+NAMES = builtin_names()
+HISTORY = [{"role": "user", "content": "Please go on."}]
+
+
+def test_every_format_has_one_and_every_row_leads_somewhere() -> None:
+    formats = {row[0] for row in FORMATS}
+    assert formats <= set(NAMES)
+    families = {"chatml", "llama-2", "llama-3", "glm-4", "mistral", "gemma", "phi", "deepseek", "generic"}
+    assert families <= set(NAMES)
+    for pattern, format, template in _ROWS:
+        assert template in NAMES and (not format or format in formats), pattern
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_are_small_and_lose_nothing(name: str) -> None:
+    assert len(builtin_source(name).splitlines()) <= 40
+    chat = chatparsers.load(template=name, bos_token="<BOS>", eos_token="<EOS>")
+    marks = {shape: tried(chat, SHAPES[shape]) for shape in SHAPES}
+    assert {shape for shape, mark in marks.items() if mark != "+"} == {"image"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_they_write_is_read_back(name: str) -> None:
+    """Through the whole matrix: the message goes into the history, the answer's text is cut out and parsed."""
+    chat = chatparsers.load(template=name, eos_token="</s>")
+    read = 0
+    for scenario in scenarios(chat.syntax if name in ("chatml", "generic") else chat.format):
+        format = chat.syntax if scenario.tools else chat.format
+        held = any(stop in call.arguments for stop in raw_stops(format) for call in scenario.calls)
+        if scenario.opened or scenario.after or held or scenario.name.startswith("1-MB"):
+            continue
+        if scenario.reasoning and not format.features.reasoning:
+            continue
+        tools = list(scenario.tools) or None
+        given = chat.renderer(bool(tools)).rewrite([*HISTORY, scenario.message()], tools)
+        if given.messages[-2]["role"] == "assistant":
+            continue  # text and call, or two calls, as turns of their own
+        _, opened, wire = chat.template().exchange(
+            given.messages[-1], history=given.messages[:-1], tools=given.tools, thinking=scenario.thinking
+        )
+        turn = format.bind(tools=tools, prefix=opening(format, opened), thinking=scenario.thinking)
+        found = turn.parse(wire.rstrip() + format.stops[0] if name == "generic" else wire)
+        wanted = [(call.name, exact(call.arguments)) for call in scenario.calls]
+        assert [(call.name, exact(call.arguments)) for call in found.tool_calls] == wanted, scenario.name
+        assert (found.content, found.complete) == (scenario.content, True), (scenario.name, wire)
+        assert found.reasoning in (scenario.reasoning, ""), scenario.name
+        read += 1
+    assert read >= 6
+
+
+@pytest.mark.parametrize(
+    ("model", "template", "format"),
+    [
+        ("Qwen3-8B-Q4_K", "qwen3", "qwen3"),
+        ("Meta-Llama-3-8B", "llama-3", "content-only"),
+        ("Meta-Llama-3.1-8B-Instruct", "llama-3-x", "llama-3-x"),
+        ("llama-2-7b-chat", "llama-2", "content-only"),
+        ("yi-34b", "chatml", "content-only"),
+        ("DeepSeek-R1-Distill-Qwen-7B", "deepseek-r1", "deepseek-r1"),
+        ("Hermes-3-Llama-3.1-8B", "hermes-2-pro", "hermes-2-pro"),
+        ("Mistral-7B-Instruct-v0.2", "mistral", "content-only"),
+        ("Mistral-7B-Instruct-v0.3", "mistral-nemo", "mistral-nemo"),
+        ("gemma-2-9b-it", "gemma", "content-only"),
+        ("Phi-3.5-mini-instruct", "phi", "content-only"),
+        ("phi-4-Q4_K", "phi-4", "content-only"),
+        ("somebodys-model", "chatml", "content-only"),
+    ],
+)
+def test_a_model_without_a_template(tmp_path: Path, model: str, template: str, format: str) -> None:
+    folder = tmp_path / model
+    folder.mkdir()
+    (folder / "tokenizer_config.json").write_text('{"eos_token": "</s>"}', encoding="utf-8")
+    chat = chatparsers.load(folder)
+    assert (chat.template().source, chat.format.name) == (builtin_source(template), format)
+    why = "nothing is known of the model" if model.startswith("some") else f"by the model's name: {model}"
+    assert chat.detection.evidence == (f"the built-in template {template!r}: {why}",)
+
+
+def test_one_by_name_stands_for_the_models_own(own_folder: Path) -> None:
+    chat = chatparsers.load(own_folder / "qwen3.jinja", template="Llama_3_x")
+    assert (chat.template().source, chat.format.name) == (builtin_source("llama-3-x"), "llama-3-x")
+    assert chatparsers.load(template="chatml", format="qwen3").format.name == "qwen3"
+    with pytest.raises(LoadError, match=r"no built-in template is named 'lama-3': .*llama-3"):
+        chatparsers.load(template="lama-3")
+    with pytest.raises(LoadError, match="expected a model's folder or file"):
+        chatparsers.load()
+
+
+def test_a_format_brings_its_template(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer_config.json").write_text("{}", encoding="utf-8")
+    chat = chatparsers.load(tmp_path, format="granite-4")
+    assert chat.template().source == builtin_source("granite-4")
+
+
+def test_an_empty_thought_where_thinking_is_off() -> None:
+    chat = chatparsers.load(template="qwen3")
+    assert chat.prepare(HISTORY, thinking=False).prefix == "<think>\n\n</think>\n\n"
+    assert chat.prepare(HISTORY).prefix == ""
+
+
+def test_names() -> None:
+    assert known(["TinyLlama-1.1B", "x"]) is None
+    found: Any = known(["nothing", "NousResearch/Hermes-3-Llama-3.1-8B"])
+    assert (found.format, found.template) == ("hermes-2-pro", "hermes-2-pro")
