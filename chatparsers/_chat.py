@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ._continue import continued
 from ._conversation import Conversation
 from ._detect import CONTENT_ONLY, Detection, analysed, detect
 from ._models import known
@@ -26,7 +27,7 @@ from .templates.builtins import UNKNOWN, builtin_names, builtin_source
 from .templates.edges import opening
 from .templates.limits import DEFAULT, Limits, limited
 from .templates.polyfills import POLYFILLS
-from .templates.renderer import Renderer, Rewritten
+from .templates.renderer import Renderer
 from .templates.roles import role_headers
 from .tokens import ModelFiles, read_model, read_tokenizer
 from .tokens.loaders import is_template_text
@@ -95,6 +96,11 @@ class Chat:
         if key not in self._renderers:
             self._renderers[key] = Renderer(template, self.syntax, allowed)
         return self._renderers[key]
+
+    @property
+    def builtin(self) -> str | None:
+        """The name of the built-in template that the chat was given; None where it is the model's own."""
+        return None if self._builtin is None else self._builtin[0]
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -188,20 +194,17 @@ class Chat:
         variables = self._variables(template, thinking, template_kwargs, documents, now)
         shown = None if tool_choice == "none" else tools
         given = renderer.rewrite(messages, shown)
-        prompt = template.render(
-            given.messages,
-            tools=given.tools,
-            add_generation_prompt=add_generation_prompt,
-            continue_final_message=continue_final_message,
-            **variables,
-        )
         fmt = self.syntax if "tools" in given.names else self.format
-        prefix = ""
         if continue_final_message:
-            prefix = self._continued(fmt, template, given, prompt, variables)
-        elif add_generation_prompt:
-            generated = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
-            prefix = opening(fmt, generated)
+            prompt, prefix = continued(fmt, template, given, variables)
+        else:
+            prompt = template.render(
+                given.messages, tools=given.tools, add_generation_prompt=add_generation_prompt, **variables
+            )
+            prefix = ""
+            if add_generation_prompt:
+                end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
+                prefix = opening(fmt, end)
         turn = fmt.bind(
             tools=tools,
             tool_choice=tool_choice,
@@ -257,24 +260,6 @@ class Chat:
         if text not in self._warned:
             self._warned.add(text)
             warnings.warn(text, UserWarning, stacklevel=4)
-
-    def _continued(
-        self, fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
-    ) -> str:
-        """What of ``prompt`` is the last message: all behind its role header."""
-        messages, tools = given.messages, given.tools
-        history = messages[:-1]
-        plain = template.render(history, tools=tools, **variables) if history else ""
-        if not prompt.startswith(plain):
-            raise TemplateError(
-                f"{template.name}: cannot tell where message {len(messages) - 1} begins, as it changes how the "
-                "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
-            )
-        header = template.generation_prompt(history, tools=tools, **variables) if history else ""
-        opened = opening(fmt, header)
-        header = header[: len(header) - len(opened)]
-        behind = prompt[len(plain) :]
-        return behind[len(header) :] if behind.startswith(header) else opening(fmt, behind) or behind
 
     def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
         """A conversation to which messages are added one by one, each giving only the text that is new.

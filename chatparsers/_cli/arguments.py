@@ -132,6 +132,16 @@ def _inspect(commands: _Commands[_Parser]) -> None:
     )
     inspect.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
     inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    inspect.add_argument(
+        "--messages",
+        metavar="FILE",
+        help="a JSON file with messages: say how they are rendered, and what that needs",
+    )
+    inspect.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    inspect.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    inspect.add_argument(
+        "--diff", metavar="MODEL", help="print how this model or template differs (exit 1: it does)"
+    )
     inspect.add_argument("--json", action="store_true", help="print JSON")
     inspect.add_argument(
         "--explain",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from .files import existing, print_json, read_text
+from .files import Refused, existing, print_json, read_text
 
 __all__ = ["run", "template_text"]
 
@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
 def template_text(path: str) -> str:
     """Reads the chat template from a template file, from a model's files, or (``-``) from standard input.
 
-    Raises `Refused` if there is no such file, and `LoadError` if the file is broken or has no template.
+    Raises `Refused` if there is no such file or it has no template, and `LoadError` if it is broken.
     """
     if path == "-":
         return read_text(path)
@@ -37,4 +37,10 @@ def template_text(path: str) -> str:
         return read_text(path)
     from .. import load
 
-    return load(source).template().source
+    chat = load(source)
+    if chat.builtin is not None:
+        raise Refused(
+            f"{path}: no chat template (chat_template in tokenizer_config.json, chat_template.jinja, "
+            f"tokenizer.chat_template in a GGUF file); load would serve it with the built-in one {chat.builtin!r}"
+        )
+    return chat.template().source

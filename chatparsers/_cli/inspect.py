@@ -1,21 +1,28 @@
-"""``chatparsers inspect``: the record of a model's format, as a table."""
+"""``chatparsers inspect``: what is known of a model's format, the answer first; with a conversation; beside another
+one."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .explain import emit_module, explain
-from .files import print_json, to_json
-from .request import chat_of
+from .files import Refused, items, print_json, to_json
+from .request import chat_of, thinking_of
 
-__all__ = ["rows", "run"]
+if TYPE_CHECKING:
+    from .._chat import Chat
+
+__all__ = ["differences", "rows", "run"]
+
+_FIRST = ("format", "score", "stops")
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what `Chat.record` says of the model; with ``--explain`` what an analysis of its template does."""
+    """Prints what `Chat.record` says of the model, what ``--messages`` need of it, or how it differs from ``--diff``;
+    with ``--explain`` what an analysis of its template does."""
     tokenizer = None
     if arguments.tokenizer is not None:
         from ..tokens import read_tokenizer
@@ -28,15 +35,81 @@ def run(arguments: Namespace) -> int:
         return explain(chat, arguments)
     if arguments.emit_module is not None:
         return 0
-    record = asdict(chat.record())
+    if arguments.diff is not None:
+        return _diff(chat, chat_of(arguments.diff, arguments), arguments.json)
+    if arguments.messages is not None:
+        found = _conversation(chat, arguments)
+    elif arguments.tools is not None:
+        raise Refused("--tools goes with --messages: say --messages FILE as well")
+    else:
+        found = asdict(chat.record())
     if arguments.json:
-        print_json(record, indent=2)
-        return 0
-    table = list(rows(record))
+        print_json(found, indent=2)
+    else:
+        _print(list(rows(found if arguments.messages is not None else _answer_first(found))))
+    return 0
+
+
+def _print(table: list[tuple[str, str]]) -> None:
     width = max((len(label) for label, _ in table), default=0)
     for label, value in table:
         print(f"{label:<{width}}  {value}".rstrip())
-    return 0
+
+
+def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record as one reads it: the format, its stops and its thinking, what the template shows and lacks; then
+    all."""
+    can: Mapping[str, Any] = record["capabilities"]
+    flags = {name.replace("_", " "): value for name, value in can.items() if isinstance(value, bool)}
+    default = {True: "on", False: "off", None: "not said"}[can["thinking_default"]]
+    switches = ", ".join(can["thinking_switches"])
+    first = {
+        **{name: record[name] for name in _FIRST},
+        "thinking": f"{switches} (default: {default})" if switches else "no switch",
+        "shows": ", ".join(name for name, value in flags.items() if value),
+        "lacks": ", ".join(name for name, value in flags.items() if not value),
+    }
+    flagged = {name for name, value in can.items() if isinstance(value, bool)}
+    rest = {name: value for name, value in can.items() if name not in flagged}
+    details = {name: value for name, value in record.items() if name not in _FIRST}
+    return {**first, **details, "capabilities": rest}
+
+
+def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
+    """How the template renders this conversation: with which polyfills, from which message to which text."""
+    tools = None if arguments.tools is None else items(arguments.tools, "tools")
+    messages = items(arguments.messages, "messages")
+    turn = chat.prepare(messages, tools=tools, thinking=thinking_of(arguments))
+    return {
+        "format": turn.format.name,
+        "polyfills": turn.polyfills,
+        "prompt characters": len(turn.prompt),
+        "prompt ends": turn.prompt[-60:],
+        "prefix": turn.prefix,
+        "stops": turn.stops,
+    }
+
+
+def _diff(one: Chat, other: Chat, as_json: bool) -> int:
+    """Prints what differs; 0 where nothing does, else 1."""
+    found = differences(asdict(one.record()), asdict(other.record()))
+    if as_json:
+        print_json(found, indent=2)
+    else:
+        for name, (mine, theirs) in found.items():
+            print(f"{name.replace('_', ' ')}: {_shown(mine)} -> {_shown(theirs)}")
+    return 1 if found else 0
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields of two records that differ, capabilities among them, each with both values."""
+    mine, theirs = ({**record, **record["capabilities"]} for record in (one, other))
+    left_out = {"source", "capabilities", "evidence", "extraction", "special_tokens"}
+    return {
+        name: (mine[name], theirs[name])
+        for name in mine
+        if name not in left_out and mine[name] != theirs[name]
+    }
 
 
 def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..core.events import Event
     from ..core.message import Message
     from ..core.stream import Stream
+    from ..core.turn import Turn
 
 __all__ = ["event_record", "run"]
 
@@ -36,12 +37,26 @@ def run(arguments: Namespace) -> int:
         if arguments.stream and events:
             sys.stdout.writelines(to_json(event_record(event)) + "\n" for event in events)
             sys.stdout.flush()
+    if not turn.tools and _holds_call(turn, stream.message):
+        print(
+            "chatparsers: the text holds what looks like a call of this format, but no tools were given: it is read as "
+            "content (say --tools FILE to read calls)",
+            file=sys.stderr,
+        )
     message = _record(stream.message, arguments.openai)
     if arguments.stream:
         print_json({"event": "message", "message": message})
     else:
         print_json(message, indent=2)
     return 0
+
+
+def _holds_call(turn: Turn, message: Message) -> bool:
+    """Whether the same text, read with tools, has a whole call."""
+    if not turn.format.features.tools or not message.content:
+        return False
+    read = turn.format.bind(tools=[{"name": "any"}]).parse(message.content)
+    return any(call.complete for call in read.tool_calls)
 
 
 def event_record(event: Event) -> dict[str, Any]:

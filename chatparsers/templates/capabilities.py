@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 
 from ..core.errors import TemplateError
 from .messages import CallIds, ReasoningAs, Wants, shape
-from .turns import NEEDLE
+from .turns import MARKER, NEEDLE
 
 __all__ = ["Capabilities", "Prober", "Writer", "probe_tools", "shows"]
 
@@ -29,6 +29,7 @@ _TOOL = "needle_tool"
 _CALLED = ("needle_called", "needle_second")
 _KEY, _VALUE = "needle_key", "needlevalue"
 _RESULT = "needleresult"
+_IDS = ("needle001", "needle002")
 
 # Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': 'needle…
 _PRINTED = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
@@ -56,10 +57,12 @@ class Capabilities:
     ``tools``: the tools' definitions. ``tool_calls``, ``parallel_calls``: one, and more than one, call in a
     turn. ``content_beside_calls``: the text of a turn that calls, as content (not as reasoning).
     ``reasoning``: the last turn's reasoning before content; ``reasoning_with_calls``: before a call.
-    ``system_role``, ``tool_role``: such messages. ``content_as``, ``arguments_as``, ``reasoning_as``: see
+    ``system_role``, ``tool_role``, ``developer_role``: such messages. ``several_systems``, ``consecutive_users``: two
+    of them in a row. ``parallel_results``: the results of two calls; ``result_ids``: which call a result answers, by
+    its id. ``images``: a picture's place among parts of text. ``content_as``, ``arguments_as``, ``reasoning_as``: see
     ``Wants``. ``thinking_switches``: the keywords that turn thinking on and off; ``thinking_default``: what
-    they are where nothing is passed, None if that is neither. ``generation_prompt``: what it adds behind a
-    user message.
+    they are where nothing is passed, None if that is neither. ``channel``: what opens and closes the content of an
+    answer, apart from what opens and ends the turn. ``generation_prompt``: what it adds behind a user message.
     """
 
     tools: bool
@@ -70,11 +73,18 @@ class Capabilities:
     reasoning_with_calls: bool
     system_role: bool
     tool_role: bool
+    developer_role: bool
+    several_systems: bool
+    consecutive_users: bool
+    parallel_results: bool
+    result_ids: bool
+    images: bool
     content_as: Literal["text", "parts", "either"]
     arguments_as: Literal["dict", "text"]
     reasoning_as: ReasoningAs | None
     thinking_switches: tuple[str, ...]
     thinking_default: bool | None
+    channel: tuple[str, str]
     generation_prompt: str
 
 
@@ -271,7 +281,7 @@ class Prober:
         default, on, off = (self._thinking_text(self.thinking(state)) for state in (None, True, False))
         return True if default == on else False if default == off else None
 
-    def capabilities(self, turn: Turn, generation_prompt: str) -> Capabilities:
+    def capabilities(self, turn: Turn, generation_prompt: str, images: bool) -> Capabilities:
         """All answers; ``turn(answer, variables)`` is ``Template.assistant_turn``."""
 
         def wire(answer: Mapping[str, Any], *needles: str) -> str | None:
@@ -285,12 +295,18 @@ class Prober:
             return None
 
         wants = self.full
-        system = [{"role": "system", "content": "needlesystem"}, _user()]
-        result = [
-            _user(),
-            _assistant("", calls=1),
-            {"role": "tool", "name": _CALLED[0], "content": _RESULT},
+
+        def kept(messages: Messages, *needles: str, tools: bool = False) -> bool:
+            return shows(self._try(messages, wants, tools=tools), *needles)
+
+        system, more = ({"role": "system", "content": f"needle{word}"} for word in ("system", "more"))
+        developer = {"role": "developer", "content": "needledeveloper"}
+        said = [f"{_RESULT}{letter}" for letter in "ab"]
+        results = [
+            {"role": "tool", "name": name, "tool_call_id": id, "content": text}
+            for name, id, text in zip(_CALLED, _IDS, said, strict=True)
         ]
+        one, two = ([_user(), _called(number), *results[:number]] for number in (1, 2))
         return Capabilities(
             tools=self._shows_tools(wants),
             tool_calls=self._keeps_calls(wants, 1),
@@ -299,15 +315,28 @@ class Prober:
             reasoning=wire(_assistant(NEEDLE, reasoning=_REASONING), _REASONING, NEEDLE) is not None,
             reasoning_with_calls=wire(_assistant("", reasoning=_REASONING, calls=1), _REASONING, _CALLED[0])
             is not None,
-            system_role=shows(self._try(system, wants), "needlesystem", _USER),
-            tool_role=shows(self._try(result, wants, tools=True), _RESULT),
+            system_role=kept([system, _user()], "needlesystem", _USER),
+            tool_role=kept(one, said[0], tools=True),
+            developer_role=kept([developer, _user()], "needledeveloper", _USER),
+            several_systems=kept([system, more, _user()], "needlesystem", "needlemore", _USER),
+            consecutive_users=kept([_user(), _user("needlemore")], _USER, "needlemore"),
+            parallel_results=kept(two, *said, tools=True),
+            result_ids=self._result_ids(one, wants),
+            images=images,
             content_as=wants.content_as,
             arguments_as=wants.arguments_as,
             reasoning_as=wants.reasoning_as,
             thinking_switches=tuple(name for name, _, _ in self._switches),
             thinking_default=self._thinking_default(),
+            channel=_channel(wire(_assistant(NEEDLE), NEEDLE) or ""),
             generation_prompt=generation_prompt,
         )
+
+    def _result_ids(self, messages: Messages, wants: Wants) -> bool:
+        """Whether the result's own place has the id: it is there once more than in the call alone."""
+        id = messages[1]["tool_calls"][0]["id"]
+        whole, call = (self._try(messages[:end], wants, tools=True) for end in (3, 2))
+        return whole is not None and call is not None and whole.count(id) > call.count(id)
 
     def _content_beside_calls(self, wire: Callable[..., str | None]) -> bool:
         text = wire(_assistant(NEEDLE, calls=1), NEEDLE, _CALLED[0])
@@ -317,6 +346,23 @@ class Prober:
         end = plain[plain.rindex(NEEDLE) + len(NEEDLE) :].strip() if plain else ""
         first, last = sorted((text.index(NEEDLE), text.index(_CALLED[0])))
         return not end or end not in text[first:last]  # else they are two turns
+
+
+def _called(number: int) -> dict[str, Any]:
+    """A turn of that many calls, each with an id that any template takes."""
+    message = _assistant("", calls=number)
+    for call, id in zip(message["tool_calls"], _IDS, strict=False):
+        call["id"] = id
+    return message
+
+
+def _channel(wire: str) -> tuple[str, str]:
+    """What stands around the needle: markers before it, and the first marker behind it where another one follows."""
+    before, _, behind = wire.partition(NEEDLE)
+    opens = [found for found in MARKER.finditer(before)]
+    closes = MARKER.findall(behind)
+    opener = before[opens[0].start() :] if opens else ""
+    return opener, closes[0] if opener and len(closes) > 1 else ""
 
 
 def _given(variables: Mapping[str, object]) -> dict[str, Any]:

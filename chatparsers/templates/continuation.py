@@ -13,13 +13,13 @@ from ..core.errors import TemplateError
 from .failure import place
 from .messages import reasoning_of
 
-__all__ = ["cut_at_tag", "tagged"]
+__all__ = ["check_final", "cut_at_tag", "tagged"]
 
 _TAG = "continuefinalmessage "
 
 
-def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """The messages with the tag behind the final one's content, or its reasoning if that is all it has."""
+def check_final(messages: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Raises `TemplateError` where the last message is none that can be continued."""
     final = messages[-1] if messages else {}
     role = final.get("role") if isinstance(final, Mapping) else None
     if role != "assistant" or final.get("tool_calls"):
@@ -31,6 +31,12 @@ def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str
             f"assistant message without tool calls at the end, found {found} "
             "(add_generation_prompt starts a new turn)"
         )
+
+
+def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+    """The messages with the tag behind the final one's content, or its reasoning if that is all it has."""
+    check_final(messages, name)
+    final = messages[-1]
     content: Any = final.get("content")
     reasoning = reasoning_of(final)
     last = content[-1] if isinstance(content, list) and content else None

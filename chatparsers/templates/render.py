@@ -284,7 +284,7 @@ class Template:
                 generation_prompt = self.generation_prompt([{"role": "user", "content": "Hello"}])
             except TemplateError:
                 generation_prompt = ""
-            self._capabilities = self._prober.capabilities(turn, generation_prompt)
+            self._capabilities = self._prober.capabilities(turn, generation_prompt, self.shows_part("image"))
         return self._capabilities
 
     @limited

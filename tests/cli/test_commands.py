@@ -69,7 +69,6 @@ def test_thinking(run: Run, tmp_path: Path, messages: Path) -> None:
         ("fails.jinja", "{{ messages[7].content.x.y }}", ["fails.jinja"]),
         ("rubbish.jinja", b"\x80\x81{{", ["rubbish.jinja"]),
         ("tokenizer_config.json", "{", ["tokenizer_config.json"]),
-        ("tokenizer_config.json", {"bos_token": "<s>"}, ["chat_template"]),
         ("notes.txt", "Hello", ["notes.txt"]),
         ("model.gguf", b"GGUF\x03\0\0\0" + b"\xff" * 64, ["model.gguf"]),
     ],
@@ -281,3 +280,46 @@ def test_the_script_is_this_function() -> None:
     if not scripts:
         pytest.skip("chatparsers is not installed, only imported from its folder")
     assert [script.load() for script in scripts] == [cli.main]
+
+
+def test_inspect_answers_first(run: Run, template: Path) -> None:
+    lines = run("inspect", template).out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:2]] == ["format", "score"]
+    assert any(line.startswith("thinking  ") and line.endswith("no switch") for line in lines)
+    lacks = next(line for line in lines if line.startswith("lacks"))
+    assert "images" in lacks and "tool calls" not in lacks
+
+
+def test_inspect_of_a_conversation(run: Run, template: Path, tmp_path: Path, tools: Path) -> None:
+    half = [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    found = run("inspect", template, "--messages", put(tmp_path / "m.json", half), "--json").json()
+    assert (found["format"], found["polyfills"], found["prefix"]) == ("qwen3-coder", [], "")
+    plain = put(tmp_path / "plain.jinja", "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}")
+    ran = run("inspect", plain, "--messages", put(tmp_path / "m.json", half), "--tools", tools)
+    assert any(line.split() == ["polyfills", "tools"] for line in ran.out.splitlines())
+    refused(run("inspect", template, "--tools", tools), "--tools goes with --messages")
+
+
+def test_inspect_of_a_difference(run: Run, template: Path) -> None:
+    assert run("inspect", template, "--diff", template).status == 0
+    other = template.parent / "qwen3.jinja"
+    ran = run("inspect", template, "--diff", other)
+    assert ran.status == 1 and "format: qwen3-coder -> qwen3" in ran.out.splitlines()
+    found = json.loads(run("inspect", template, "--diff", other, "--json").out)
+    assert found["reasoning"] == [False, True]
+
+
+def test_parse_says_that_a_call_is_not_read(run: Run, tmp_path: Path, tools: Path) -> None:
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
+    file = put(tmp_path / "answer.txt", call)
+    ran = run("parse", "--format", "qwen3", file)
+    assert ran.json()["content"] == call
+    assert "no tools were given" in ran.err and "--tools FILE" in ran.err
+    assert run("parse", "--format", "qwen3", "--tools", tools, file).err == ""
+    assert run("parse", "--format", "qwen3", put(tmp_path / "plain.txt", "<tool_call> is a tag")).err == ""
+
+
+def test_a_model_without_a_template(run: Run, tmp_path: Path, messages: Path) -> None:
+    file = put(tmp_path / "tokenizer_config.json", {"bos_token": "<s>"})
+    assert run("render", "--template", file, "--messages", messages).out.startswith("<|im_start|>user\n")
+    refused(run("detect", file), "no chat template", "chat_template", "'chatml'")

@@ -26,7 +26,18 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"analysis"}, {"jinja2"}),
     ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),
     (
-        {"", "_chat", "_conversation", "_cli", "_read_back", "_demo", "_record", "cli", "__main__"},
+        {
+            "",
+            "_chat",
+            "_continue",
+            "_conversation",
+            "_cli",
+            "_read_back",
+            "_demo",
+            "_record",
+            "cli",
+            "__main__",
+        },
         {"jinja2", "tokenizers"},
     ),
     (

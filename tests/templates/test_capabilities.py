@@ -1,0 +1,71 @@
+"""The page of capabilities says what is so, for every template that is at hand."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from chatparsers.templates import Template
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_nothing_lost import folders
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no docs: not a checkout")
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("capabilities_page", DOCS / "_capabilities.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_of_these_templates(script: ModuleType, real_template: Path) -> None:
+    """A template's row, and those of the folders beside, spread over the tests of the first."""
+    mine = sorted(real_template.parent.glob("*.jinja"))
+    others = [
+        f
+        for folder in folders(real_template)
+        if folder != real_template.parent
+        for f in sorted(folder.glob("*.jinja"))
+    ]
+    rows = script.rows_of((DOCS / "capabilities.md").read_text(encoding="utf-8"))
+    for path in [real_template, *others[mine.index(real_template) :: len(mine)]]:
+        source = path.read_text(encoding="utf-8")
+        can = Template(source, bos_token="<s>", eos_token="</s>", name=path.stem).probe()
+        assert rows.get(path.stem) == script.row(can), path.stem
+
+
+# What rendering by hand shows of our own templates.
+KNOWN = {
+    "qwen3": {"parallel_results": True, "result_ids": False, "several_systems": True, "images": False},
+    "mistral-nemo": {"result_ids": True},
+    "gpt-oss": {"developer_role": True, "channel": ("<|channel|>final<|message|>", "")},
+    "command-r7b": {"channel": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"), "content_beside_calls": False},
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_of_own_templates(own_folder: Path, name: str) -> None:
+    can = Template((own_folder / f"{name}.jinja").read_text(encoding="utf-8"), name=name).probe()
+    assert {field: getattr(can, field) for field in KNOWN[name]} == KNOWN[name]
+
+
+def test_roles_and_pictures() -> None:
+    shown = "{{ p.text if p.text else '<image>' }}"
+    strict = Template(
+        "{% for m in messages %}{% if m.role != 'user' or not loop.first %}{{ raise_exception('no') }}{% endif %}"
+        "{% for p in m.content %}" + shown + "{% endfor %}{% endfor %}"
+    ).probe()
+    assert strict.images and not (strict.consecutive_users or strict.several_systems or strict.developer_role)
+    loose = Template("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}").probe()
+    assert loose.consecutive_users and loose.several_systems and loose.developer_role and not loose.images
