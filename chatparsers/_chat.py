@@ -195,16 +195,25 @@ class Chat:
         shown = None if tool_choice == "none" else tools
         given = renderer.rewrite(messages, shown)
         fmt = self.syntax if "tools" in given.names else self.format
-        if continue_final_message:
-            prompt, prefix = continued(fmt, template, given, variables)
-        else:
-            prompt = template.render(
-                given.messages, tools=given.tools, add_generation_prompt=add_generation_prompt, **variables
-            )
-            prefix = ""
-            if add_generation_prompt:
-                end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
-                prefix = opening(fmt, end)
+        prefix = ""
+        try:
+            if continue_final_message:
+                prompt, prefix = continued(fmt, template, given, variables)
+            else:
+                prompt = template.render(
+                    given.messages,
+                    tools=given.tools,
+                    add_generation_prompt=add_generation_prompt,
+                    **variables,
+                )
+        except TemplateError as error:
+            if not given.names:
+                raise
+            used = ", ".join(given.names)
+            raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
+        if add_generation_prompt and not continue_final_message:
+            end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
+            prefix = opening(fmt, end)
         turn = fmt.bind(
             tools=tools,
             tool_choice=tool_choice,

@@ -12,7 +12,7 @@ from ..core.errors import TemplateError
 from .exact import from_json, to_json
 from .failure import place
 
-__all__ = ["Wants", "described", "is_message", "own", "own_tools", "reasoning_of", "shape"]
+__all__ = ["Wants", "described", "is_message", "is_plain", "own", "own_tools", "reasoning_of", "shape"]
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
@@ -72,6 +72,16 @@ def is_message(value: object) -> bool:
     return (type(value) is dict or isinstance(value, Mapping)) and isinstance(value.get("role"), str)
 
 
+def is_plain(value: object) -> bool:
+    """Whether it is a role and a text, and nothing else: most messages are."""
+    return (
+        type(value) is dict
+        and len(value) == 2
+        and type(value.get("content")) is str
+        and type(value.get("role")) is str
+    )
+
+
 def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
     """The tools, each and each of its arguments with a description: some templates raise where there is none."""
 
@@ -112,6 +122,9 @@ def shape(
         wants.content_as != "parts" and wants.reasoning_as != "blocks"
     )  # a role and a text stay as they are
     for index, message in enumerate(messages):
+        if bare and is_plain(message):
+            shaped.append({**message})
+            continue
         if not is_message(message):
             found = (
                 f"an object with the keys {list(message)}"
@@ -122,9 +135,6 @@ def shape(
                 f"{place(name, index=index)}: expected an object with a role, found {found} "
                 "(give it a role such as user)"
             )
-        if len(message) == 2 and bare and type(message.get("content")) is str:
-            shaped.append({**message})
-            continue
         out = own(message)
         calls = out.pop("tool_calls", None)
         if calls:
@@ -198,7 +208,10 @@ def _calls(calls: Any, wants: Wants, ids: _Ids, where: str) -> list[dict[str, An
             )
         rest = {k: v for k, v in call.items() if k != "function"} if function is not call else {}
         shaped = {"type": "function", **rest, "function": dict(function)}
-        shaped["function"]["arguments"] = _arguments(function.get("arguments"), wants.arguments_as)
+        arguments = _arguments(function.get("arguments"), wants.arguments_as)
+        shaped["function"]["arguments"] = arguments
+        if "arguments" in rest:
+            shaped["arguments"] = arguments
         ids.call(shaped, function["name"])
         out.append(shaped)
     return out

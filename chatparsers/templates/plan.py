@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from .capabilities import probe_tools, shows
-from .messages import reasoning_of
-from .polyfills import POLYFILLS, Message, Syntax, apply
+from .messages import is_plain, reasoning_of
+from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
 __all__ = ["Outline", "Plan", "Planner", "outline"]
 
@@ -57,7 +57,8 @@ def outline(messages: Iterable[Message]) -> Outline:
     rounds: list[list[tuple[Kind, ...]]] = []
     before = ""
     for message in messages:
-        kind = _kind(message)
+        kind = _PLAIN.get((message["role"], bool(message["content"]))) if is_plain(message) else None
+        kind = kind or _kind(message)
         role = kind.role
         if role == "tool" and rounds:
             step = rounds[-1][-1]
@@ -85,10 +86,6 @@ def _once(steps: list[tuple[Kind, ...]]) -> Iterable[tuple[Kind, ...]]:
 def _kind(message: Message) -> Kind:
     role, text = message["role"], bool(message.get("content"))
     calls = message.get("tool_calls")
-    if len(message) == 2:
-        kind = _PLAIN.get((role, text))
-        if kind is not None and "content" in message:
-            return kind
     if role == "tool":
         return _RESULT[bool(message.get("tool_call_id"))]
     thought = bool(reasoning_of(message))
@@ -157,7 +154,9 @@ class Planner:
         return best or Plan(())  # refused in every way: the rendering itself says why
 
     def _try(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> str | None:
-        definitions = _described() if tools else []
+        definitions: list[Any] = _described() if tools else []
+        if "flat" in names:
+            definitions = flat_tools(definitions)
         try:
             given = apply(names, messages, definitions, self._syntax)
             return self._render(given, None if "tools" in names else definitions or None)
@@ -173,6 +172,8 @@ class Planner:
             choices.append([(0, ()), (1, ("developer_role",))])
         if tools:
             choices.append([(0, ()), (8, ("tools",))])
+        if tools or calls:
+            choices.append([(0, ()), (6, ("flat",))])
         if tools or roles & {"system", "developer"}:
             choices.append([(0, ()), (1, ("several_systems",)), (2, ("system_role",))])
         if calls:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from .exact import to_json
 
-__all__ = ["POLYFILLS", "Message", "Syntax", "apply"]
+__all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
 
 Message = Mapping[str, Any]
 
@@ -121,6 +121,28 @@ def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
         "Call a tool where it helps to answer, and only then. To call it, write its name and its arguments in exactly "
         f"this form, then wait for the result:\n\n{example.strip()}"
     )
+
+
+def _flat_calls(messages: list[Message], request: _Request) -> list[Message]:
+    """A call's name and arguments stand in the call itself as well, for templates that do not look into `function`."""
+
+    def flat(call: Any) -> Any:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        return {**function, **call} if isinstance(function, Mapping) else call
+
+    return [
+        {**m, "tool_calls": [flat(call) for call in m["tool_calls"]]}
+        if isinstance(m.get("tool_calls"), list)
+        else m
+        for m in messages
+    ]
+
+
+def flat_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The tools with a function's fields in the tool itself as well."""
+    return [
+        {**tool["function"], **tool} if isinstance(tool.get("function"), Mapping) else tool for tool in tools
+    ]
 
 
 def _text_calls(messages: list[Message], request: _Request) -> list[Message]:
@@ -284,6 +306,7 @@ def _is_text(part: object) -> bool:
 
 
 POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
+    "flat": _flat_calls,
     "developer_role": _developer_as_system,
     "several_systems": _one_system,
     "tools": _tools_in_system,

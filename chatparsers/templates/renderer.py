@@ -19,10 +19,10 @@ from ..core.format import Format
 from .capabilities import probe_tools
 from .edges import opening
 from .failure import place
-from .messages import is_message
+from .messages import is_message, is_plain
 from .parts import shown_parts
 from .plan import Outline, Planner, outline
-from .polyfills import POLYFILLS, Message, apply
+from .polyfills import POLYFILLS, Message, apply, flat_tools
 from .render import Template
 
 __all__ = ["Renderer", "Rewritten"]
@@ -67,15 +67,19 @@ class Renderer:
         Raises `TemplateError` for what it cannot show in any way; with polyfills switched off, such things are lost as
         the template has it.
         """
-        if not self.allowed or not all(map(is_message, messages)):
+        special = [message for message in messages if not is_plain(message)]
+        if not self.allowed or not all(map(is_message, special)):
             return Rewritten(messages, tools, ())
-        messages = shown_parts(self.template, messages)
+        if any(isinstance(message.get("content"), list) for message in special):
+            messages = shown_parts(self.template, messages)
         shape = outline(messages)
         plan = self._planner.plan(shape, bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
         if not plan.names:
             return Rewritten(messages, tools, ())
+        if tools and "flat" in plan.names:
+            tools = flat_tools(tools)
         given = apply(plan.names, messages, tools or (), self.syntax)
         return Rewritten(given, None if "tools" in plan.names else tools, plan.names)
 

@@ -114,6 +114,20 @@ def test_polyfills_are_named_and_can_be_switched_off(own_folder: Path) -> None:
         chat.prepare(developer, polyfills=["tool"])
 
 
+def test_fields_that_a_template_looks_for_elsewhere() -> None:
+    flat = (
+        "{% for t in tools or [] %}{{ t.name }}{{ t.description }}{{ t.parameters | tojson }}{% endfor %}"
+        "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.name }}{{ c.arguments | tojson }}{% endfor %}{% endfor %}"
+    )
+    chat, shape = chatparsers.load(flat), SHAPES["parallel"]
+    with pytest.warns(UserWarning, match="no format explains"):
+        turn = chat.prepare(list(shape.messages), tools=list(shape.tools))
+    assert turn.polyfills == ("flat", "tool_role")  # it prints any role, so a result has no place of its own
+    assert not lost(shape, turn.prompt)
+    assert 'zqweather{"zqcity": "zqoslo", "zqday": "zqmonday"}' in turn.prompt
+
+
 def test_what_cannot_be_shown_is_named() -> None:
     chat = chatparsers.load("{{ messages[-1].content }}")
     with pytest.raises(
