@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +51,13 @@ def bytewise(*special: str) -> Tokenizer:
 
 def grow(chat: Chat, shape: Shape) -> bool:
     """Appends the shape's messages one by one, checks each step; whether a step rewrote anything."""
-    conversation = chat.conversation(tools=list(shape.tools) or None)
+    request: dict[str, Any] = {"tools": list(shape.tools) or None, "now": datetime(2025, 1, 1)}
+    conversation = chat.conversation(**request)
     held, rewrote = "", False
     for number, message in enumerate(shape.messages, 1):
         grown = conversation.append(message)
         generate = message["role"] in ("user", "tool")
-        whole = chat.prepare(
-            list(shape.messages[:number]), tools=list(shape.tools) or None, add_generation_prompt=generate
-        ).prompt
+        whole = chat.prepare(shape.messages[:number], add_generation_prompt=generate, **request).prompt
         assert held[: grown.kept] + grown.text == whole == conversation.text
         assert grown.rewritten is not whole.startswith(held)
         held, rewrote = whole, rewrote or grown.rewritten
