@@ -105,9 +105,9 @@ def test_the_wire_text_has_what_the_template_can_show(
         return
     # Behind a tool's result some templates show no reasoning.
     loop = can.tool_role and can.tool_calls and "reasoning" not in message
-    switch = template.thinking_kwargs(thinking)
+    switch = {**template.thinking_kwargs(thinking), "strftime_now": lambda pattern: "today"}
     for history in [HISTORIES["user"]] + ([HISTORIES["tool loop"]] if loop else []):
-        prompt, wire = template.assistant_turn(message, history=history, tools=TOOLS, thinking=thinking)
+        prompt, wire = template.assistant_turn(message, history=history, tools=TOOLS, **switch)
         assert shown(wire, needles), wire
         assert "Old" not in wire and wire.count("NeedleCity") <= 1
         assert not any(needle in prompt for needle in needles if needle.startswith("Needle"))
