@@ -348,8 +348,7 @@ class _Compiler:
 
         def make(machine: Machine) -> Transcoder:
             tool = machine.tools.get(machine.tool)
-            argument = tool.arguments.get(machine.arg) if tool else None
-            return read(argument.types if argument else ANYTHING)
+            return read(tool.argument(machine.arg).types if tool else ANYTHING)
 
         self.emit(m.VALUE, m.ARGUMENT, make, True)
 

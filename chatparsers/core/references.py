@@ -195,6 +195,49 @@ class Document:
             self._anchors[home, name] = schema
             self._named[name] += 1
 
+    # members
+
+    def members(self, schema: Schema) -> tuple[dict[str, Schema], set[str], Schema]:
+        """The members that the objects of ``schema`` may have, with their schemas; which of them must be there; and the
+        schema of members with other names.
+
+        Gathered through references and compositions, each schema once: what alternatives or conditions say of a member
+        is one of several schemas that it may have.
+        """
+        every: dict[str, list[Schema]] = {}
+        either: dict[str, list[Schema]] = {}
+        required: set[str] = set()
+        others: list[Schema] = []
+        seen: set[int] = set()
+        later: list[Schema] = []
+        for found, todo in ((every, [schema]), (either, later)):
+            while todo:
+                part = todo.pop()
+                if not isinstance(part, Mapping) or id(part) in seen:
+                    continue
+                seen.add(id(part))
+                properties = part.get("properties")
+                if isinstance(properties, Mapping):
+                    for name, member in properties.items():
+                        found.setdefault(name, []).append(member)
+                names = part.get("required")
+                if found is every and isinstance(names, (list, tuple)):
+                    required.update(name for name in names if isinstance(name, str))
+                patterns = part.get("patternProperties")
+                others += patterns.values() if isinstance(patterns, Mapping) else ()
+                if part.get("additionalProperties", False) is not False:
+                    others.append(part["additionalProperties"])
+                for group in self._groups(part):
+                    (todo if len(group) == 1 else later).extend(group)
+                later += [part[keyword] for keyword in ("then", "else") if keyword in part]
+                dependent = part.get("dependentSchemas")
+                later += dependent.values() if isinstance(dependent, Mapping) else ()
+        listed = {
+            name: _either(either[name]) if name not in every else _both(every[name])
+            for name in (*every, *(name for name in either if name not in every))
+        }
+        return listed, required, _either(others) if others else True
+
     # types
 
     def types(self, schema: Schema) -> frozenset[str]:
@@ -262,6 +305,14 @@ class Document:
             if isinstance(listed, (list, tuple)) and listed:
                 groups.append(list(listed))
         return groups
+
+
+def _both(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"allOf": schemas}
+
+
+def _either(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
 # One bit for each type: those that a value may have, and above them those that the author means.

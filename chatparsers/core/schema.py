@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import DefinitionError, RequestError
-from .references import ANYTHING, Document, Schema, Unresolved
+from .references import ANYTHING, Document, Schema
 
 __all__ = ["ANYTHING", "ANY_ARGUMENT", "ANY_TOOL", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
 
@@ -32,25 +32,30 @@ class Argument:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
-    """A function that the model may call; ``parameters`` is the JSON Schema of its arguments."""
+    """A function that the model may call; ``parameters`` is the JSON Schema of its arguments.
+
+    ``arguments`` are those that the schema names, through its references and compositions; ``other`` stands for those
+    of any other name.
+    """
 
     name: str
     parameters: Schema = True
     description: str = ""
     document: Document = field(init=False)
     arguments: Mapping[str, Argument] = field(init=False)
+    other: Argument = field(init=False)
 
     def __post_init__(self) -> None:
         document = Document(self.parameters)
-        schema = _followed(self.parameters, document)
-        properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
-        required = schema.get("required", ()) if isinstance(schema, Mapping) else ()
-        found = {
-            name: Argument(name, sub, name in required, document)
-            for name, sub in (properties.items() if isinstance(properties, Mapping) else ())
-        }
+        members, required, others = document.members(self.parameters)
+        found = {name: Argument(name, schema, name in required, document) for name, schema in members.items()}
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "arguments", found)
+        object.__setattr__(self, "other", Argument("", others, False, document))
+
+    def argument(self, name: str) -> Argument:
+        """The argument of that name."""
+        return self.arguments.get(name, self.other)
 
 
 class _AnyTool(Tool):
@@ -62,7 +67,7 @@ class _AnyTool(Tool):
         pass
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("name", "parameters", "description", "document", "arguments"):
+        if name in ("name", "parameters", "description", "document", "arguments", "other"):
             raise DefinitionError(
                 f"ANY_TOOL has no {name}: the parser reads one tree for all tools. Pass the tool on to p.name(), "
                 "p.args() and p.each_arg(); where one tool is written in another way, ask `tool is ANY_TOOL` first"
@@ -199,15 +204,3 @@ def _checked(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
             raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
         found[name] = function
     return found
-
-
-def _followed(schema: Schema, document: Document) -> Schema:
-    """``schema`` behind its ``$ref``; True where that leads nowhere."""
-    seen: set[int] = set()
-    while isinstance(schema, Mapping) and "$ref" in schema and id(schema) not in seen:
-        seen.add(id(schema))
-        try:
-            schema = document.resolve(schema["$ref"], schema)
-        except Unresolved:
-            return True
-    return schema

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.errors import DefinitionError, RequestError, SchemaError
@@ -48,6 +48,7 @@ from ..core.nodes import (
     Sequence,
     Space,
     Span,
+    Tag,
     Tagged,
     Think,
     Token,
@@ -60,7 +61,6 @@ from ..core.references import Document
 from ..core.schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool, Toolset
 from ..core.tree import first, through, tokens, walk
 from ..core.values import Json, Raw, Syntax
-from .arrange import Member, arrange
 from .budget import Budget
 from .ir import (
     ANY,
@@ -87,7 +87,7 @@ from .ir import (
 )
 from .regex import read_regex
 from .residual import residual
-from .schemas import SchemaCompiler, Weakened
+from .schemas import SchemaCompiler, Weakened, Where
 from .syntaxes import RawText, syntax_of
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
@@ -155,6 +155,10 @@ class _Reader:
         self.calls_only = request.options.mode == "required"
         self.allow_thought = request.options.thinking is not False
         self.free = False
+        self.wheres: list[Where] = []
+        """The schemas of the argument that is being written."""
+        self.other_name: _OtherName | None = None
+        """The name of the argument that is being written, where the schema does not list it."""
         self.defined: dict[str, Node] = {}
 
     # nodes
@@ -212,58 +216,38 @@ class _Reader:
         tool = node.tool
         if tool is ANY_TOOL:
             raise DefinitionError("each_arg: make() must pass on the tool that it was given")
-        members: list[Member] = []
-        path = f"$.tools.{tool.name}.parameters"
-        schema = tool.parameters
-        arguments = dict(tool.arguments)
-        if isinstance(schema, Mapping):
-            for name in _required(schema):
-                if name not in arguments:
-                    arguments[name] = Argument(
-                        name, schema.get("additionalProperties", True), True, tool.document
-                    )
-            for keyword in _NOT_BY_ARGUMENT:
-                if keyword in schema:
-                    self.weakened[Weakened(path, keyword, "arguments are written one by one")] = None
-        elif schema is not True:
-            self.compiler(tool.document, _JSON).value([(schema, path)])
-        for name, argument in arguments.items():
-            made = self.node(node.make(argument))
-            if never(made):
-                if argument.required:
-                    raise SchemaError(
-                        f"no value is valid for the required argument {name!r} of the tool {tool.name!r}",
-                        f"{path}.properties.{name}",
-                    )
-                continue
-            members.append(Member(name, made, argument.required))
-        separator = EMPTY if node.separator is None else self.node(node.separator)
-        return arrange(members, separator)[0]
+        form = _Arguments(self, node, tool)
+        options = self.compiler(tool.document, _JSON).arguments(_wheres(tool), form)
+        if not options and form.refused:
+            raise SchemaError(
+                f"no value is valid for the required argument {form.refused!r} of the tool {tool.name!r}",
+                f"$.tools.{tool.name}.parameters.properties.{form.refused}",
+            )
+        return alt(*options)
 
     def args(self, node: Args) -> Ir:
         tool = node.tool
         if tool is ANY_TOOL:
             raise DefinitionError("args: make() must pass on the tool that it was given")
         compiler = self.compiler(tool.document, node.syntax)
-        parameters = tool.parameters
-        path = f"$.tools.{tool.name}.parameters"
-        wheres: list[tuple[Any, str]] = [(parameters, path)]
-        if not (isinstance(parameters, Mapping) and parameters.get("type") == "object"):
-            wheres.append((_OBJECT, path))
-        return compiler.value(wheres)
+        return compiler.value(_wheres(tool))
 
     def argument_value(self, node: Value) -> Ir:
         argument = node.argument
         if argument is ANY_ARGUMENT or self.tool is None:
             raise DefinitionError("value: make() must pass on the argument that it was given")
-        path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
-        where = [(argument.schema, path)]
+        wheres = self.wheres
+        if not wheres:
+            path = f"$.tools.{self.tool.name}.parameters.properties.{argument.name}"
+            wheres = [(argument.schema, path)]
         if isinstance(node.syntax, Raw):
             raw = RawText(node.syntax, argument.types, tuple(self.request.marker_ids))
-            return _raw_value(self.compiler(argument.document, _JSON), where, argument, raw)
-        return self.compiler(argument.document, node.syntax).value(where)
+            return _raw_value(self.compiler(argument.document, _JSON), wheres, raw)
+        return self.compiler(argument.document, node.syntax).value(wheres)
 
     def name(self, node: Name | JsonName | Header) -> Ir:
+        if self.other_name is not None and isinstance(node, Name) and node.tag is Tag.ARG_NAME:
+            return self.other_name.made(node.chars)
         if node.generate is None:
             raise DefinitionError("name: make() must pass on the tool or argument that it was given")
         return self.node(node.generate)
@@ -474,26 +458,82 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
 _ANYTHING = Rep(Chars(ANY), 0, None)
 _STRING: Mapping[str, Any] = {"type": "string"}
 _OBJECT: Mapping[str, Any] = {"type": "object"}
-_NOT_BY_ARGUMENT = (
-    "anyOf",
-    "oneOf",
-    "allOf",
-    "not",
-    "if",
-    "minProperties",
-    "maxProperties",
-    "dependentRequired",
-    "dependentSchemas",
-)
 
 
-def _required(schema: Mapping[str, Any]) -> list[str]:
-    listed = schema.get("required", ())
-    if isinstance(listed, bool):
-        return []
-    if not isinstance(listed, (list, tuple)) or not all(isinstance(name, str) for name in listed):
-        raise SchemaError(f"expected a list of names, found {listed!r}", "$.parameters.required")
-    return list(listed)
+def _wheres(tool: Tool) -> list[Where]:
+    """The schemas of a tool's arguments: they are an object."""
+    path = f"$.tools.{tool.name}.parameters"
+    parameters = tool.parameters
+    if isinstance(parameters, Mapping) and parameters.get("type") == "object":
+        return [(parameters, path)]
+    return [(parameters, path), (_OBJECT, path)]
+
+
+@dataclass(slots=True)
+class _OtherName:
+    """The name of an argument that the schema does not list: what holds of it, and the node made of it."""
+
+    parts: tuple[Part, ...]
+    least: int
+    most: int | None
+    node: Lang | None = None
+
+    def made(self, chars: str) -> Ir:
+        ranges = read_regex(f"^{chars}$")
+        assert isinstance(ranges, Chars)
+        plain = Part(Rep(ranges, max(1, self.least), self.most))
+        self.node = Lang((*self.parts, plain))
+        return self.node
+
+    def beside(self, whole: Ir) -> Ir:
+        """The argument with its name and the texts beside it in one piece: some engines read the longest piece and
+        do not go back."""
+        items = list(whole.items) if isinstance(whole, Seq) else [whole]
+        if self.node not in items:
+            return whole
+        at = items.index(self.node)
+        before = items[at - 1] if at and isinstance(items[at - 1], Text) else EMPTY
+        after = items[at + 1] if at + 1 < len(items) and isinstance(items[at + 1], Text) else EMPTY
+        parts = tuple(Part(seq(before, part.node, after), part.positive) for part in self.node.parts)
+        begin = at - (before is not EMPTY)
+        behind = at + 1 + (after is not EMPTY)
+        return Seq((*items[:begin], Lang(parts), *items[behind:]))
+
+
+class _Arguments:
+    """The members of a tool's arguments, as a format writes them one by one."""
+
+    def __init__(self, reader: _Reader, node: EachArg, tool: Tool) -> None:
+        self.reader = reader
+        self.node = node
+        self.tool = tool
+        self.refused = ""
+        """A required argument for which no value is valid."""
+        self.separator = EMPTY if node.separator is None else reader.node(node.separator)
+
+    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir:
+        argument = self.tool.arguments.get(name)
+        made = self.made(replace(self.tool.other, name=name) if argument is None else argument, wheres)
+        if required and never(made):
+            self.refused = name
+        return made
+
+    def other(
+        self, parts: tuple[Part, ...], least: int, most: int | None, wheres: list[Where], depth: int
+    ) -> Ir:
+        name = self.reader.other_name = _OtherName(parts, least, most)
+        made = self.made(self.tool.other, wheres)
+        self.reader.other_name = None
+        return made if never(made) else name.beside(made)
+
+    def made(self, argument: Argument, wheres: list[Where]) -> Ir:
+        self.reader.wheres = wheres
+        found = self.reader.node(self.node.make(argument))
+        self.reader.wheres = []
+        return found
+
+    def whole(self, body: Ir) -> Ir:
+        return body
 
 
 def _calls(node: Node) -> bool:
@@ -507,14 +547,9 @@ def _ranges(text: str) -> Any:
     return node.ranges
 
 
-def _raw_value(
-    compiler: SchemaCompiler,
-    where: list[tuple[Any, str]],
-    argument: Argument,
-    raw: RawText,
-) -> Ir:
+def _raw_value(compiler: SchemaCompiler, wheres: list[Where], raw: RawText) -> Ir:
     """A value as raw text: strings as they are, other types as JSON; text alone where it may be any."""
-    node = compiler.raw(where[0], raw)
+    node = compiler.raw(wheres, raw)
     found = raw.written
     if raw.string is True:
         return alt(*found)
@@ -525,22 +560,29 @@ def _raw_value(
     ]
     if raw.string is False:
         return alt(*others)
-    free = any(not option.parts and not option.least and option.most is None for option in found)
-    if others and free:
-        if not _whole(argument):
-            path = where[0][1]
-            why = "text is also generated that reads as another type, without that type's constraints"
-            compiler.weakened[Weakened(path, "type", why)] = None
-        return next(option for option in found if not option.parts)
-    return node
+    free = next((text for text in found if not text.parts and not text.least and text.most is None), None)
+    if free is None or (not others and raw.types == {"string"}):
+        return node
+    if not others or not all(_whole(schema) for schema, _ in wheres):
+        why = "text is also generated that reads as another type, without that type's constraints"
+        compiler.tell(wheres[0][1], "type", why)
+    return free
 
 
-def _whole(argument: Argument) -> bool:
-    """Whether each type that the argument admits beside strings is admitted as a whole."""
-    schema = argument.schema
+def _whole(schema: Any) -> bool:
+    """Whether each type that a schema admits beside strings is admitted as a whole."""
     if not isinstance(schema, Mapping):
         return True
-    plain = {
+    if set(schema) <= _OF_STRINGS:
+        return True
+    options = schema.get("anyOf") or schema.get("oneOf")
+    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
+        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
+    )
+
+
+_OF_STRINGS = frozenset(
+    {
         "type",
         "title",
         "description",
@@ -552,12 +594,8 @@ def _whole(argument: Argument) -> bool:
         "minLength",
         "maxLength",
     }
-    if set(schema) <= plain:
-        return True
-    options = schema.get("anyOf") or schema.get("oneOf")
-    return set(schema) <= plain | {"anyOf", "oneOf"} and all(
-        isinstance(option, Mapping) and set(option) <= plain for option in options or ()
-    )
+)
+"""Keywords that say nothing of what is no string."""
 
 
 # triggers

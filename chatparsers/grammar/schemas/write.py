@@ -71,7 +71,9 @@ class Form(Protocol):
         """A member with its name; nothing where no value is valid."""
         ...
 
-    def other(self, parts: Parts, least: int, most: int | None, wheres: list[Where], depth: int) -> Steps[Ir]:
+    def other(
+        self, parts: Parts, least: int, most: int | None, wheres: list[Where], depth: int
+    ) -> Ir | Steps[Ir]:
         """A member whose name has these constraints."""
         ...
 
@@ -142,18 +144,23 @@ class SchemaCompiler:
         node = run(self.inner(wheres, 0, False))
         return node.node if isinstance(node, Shared) and node.hint == "v" else node
 
-    def raw(self, where: Where, raw: RawText) -> Ir:
+    def raw(self, wheres: list[Where], raw: RawText) -> Ir:
         """What is valid as raw text."""
-        simple = self.of_type_alone(where[0])
+        simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
         if simple is not None:
             return raw.write((), 0, None) if simple == "string" else raw.word(self.simple[0][simple])
-        return run(self.choose([where], raw, False, 0))
+        return run(self.choose(wheres, raw, False, 0))
 
     def arguments(self, wheres: list[Where], form: Form) -> list[Ir]:
         """The objects that are valid, one for each alternative, their members written as ``form`` has them."""
         found: list[Ir] = []
         for bag in self.gatherer.bags(wheres):
+            if bag.values is not None:
+                self.tell(
+                    bag.path, "enum", "arguments are written one by one: listed objects are not compared"
+                )
             if "object" in bag.types:
+                self.unseal(bag, wheres)
                 self.told(bag, "object")
                 found.append(run(self.object(bag, form, 0)))
         return [node for node in found if not never(node)]
@@ -539,7 +546,8 @@ class SchemaCompiler:
             members.append(Member(name, node, name in bag.required))
         options: list[Ir] = []
         for others in self.others(bag, named):
-            node = yield form.other(others.parts, others.least, others.most, others.wheres, depth + 1)
+            made = form.other(others.parts, others.least, others.most, others.wheres, depth + 1)
+            node = made if isinstance(made, Ir) else (yield made)
             if not never(node):
                 options.append(node)
         extra = Shared("extra", alt(*options)) if options else None

@@ -1,0 +1,167 @@
+"""Arguments that are written one by one, of every shape of schema: what is valid is let through and read back, what is
+not is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from engines import FULL, compile_for
+
+import chatparsers
+
+INTEGER, STRING = {"type": "integer"}, {"type": "string"}
+A, B = {"properties": {"a": INTEGER}, "required": ["a"]}, {"properties": {"b": STRING}, "required": ["b"]}
+
+SHAPES: dict[str, tuple[Any, list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "allOf": (
+        {"allOf": [A, {"properties": {"b": STRING}}]},
+        [{"a": 1}, {"a": 1, "b": "5"}],
+        [{}, {"b": "x"}],
+    ),
+    "anyOf": ({"type": "object", "anyOf": [A, B]}, [{"a": 1}, {"b": "x"}], [{}]),
+    "$ref": ({"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", **A}}}, [{"a": 1}], [{}]),
+    "additionalProperties": (
+        {"type": "object", "additionalProperties": INTEGER},
+        [{}, {"q": 1}, {"q": 1, "r": 2}],
+        [{"q": "x"}],
+    ),
+    "listed and others": (
+        {"type": "object", "properties": {"city": STRING}, "additionalProperties": INTEGER},
+        [{"city": "5"}, {"q": 1, "city": "x"}, {"citz": 2}, {"cit": 2}, {"city2": 2}],
+        [{"cit": "x"}],
+    ),
+    "patternProperties": (
+        {"type": "object", "patternProperties": {"^x_": INTEGER}},
+        [{"x_1": 1}],
+        [{"y": 1}, {"x_1": "u"}],
+    ),
+    "any object": ({"type": "object"}, [{}, {"q": 1}, {"q": "abc"}, {"q": [1]}], []),
+    "anything": ({}, [{}, {"q": 1}], []),
+    "minProperties": (
+        {"type": "object", "properties": {"a": INTEGER, "b": INTEGER}, "minProperties": 1},
+        [{"a": 1}, {"b": 1}],
+        [{}],
+    ),
+    "dependentRequired": (
+        {
+            "type": "object",
+            "properties": {"a": INTEGER, "b": INTEGER},
+            "dependentRequired": {"a": ["b"]},
+        },
+        [{"a": 1, "b": 2}, {"b": 1}],
+        [{"a": 1}],
+    ),
+    "if": (
+        {"type": "object", "properties": {"a": INTEGER}, "if": {"required": ["a"]}, "then": B},
+        [{"a": 1, "b": "x"}],
+        [],
+    ),
+    "one name, two types": (
+        {
+            "oneOf": [
+                {"properties": {"k": {"const": "i"}, "v": INTEGER}, "required": ["k", "v"]},
+                {"properties": {"k": {"const": "s"}, "v": STRING}, "required": ["k", "v"]},
+            ]
+        },
+        [{"k": "i", "v": 3}, {"k": "s", "v": "abc"}],
+        [{"k": "i", "v": "abc"}],
+    ),
+}
+
+
+def _raw(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+WIRES = {
+    "qwen3-coder": lambda arguments: (
+        "<tool_call>\n<function=f>\n"
+        + "".join(f"<parameter={k}>\n{_raw(v)}\n</parameter>\n" for k, v in arguments.items())
+        + "</function>\n</tool_call>"
+    ),
+    "minimax-m2": lambda arguments: (
+        '<minimax:tool_call>\n<invoke name="f">\n'
+        + "".join(f'<parameter name="{k}">{_raw(v)}</parameter>\n' for k, v in arguments.items())
+        + "</invoke>\n</minimax:tool_call>"
+    ),
+    "lfm2": lambda arguments: (
+        "<|tool_call_start|>[f("
+        + ", ".join(f"{k}={json.dumps(v)}" for k, v in arguments.items())
+        + ")]<|tool_call_end|>"
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", WIRES)
+def test_shapes(name: str, shape: str) -> None:
+    schema, valid, invalid = SHAPES[shape]
+    tool = {"name": "f", "parameters": schema}
+    turn = chatparsers.get_format(name).bind(
+        tools=[tool], tool_choice="required", parallel_tool_calls=False, thinking=False
+    )
+    for dialect, engine in (("gbnf", "xgrammar"), ("lark", "llguidance"), ("structural_tag", "xgrammar")):
+        grammar = turn.grammar(dialect)
+        judge = compile_for(engine, str(grammar), dialect)
+        for arguments in valid:
+            text = WIRES[name](arguments)
+            assert judge.status(text) == FULL, f"{dialect} refuses {text!r}"
+            assert json.loads(turn.parse(text, strict=True).tool_calls[0].arguments) == arguments
+        for arguments in invalid:
+            text = WIRES[name](arguments)
+            assert judge.status(text) != FULL, f"{dialect} takes {text!r}"
+        assert not grammar.weakened or shape in ("if", "one name, two types")
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword"),
+    [
+        ({"type": "object", "patternProperties": {"^(?=x)": INTEGER}}, "patternProperties"),
+        ({"type": "object", "properties": {"a": INTEGER}, "if": A, "then": B}, "if"),
+        ({"type": "object", "properties": {"a": {**STRING, "pattern": "(?i)abc"}}}, "pattern"),
+        ({"type": "object", "properties": {"a": {"type": "int"}}}, "type"),
+        (
+            {"type": "object", "properties": {"a": INTEGER}, "additionalProperties": INTEGER, "minProperties": 2},
+            "minProperties",
+        ),
+        ({"enum": [{"a": 1}]}, "enum"),
+    ],
+)  # fmt: skip
+def test_what_is_weakened_is_said(schema: Any, keyword: str) -> None:
+    for name in ("qwen3-coder", "hermes-2-pro"):
+        if keyword == "enum" and name == "hermes-2-pro":
+            continue  # there the listed object is written as it is
+        weakened = (
+            chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": schema}]).grammar().weakened
+        )
+        assert keyword in [weak.keyword for weak in weakened]
+        if keyword == "minProperties":
+            assert "additional_properties" in weakened[0].why
+        if keyword == "pattern":
+            assert "(?i)" in weakened[0].why
+
+
+@pytest.mark.parametrize("name", ["qwen3-coder", "hermes-2-pro"])
+def test_a_schema_without_a_finite_value_is_refused(name: str) -> None:
+    endless = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#"}},
+        "required": ["next"],
+    }
+    around = {
+        "type": "object",
+        "properties": {"a": {"$ref": "#/$defs/a"}},
+        "required": ["a"],
+        "$defs": {
+            "a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "required": ["b"]},
+            "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1},
+        },
+    }
+    for schema in (endless, around):
+        with pytest.raises(chatparsers.SchemaError):
+            chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": schema}]).grammar()
+    around["required"] = []  # then the member is left out
+    grammar = chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": around}]).grammar()
+    assert '"b' not in str(grammar).replace("\\", "")
