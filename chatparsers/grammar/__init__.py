@@ -111,24 +111,28 @@ def write(
             if key in _CACHE:
                 _CACHE.move_to_end(key)
                 return _CACHE[key][1]
-    reading = read(
-        request,
-        free=dialect != "gbnf",
-        open_objects=additional_properties,
-        counted=dialect == "lark",
-        budget=Budget(max_size, max_work),
-    )
     found = None
-    if reading is not None:
+    for size in (max_size, max_size // 2, max_size // 8, 0):  # what a grammar will take is an estimate
+        reading = read(
+            request,
+            free=dialect != "gbnf",
+            open_objects=additional_properties,
+            counted=dialect == "lark",
+            budget=Budget(size, max_work),
+        )
+        if reading is None:
+            break
         text = _WRITERS[dialect](reading, ids, engine)
-        if len(text) > max_size:
-            raise SchemaError(
-                f"the grammar has {len(text):,} characters, more than max_size={max_size:,}: give fewer tools or "
-                "smaller schemas, or allow more",
-                "$",
-            )
         root = "start" if dialect == "lark" else "root"
         found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root, tuple(ids))
+        if len(text) <= max_size:
+            break
+    if found is not None and len(found.text) > max_size:
+        raise SchemaError(
+            f"the grammar has {len(found.text):,} characters, more than max_size={max_size:,}: give fewer tools or "
+            "smaller schemas, or allow more",
+            "$",
+        )
     if key is not None:
         with _LOCK:
             _CACHE[key] = (request.tree, found)

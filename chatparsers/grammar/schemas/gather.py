@@ -122,7 +122,7 @@ class Gatherer:
                 why = "alternatives may hold together: any of them is generated, as under anyOf"
                 self.tell(Weakened(path, keyword, why))
             united = _once([one for options in every for one in options])
-            self.budget.work -= len(united)
+            self.budget.work -= 8 * len(united)
             found = self.both(found, united, path, keyword)
         self.active.discard(key)
         self.known[key] = found
