@@ -99,7 +99,9 @@ class Turn:
         """The grammar that keeps the model to the format and the tools' schemas; None where nothing is constrained.
 
         ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
-        vLLM, SGLang). Raises `RequestError` for an unknown dialect, `SchemaError` for an invalid schema.
+        vLLM, SGLang). ``options``: those of `chatparsers.grammar.write`, of which ``max_size`` (characters) and
+        ``max_work`` (steps) bound what schemas may cost. Raises `RequestError` for an unknown dialect,
+        `SchemaError` for an invalid schema or a grammar that does not fit.
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")

@@ -112,7 +112,7 @@ def write(
                 _CACHE.move_to_end(key)
                 return _CACHE[key][1]
     found = None
-    for size in (max_size, max_size // 2, max_size // 8, 0):  # what a grammar will take is an estimate
+    for size in (max_size, max_size // 2, max_size // 8, -1):  # what a grammar will take is an estimate
         reading = read(
             request,
             free=dialect != "gbnf",

@@ -292,13 +292,16 @@ class SchemaCompiler:
         self, listed: Mapping[Any, Any], path: str, wheres: list[Where], raw: RawText | None
     ) -> list[Ir]:
         """The listed values that all constraints allow."""
+        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in listed.values())
+        if size > self.budget.size:
+            self.tell(path, "*", "the grammar would be past max_size: any value is generated")
+            return [raw.write((), 0, None) if raw else self.anything()]
+        self.budget.size -= size
         found: list[Ir] = []
         plain: list[str] = []
         for value in listed.values():
             if not all(self.judge.valid(value, schema) for schema, _ in wheres):
                 continue
-            if isinstance(value, str):
-                self.budget.size -= len(value) + 4
             if isinstance(value, str) and raw is not None:
                 if self.reads_back(value, path, wheres, raw):
                     plain.append(value)
@@ -542,7 +545,7 @@ class SchemaCompiler:
                 if name in bag.required:
                     return NOTHING
                 continue
-            self.budget.size -= len(name) + 16
+            self.budget.size -= 2 * len(name) + 40
             members.append(Member(name, node, name in bag.required))
         options: list[Ir] = []
         for others in self.others(bag, named):
