@@ -273,7 +273,7 @@ def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     if calls.arguments.syntax in ("object", "gemma"):
         follows = p.peek(p.space() + "{")
     else:
-        starts = [text for text in (calls.arguments.key_before.strip(), calls.behind.strip()) if text]
+        starts = [text.split()[0] for text in (calls.arguments.key_before, calls.behind) if text.strip()]
         if len(starts) < 2:
             return name + _markup(p, behind)
         follows = p.peek(p.space() + p.choice(*(_literal(p, text) for text in starts)))

@@ -68,8 +68,10 @@ def _text(value: str | _Code) -> _Code:
 
 
 def _quoted(text: str) -> str:
-    if "\\" in text and '"' not in text and "\n" not in text:
+    if "\\" in text and not set('"\n') & set(text) and not text.endswith("\\"):
         return f'r"{text}"'
+    if '"' in text and not set("'\\\n") & set(text):
+        return f"'{text}'"
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -209,10 +211,10 @@ def _split(code: str, separator: str) -> list[str]:
     """The parts of an expression between separators that stand in no bracket and no string."""
     parts, depth, start, at = [], 0, 0, 0
     while at < len(code):
-        if code[at] == '"':
-            raw = at > 0 and code[at - 1] == "r"
+        if code[at] in "\"'":
+            quote, raw = code[at], at > 0 and code[at - 1] == "r"
             at += 1
-            while code[at] != '"':
+            while code[at] != quote:
                 at += 2 if code[at] == "\\" and not raw else 1
         elif code[at] in "([{":
             depth += 1

@@ -2,7 +2,7 @@
 
 As a pytest plugin: ``pytest_plugins = ["chatparsers.testing"]``, then ``test_matrix = matrix("acme",
 templates=["acme.jinja"])``; see `chatparsers.testing.plugin`. As a library: `check_stream` for one feeding,
-`scenarios` and `render` for the texts, `chunkings` for the cuts. Needs pytest.
+`scenarios` and `render` for the texts, `chunkings` for the cuts. For one output: `tester`. Needs pytest.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from .needles import needle
 from .plugin import Entry, matrix, pytest_addoption, pytest_generate_tests, pytest_terminal_summary
 from .rendering import Case, Expected, Inexpressible, exact, render
 from .scenarios import TOOLS, Call, Scenario, scenarios
+from .tester import Tester, tester
 
 __all__ = [
     "TOOLS",
@@ -33,6 +34,7 @@ __all__ = [
     "Inexpressible",
     "Record",
     "Scenario",
+    "Tester",
     "check_conservation",
     "check_cuts",
     "check_expected",
@@ -53,5 +55,6 @@ __all__ = [
     "run_case",
     "scenarios",
     "table",
+    "tester",
     "update_golden",
 ]

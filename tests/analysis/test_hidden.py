@@ -95,14 +95,15 @@ def test_what_was_found_is_data(own: Callable[[str], Template]) -> None:
     assert first is again and first.format is not None
     other = analyse(Template(own("qwen3").source + "{# edited #}"))
     assert other is not first and other.format == first.format
-    stream = first.format.bind(tools=[TOOL]).stream()
+    turn = first.format.bind(tools=[TOOL])
+    stream = turn.stream()
     text = '<think>\nA\n</think>\n\nB\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
     stream.feed(text[:60])
     moved = pickle.loads(pickle.dumps(stream))
     for each in (stream, moved):
         each.feed(text[60:])
         each.finish()
-    assert moved.message == stream.message == first.format.bind(tools=[TOOL]).parse(text)
+    assert moved.message == stream.message == turn.parse(text)
     assert stream.message.tool_calls[0].arguments == '{"a": 1}'
 
 

@@ -68,8 +68,8 @@ def check_module(found: Found, path: Path, stop: str) -> None:
         for dialect in ("gbnf", "lark"):
             assert str(written.bind(**options).grammar(dialect)) == str(made.bind(**options).grammar(dialect))
     sample = sample_of(found)
-    message = check_cuts(written.bind(tools=TOOLS), sample, [list(sample)])
-    assert message == made.bind(tools=TOOLS).parse(sample)
+    message = check_cuts(written.bind(tools=TOOLS, id_seed="s"), sample, [list(sample)])
+    assert message == made.bind(tools=TOOLS, id_seed="s").parse(sample)
     assert message.complete and not message.diagnostics, (sample, message.diagnostics)
     assert bool(message.tool_calls) == made.features.tools
     # The sample in the docstring is the same, but for the spaces that a block of a docstring cannot show.
