@@ -155,8 +155,7 @@ def _found(template: Template) -> Detection:
 
 def analysed(template: Template) -> Detection:
     """What the analysis of a template finds: `Detection.format`, proved on the template's own renderings."""
-    with account(template.limits, template.name):
-        found = analyse(template)
+    found = analyse(template)
     failed = tuple(f"{level} dropped: {why}" for level, why in found.levels if why)
     if found.analysis is None or found.format is None:
         return Detection(None, 0.0, ("the analysis found no format", *failed))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from ..core.errors import ChatParsersError
 from ..core.format import Format
 from ..templates import Template
+from ..templates.limits import Limits, account
 from .calls import find_calls
 from .differences import is_marker, units
 from .found import Analysis, Refused
@@ -40,16 +41,18 @@ _KEPT = 65_536
 
 
 def analyse(template: Template) -> Found:
-    """What can be found of a template's format; kept by the template's text."""
-    found = (
-        _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
-    )  # so that what is kept is bounded
-    return found(template.source, template.bos_token, template.eos_token)
+    """What can be found of a template's format; kept by the template's text, unless that is very long.
+
+    Raises `TemplateError` where the template wants to do more than its limits allow.
+    """
+    found = _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
+    with account(template.limits, template.name):
+        return found(template.source, template.bos_token, template.eos_token, template.limits)
 
 
 @lru_cache(maxsize=64)
-def _analyse(source: str, bos_token: str, eos_token: str) -> Found:
-    asker = Asker(Template(source, bos_token=bos_token, eos_token=eos_token))
+def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Found:
+    asker = Asker(Template(source, bos_token=bos_token, eos_token=eos_token, limits=limits))
     levels: list[tuple[str, str]] = []
     renderings: tuple[Rendering, ...] = ()
     for level, analysis in _levels(asker, levels):

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from chatparsers import detect, load
+from chatparsers import TemplateError, detect, load
 from chatparsers.analysis import analyse
 from chatparsers.templates import Template
+from chatparsers.templates.limits import Limits
 from chatparsers.testing import Entry
 from chatparsers.testing.scenarios import scenarios
 
@@ -152,3 +153,21 @@ def test_found_formats_are_used_by_load(own: Callable[[str], Template]) -> None:
     message = turn.parse('So.\n<do_it>\n{"name": "f", "arguments": {"a": "<tool_call>"}}\n</do_it><|im_end|>')
     assert message.content == "So." and message.complete
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": "<tool_call>"}')]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}", "{{ 'x' * 10 ** 9 }}"],
+)
+def test_hostile_templates_are_stopped(hostile: str, own: Callable[[str], Template]) -> None:
+    """One account for all questions: where it is overdrawn nothing is concluded, and nothing is kept."""
+    template = Template(
+        own("qwen3").source.replace("{%- if add_generation_prompt", hostile + "{%- if add_generation_prompt")
+    )
+    for _ in range(2):
+        with pytest.raises(TemplateError, match="more than"):
+            analyse(template)
+    small = Template(own("qwen3").source, limits=Limits(work=2_000))
+    with pytest.raises(TemplateError, match="more than"):
+        analyse(small)
+    assert analyse(own("qwen3")).format is not None
