@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["core", "is_marker", "lead", "shared_end", "shared_start", "tail", "units"]
+__all__ = ["is_marker", "shared_end", "shared_start", "units"]
 
 _UNIT = re.compile(r"<+[^<>\s]*>*|\[/?[^\[\]\s\"'{},]*\]|\w+|.", re.DOTALL)
 _MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[^\[\]\s\"'{},]+\]")
@@ -45,18 +45,3 @@ def shared_end(*texts: str) -> str:
     """What all texts end with, in whole units."""
     first, *others = (units(text)[::-1] for text in texts)
     return "".join(first[: min((_shared(first, other) for other in others), default=len(first))][::-1])
-
-
-def core(text: str) -> str:
-    """The text without the white space around it."""
-    return text.strip()
-
-
-def lead(text: str) -> str:
-    """The white space that the text begins with."""
-    return text[: len(text) - len(text.lstrip())]
-
-
-def tail(text: str) -> str:
-    """The white space that the text ends with."""
-    return text[len(text.rstrip()) :]

@@ -101,16 +101,18 @@ class Arguments:
 class CallMarkers:
     """How calls are written.
 
-    ``section``: what opens and closes all calls of a turn. ``before`` and ``behind`` stand around each, ``separator``
-    between two. A call that is no JSON object is ``before`` NAME ``name_behind`` ARGUMENTS ``behind``. One that is
-    has ``members``: (what it is, key) in their order, where what it is is ``name``, ``args``, ``id`` or ``=`` and the
-    JSON of a constant; ``nested`` is the key of the object in which name and arguments stand. ``as_key``: the name is
-    the only key. ``array``: the calls are one JSON array, with its white space (behind ``[``, around the comma,
-    before ``]``). ``id_form``: ``""`` (none), ``counter``, ``short`` (nine letters and digits), ``any``;
-    ``id_before`` is what stands between the name and an id in a header. ``counted``: the header has a counter behind
-    this text, before ``name_behind``. ``block`` is the part of ``before`` that the prompt wrote of the first.
-    ``end_optional``: what closes the calls may be missing, as the turn's end says it as well. ``parallel``: several
-    calls in a turn. ``alone``: calls have no opener, so they begin the turn or not at all.
+    ``section`` opens and closes all calls of a turn. ``before`` and ``behind`` stand around each call, ``separator``
+    between two, ``lead`` is the white space between content and calls. A call in markup is ``before`` NAME
+    ``name_behind`` ARGUMENTS ``behind``. A call that is a JSON object has ``members`` in their order, each a kind and a
+    key. The kinds are ``name``, ``args``, ``id``, and ``=`` with the JSON of a constant. ``nested`` is the key of the
+    object that holds name and arguments. ``as_key``: the tool's name is the only key.
+
+    ``array``: the calls are one JSON array, and this is its white space: behind ``[``, before and behind the comma,
+    before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``; in a
+    header the id stands behind ``id_before``. ``counted``: a counter stands in the header behind this text.
+    ``block`` is what the prompt has already written of the first call's ``before``. ``end_optional``: the closer may be
+    missing where the turn ends. ``parallel``: a turn may have several calls. ``alone``: nothing opens a call, so calls
+    begin the turn or are none.
     """
 
     section: tuple[str, str] = ("", "")
