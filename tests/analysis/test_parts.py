@@ -116,8 +116,8 @@ def test_nothing_constrained_generates_all() -> None:
 def test_the_header_ends_where_a_users_would(user: str, assistant: str, prefill: str) -> None:
     """Though every answer of the template begins with the prefill."""
     source = (
-        "{% for m in messages %}{% if m.role == 'user' %}USER{{ m.content }}<end>{% else %}ASSISTANT{{ m.content }}<end>"
-        "{% endif %}{% endfor %}{% if add_generation_prompt %}ASSISTANT{% endif %}"
+        "{% for m in messages %}{% if m.role == 'user' %}USER{{ m.content }}<end>{% else %}ASSISTANT{{ m.content }}"
+        "<end>{% endif %}{% endfor %}{% if add_generation_prompt %}ASSISTANT{% endif %}"
     )
     asker = Asker(Template(source.replace("USER", user).replace("ASSISTANT", assistant + prefill)))
     asker.ask("an answer", content="Basalt rests here.")
