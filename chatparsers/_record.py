@@ -13,6 +13,7 @@ from .core.idioms import Options
 from .core.nodes import Body, Span, Think
 from .core.tree import first, walk
 from .templates import Template
+from .templates.roles import ANY, role_headers
 from .tokens import ModelFiles, SpecialTokens
 
 __all__ = ["RoleMarkers", "TemplateFormat", "record"]
@@ -110,6 +111,9 @@ def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
     header = prompt[: len(prompt) - len(prompt_prefix(fmt, prompt))]
     if "assistant" in found and found["assistant"].before.startswith(header):
         found["assistant"] = RoleMarkers(header, found["assistant"].after)
+    tool = role_headers(template, fmt).get("tool")
+    if tool is not None:
+        found["tool"] = RoleMarkers(tool.before[0].replace(ANY, "…"), tool.after)
     return found
 
 

@@ -193,6 +193,7 @@ class TestRecord:
         assert (record.format, record.reasoning_markers) == ("qwen3", ("<think>", "</think>"))
         assert record.roles["assistant"].before == "<|im_start|>assistant\n"
         assert record.roles["user"].after == "<|im_end|>\n"
+        assert record.roles["tool"].before == "<|im_start|>user\n<tool_response>\n"
         assert record.call_markers == ("<tool_call>",)
         assert "<|im_end|>" in record.stops
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from chatparsers.core import Builder, Format, Node
 from chatparsers.core.errors import RequestError
-from chatparsers.core.format import Format
 from chatparsers.registry import formats, get_format
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios
@@ -75,3 +75,14 @@ def test_arguments_that_are_no_object(name: str, arguments: str) -> None:
 def test_what_is_no_call() -> None:
     with pytest.raises(RequestError, match=r"tool_calls\[0\]: expected an object with function.name"):
         get_format("qwen3").render({"role": "assistant", "tool_calls": [{"name": 1}]})
+
+
+def _inside(p: Builder) -> Node:
+    return p.think("<t>", "</t>", always=True) + p.body()
+
+
+def test_where_the_model_starts_inside_a_thought() -> None:
+    format = Format(name="inside", title="", url="", build=_inside)
+    for message in ({"content": "C"}, {"content": "C", "reasoning_content": "R"}):
+        found = format.bind().parse(format.render({"role": "assistant", **message}))
+        assert (found.content, found.reasoning) == ("C", message.get("reasoning_content", ""))

@@ -1,0 +1,132 @@
+"""Each polyfill by itself: messages in, messages out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chatparsers.registry import get_format
+from chatparsers.templates.polyfills import POLYFILLS, apply
+
+QWEN = get_format("qwen3")
+USER, ANSWER = {"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}
+SYSTEM = {"role": "system", "content": "S"}
+CALLS = [
+    {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x": 1}'}},
+    {"id": "b", "type": "function", "function": {"name": "g", "arguments": {}}},
+]
+CALLED = {"role": "assistant", "content": "T", "tool_calls": CALLS}
+F, G = ({"role": "tool", "tool_call_id": id, "content": text} for id, text in (("a", "F"), ("b", "G")))
+PICTURE = {"type": "image"}
+
+CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
+    "flat": [
+        (
+            [CALLED],
+            [
+                {
+                    **CALLED,
+                    "tool_calls": [
+                        {**CALLS[0], "name": "f", "arguments": '{"x": 1}'},
+                        {**CALLS[1], "name": "g", "arguments": {}},
+                    ],
+                }
+            ],
+        )
+    ],
+    "developer_role": [
+        ([{"role": "developer", "content": "D"}, USER], [{"role": "system", "content": "D"}, USER])
+    ],
+    "several_systems": [
+        (
+            [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, SYSTEM],
+            [{"role": "system", "content": "S\n\nS2"}, USER, ANSWER, {"role": "user", "content": "S"}],
+        )
+    ],
+    "system_role": [
+        ([SYSTEM, USER], [{"role": "user", "content": "S\n\nU"}]),
+        ([SYSTEM, ANSWER], [{"role": "user", "content": "S"}, ANSWER]),
+        ([USER, SYSTEM], [USER, {"role": "user", "content": "S"}]),
+        (
+            [SYSTEM, {"role": "user", "content": [PICTURE]}],
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "S"}, {"type": "text", "text": "\n\n"}, PICTURE],
+                }
+            ],
+        ),
+    ],
+    "tools": [([USER], [USER])],  # no tools were given
+    "text_beside_calls": [
+        ([CALLED, F], [{"role": "assistant", "content": "T"}, {**CALLED, "content": ""}, F])
+    ],
+    "parallel_calls": [
+        (
+            [CALLED, G, F, ANSWER],
+            [
+                {**CALLED, "tool_calls": CALLS[:1]},
+                F,
+                {**CALLED, "content": "", "tool_calls": CALLS[1:]},
+                G,
+                ANSWER,
+            ],
+        )
+    ],
+    "tool_role": [
+        (
+            [CALLED, G, F],
+            [
+                CALLED,
+                {"role": "user", "content": "Result of g (call 2 of 2):\nG\n\nResult of f (call 1 of 2):\nF"},
+            ],
+        ),
+        ([F], [{"role": "user", "content": "Result of the call:\nF"}]),
+    ],
+    "tool_calls": [
+        (
+            [CALLED],
+            [
+                {
+                    "role": "assistant",
+                    "content": 'T\n<tool_call>\n{"name": "f", "arguments": {"x": 1}}\n</tool_call>\n'
+                    '<tool_call>\n{"name": "g", "arguments": {}}\n</tool_call>',
+                }
+            ],
+        )
+    ],
+    "alternation": [
+        ([USER, USER, ANSWER, ANSWER], [{**USER, "content": "U\n\nU"}, {**ANSWER, "content": "A\n\nA"}]),
+        ([ANSWER, CALLED], [{**CALLED, "content": "A\n\nT"}]),
+        ([CALLED, ANSWER], [CALLED, ANSWER]),
+    ],
+}
+
+
+def test_every_polyfill_has_its_cases() -> None:
+    assert set(CASES) == set(POLYFILLS)
+
+
+@pytest.mark.parametrize("name", POLYFILLS)
+def test_what_it_writes(name: str) -> None:
+    for given, wanted in CASES[name]:
+        before = repr(given)
+        assert apply([name], given, [], QWEN) == wanted
+        assert repr(given) == before, "what the caller holds was changed"
+
+
+def test_the_tools_are_described_once_and_whole() -> None:
+    tools = [
+        {"type": "function", "function": {"name": name, "description": f"Does {name}."}}
+        for name in ("f", "g")
+    ]
+    ((system, user),) = [apply(["tools"], [SYSTEM, USER], tools, QWEN)]
+    assert user == USER and system["role"] == "system"
+    assert (
+        system["content"].startswith("S\n\n")
+        and '{"name": "f", "description": "Does f."}\n{"name": "g"' in system["content"]
+    )
+    assert system["content"].endswith(
+        '<tool_call>\n{"name": "tool_name", "arguments": {"argument_name": "value"}}\n</tool_call>'
+    )
