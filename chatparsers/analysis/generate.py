@@ -148,7 +148,11 @@ def _section(p: Builder, calls: CallMarkers, block: str = "") -> Node:
         closer = p.expected(closer)
     if block:
         opener = _begin(p, block) + p.space(calls.lead) + opener
-    return opener + items + closer
+    section = opener + items + closer
+    own = units(calls.before.strip())
+    if before.strip() and calls.array is None and own and is_marker(own[0]):
+        return p.reads(section, section, items)  # models leave the section's markers out
+    return section
 
 
 def _array(p: Builder, calls: CallMarkers, call: Node) -> Node:

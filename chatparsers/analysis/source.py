@@ -130,6 +130,8 @@ class _Writer:
     def reads(self, strict: str | _Code, *lenient: str | _Code) -> _Code:
         if [_text(item).argument() for item in lenient] == [_text(strict).argument()]:
             return _text(strict)
+        if isinstance(strict, _Code) and any(item is strict for item in lenient):
+            self.assign("section", strict)
         return _Code(f"p.reads({', '.join(_text(item).argument() for item in (strict, *lenient))})")
 
     def each_tool(self, make: Callable[[Any], Any]) -> _Code:

@@ -11,9 +11,10 @@ import pytest
 
 from chatparsers import TemplateError, detect, load
 from chatparsers.analysis import analyse
+from chatparsers.analysis.accepted import accepts
 from chatparsers.templates import Template
 from chatparsers.templates.limits import Limits
-from chatparsers.testing import Entry
+from chatparsers.testing import Entry, check_stream
 from chatparsers.testing.scenarios import scenarios
 
 from ..detect.test_detect import EDITS, lex
@@ -203,3 +204,19 @@ def test_hostile_templates_are_stopped(hostile: str, own: Callable[[str], Templa
     with pytest.raises(TemplateError, match="more than"):
         analyse(small)
     assert analyse(own("qwen3")).format is not None
+
+
+def test_calls_without_their_section_are_read(own: Callable[[str], Template]) -> None:
+    """As models leave it out; it is generated all the same."""
+    found = analyse(own("kimi-k2")).format
+    assert found is not None
+    turn = found.bind(tools=[TOOL], tool_choice="required")
+    call = '<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{"a": 1}<|tool_call_end|>'
+    section = f"<|tool_calls_section_begin|>{call}<|tool_calls_section_end|>"
+    for text in (call, section):
+        message = check_stream(turn, f"So.{text}", list(f"So.{text}"))
+        assert (message.content, message.complete, message.diagnostics) == ("So.", True, [])
+        assert [(c.id, c.name, c.arguments) for c in message.tool_calls] == [
+            ("functions.f:0", "f", '{"a": 1}')
+        ]
+    assert not accepts(turn, call) and accepts(turn, section.replace('"a": 1', ""))
