@@ -1,4 +1,4 @@
-"""The explicit record of a model's format: everything that was found out about it, in one place."""
+"""The explicit record of a model's format: all that is known about it, in one place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RoleMarkers:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFormat:
-    """A model's format, spelt out. ``extraction`` says in words what the parser takes for what."""
+    """A model's format, spelt out. ``extraction`` says in words how the parser divides a text."""
 
     source: str
     format: str
@@ -55,7 +55,7 @@ class TemplateFormat:
 def record(
     files: ModelFiles, template: Template, detection: Detection, fmt: Format, tokenizer: Any
 ) -> TemplateFormat:
-    """Finds out all of it: renders needles for the roles, reads the format's tree, asks the tokenizer."""
+    """Makes the record: renders needles for the roles, reads the format's tree, asks the tokenizer."""
     can = template.probe()
     reasoning = _reasoning(fmt)
     calls = _calls(fmt)

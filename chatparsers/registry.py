@@ -1,12 +1,12 @@
-"""Names to formats.
+"""Finds formats by name.
 
-One name may stand for several formats; the first of these decides:
+One name may stand for several formats. The first of these groups that has it decides:
 
-1. what was registered with ``replace=True``;
-2. the built-in formats, found in the catalog without loading plugins;
-3. what was registered otherwise and what plugins offer: here two of one name are a clash.
+1. formats registered with ``replace=True``;
+2. built-in formats, found in the catalog without loading plugins;
+3. formats registered without ``replace``, and formats of plugins. Two of one name in this group clash.
 
-In each of them a name comes before an alias. Case does not count, and ``_`` is ``-``.
+In each group a name comes before an alias. Case does not count, and ``_`` is ``-``.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _REGISTERED = "register()"
 
 @dataclass(frozen=True, slots=True)
 class FormatInfo:
-    """What is known of a format before it is imported.
+    """What is known of a format before its module is imported.
 
-    ``origin``: ``"chatparsers"`` for the built-in ones, a plugin's distribution and version, or ``"register()"``.
+    ``origin``: ``"chatparsers"`` for a built-in format, a plugin's distribution and version, or ``"register()"``.
     """
 
     name: str
@@ -46,13 +46,12 @@ class FormatInfo:
     source: FormatRef | Format
 
     def load(self) -> Format:
-        """The format, its module imported now. Raises `DefinitionError`, which names the origin, where that fails or
-        its definition is wrong."""
+        """The format; imports its module. Raises `DefinitionError`, which names the origin, if the import fails or the
+        definition is wrong."""
         try:
             format = self.source if isinstance(self.source, Format) else self.source.load()
-            format.tree(
-                Options(tools=True)
-            )  # a definition that is wrong is told here, and not by the first stream
+            # A wrong definition raises here, not in the first stream.
+            format.tree(Options(tools=True))
             return format
         except DefinitionError as error:
             raise DefinitionError(f"{self.origin}: {error}") from error.__cause__
@@ -65,8 +64,8 @@ _additions: dict[str, FormatInfo] = {}
 def get_format(name: str) -> Format:
     """The format that goes by ``name`` or alias.
 
-    Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` where two plugins offer it; `DefinitionError`
-    where the format's module cannot be imported.
+    Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` if two plugins offer the name;
+    `DefinitionError` if the format's module cannot be imported or its definition is wrong.
     """
     key = _key(name)
     for known in (_replacements.values(), _builtin()):
@@ -86,9 +85,9 @@ def get_format(name: str) -> Format:
 
 
 def formats() -> list[FormatInfo]:
-    """Every format there is, sorted by name: built in, registered and of plugins; none is imported.
+    """Every format, sorted by name: built-in, registered and of plugins. Imports no format's module.
 
-    A format that another one replaces is left out. Two that clash are both listed.
+    A format that another one replaces is left out. Formats that clash are all listed.
     """
     return _all(_others())
 
@@ -96,8 +95,8 @@ def formats() -> list[FormatInfo]:
 def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     """Makes a format known to this process.
 
-    ``replace``: it wins over any other of its name or alias, built-in ones too. Without it, raises `AmbiguousFormat`
-    where a built-in or registered format has the name or an alias of it.
+    ``replace``: the format wins over every other format of that name or alias, built-in ones too. Without ``replace``,
+    raises `AmbiguousFormat` if a built-in or registered format has the name or one of the aliases.
     """
     info = _info(format, _REGISTERED)
     if not replace:
@@ -114,7 +113,7 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
 
 
 def unregister(name: str) -> None:
-    """Takes back `register`. Raises `UnknownFormat` where no format was registered under that name."""
+    """Takes back `register`. Raises `UnknownFormat` if no format was registered under that name."""
     removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]
     if not any(removed):
         raise UnknownFormat(
@@ -138,7 +137,7 @@ def _builtin() -> tuple[FormatInfo, ...]:
 
 
 def _others() -> list[FormatInfo]:
-    """What was registered without replacing, and what plugins offer."""
+    """The formats registered without ``replace``, and those of plugins."""
     try:
         from .plugins import plugins
     except ModuleNotFoundError as error:
@@ -151,7 +150,7 @@ def _others() -> list[FormatInfo]:
 
 
 def _matches(key: str, known: Iterable[FormatInfo]) -> list[FormatInfo]:
-    """Those of that name, else those with that alias."""
+    """The formats of that name; if there is none, those with that alias."""
     infos = list(known)
     return [info for info in infos if _key(info.name) == key] or [
         info for info in infos if any(_key(alias) == key for alias in info.aliases)

@@ -1,6 +1,6 @@
-"""Token ids: what each one spells, which are special, and the model files that say so.
+"""Token ids: the text of each id, the special tokens, and the model files that name them.
 
-Nothing here imports ``tokenizers`` or ``gguf`` before a tokenizer or a model file is at hand.
+Importing this package imports neither ``tokenizers`` nor ``gguf``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Ids to text, one at a time, nothing lost.
+"""Decodes ids to text one at a time, without losing anything.
 
-``tokenizers.decoders.DecodeStream`` loses the bytes it holds when the stream ends and raises on byte-fallback
-vocabularies once a run of bytes turns out broken. Here an id is looked up (vocabulary.py) and only the bytes
-of a character that is not yet whole are held: at most three.
+``tokenizers.decoders.DecodeStream`` loses its held bytes when the stream ends, and raises on byte-fallback
+vocabularies after a broken run of bytes. Here each id is looked up (vocabulary.py). Only the bytes of an
+incomplete character are held: at most three.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ register_error(_EACH_BYTE, _replace_each_byte)
 
 
 class Detokenizer:
-    """Decodes a stream of ids; what it gives out is never taken back.
+    """Decodes a stream of ids. It never takes back text that it has returned.
 
-    All the text it gives is ``tokenizer.decode(ids, skip_special_tokens=False)``, but for a space that the
-    tokenizer strips at the start of a text, and for a run of byte-fallback ids that is broken in part: there
-    the whole characters of the run are kept, where ``decode`` replaces the run altogether. Broken bytes are
-    U+FFFD: one for each incomplete sequence (ByteLevel), or for each byte (byte-fallback), as ``decode`` has
-    them.
+    The joined text equals ``tokenizer.decode(ids, skip_special_tokens=False)``, with two exceptions. The
+    tokenizer may strip a space at the start of a text; this class keeps it. If a run of byte-fallback ids is
+    partly broken, ``decode`` replaces the whole run; this class keeps its whole characters. Broken bytes become
+    U+FFFD as in ``decode``: one for each incomplete sequence (ByteLevel), or one for each byte (byte-fallback).
     """
 
     __slots__ = ("_errors", "_held", "_pieces", "vocabulary")
@@ -46,19 +45,18 @@ class Detokenizer:
 
     @property
     def pending(self) -> int:
-        """The number of bytes held, of a character that is not yet whole."""
+        """The number of held bytes of an incomplete character."""
         return len(self._held)
 
     @property
     def held(self) -> bytes:
-        """The bytes of a character that is not yet whole."""
+        """The held bytes of an incomplete character."""
         return self._held
 
     def decode(self, id: int) -> str:
-        """The text that ``id`` completes, ``""`` while a character is not yet whole; an unknown id spells
-        nothing.
+        """The text that ``id`` completes; ``""`` while a character is incomplete, and for an unknown id.
 
-        Raises TypeError for what is not an integer.
+        Raises TypeError if ``id`` is not an integer.
         """
         piece = self._pieces[id]
         if isinstance(piece, str) and not self._held:
@@ -70,7 +68,7 @@ class Detokenizer:
         return "".join([self.decode(id) for id in ids])
 
     def flush(self) -> str:
-        """The held bytes as U+FFFD, ``""`` if there are none; the next id starts anew."""
+        """Returns the held bytes as U+FFFD, ``""`` if nothing is held. The next id starts anew."""
         held, self._held = self._held, b""
         return utf_8_decode(held, self._errors, True)[0] if held else ""
 
@@ -79,7 +77,7 @@ class Detokenizer:
         return Detokenizer(self.vocabulary, self._held)
 
     def _mend(self, piece: str | bytes) -> str:
-        """``piece`` after held bytes, or bytes that begin or end inside a character."""
+        """Decodes ``piece`` after the held bytes; holds bytes that end inside a character."""
         if isinstance(piece, str):
             return self.flush() + piece if piece else ""
         data = self._held + piece

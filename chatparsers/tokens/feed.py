@@ -1,9 +1,9 @@
 """Token ids on their way into a stream: special tokens become one character each, other ids their text.
 
-Strategy: a marker of the format that the tokenizer has as one added token is the character that the program expects
-(core/alphabet.py); any other special token is a character of its own, from U+DC00 on, made when it is first met.
-Neither can be spelt by text, so what the model merely spells is never taken for a marker. Where each token begins, in
-the machine's characters, is kept, so that regions can be told in tokens.
+Strategy: if a marker of the format is one added token, it becomes the character that the program expects
+(core/alphabet.py). Each other special token becomes a character of its own, from U+DC00 on. Text can spell neither, so
+a marker in ordinary tokens never counts as a marker. The feed notes where each token begins, in the machine's
+characters. So regions can be counted in tokens.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ORDINARY, NOT_AN_END, END, END_IN_VALUE = range(-1, 3)
 
 
 class Spelling:
-    """What the characters that stand for tokens spell; ``skip``: special tokens that are no markers are left out of
+    """The texts of the characters that stand for tokens. ``skip``: leaves special tokens that are no markers out of
     content and reasoning."""
 
     __slots__ = ("skip", "texts")
@@ -42,21 +42,21 @@ class Spelling:
         self.skip = skip
 
     def full(self, text: str) -> str:
-        """All of it, as the tokenizer spells it."""
+        """The whole of ``text``, as the tokenizer spells it."""
         return _characters.sub(lambda found: self.texts[found.group()], text)
 
     def text(self, text: str) -> str:
-        """What of it is content or reasoning."""
+        """The part of ``text`` that is content or reasoning."""
         return _characters.sub(self._shown, text)
 
     def json(self, text: str) -> str:
-        """All of it, inside a JSON string: of an argument nothing is left out."""
+        """The whole of ``text``, inside a JSON string. Nothing is left out of an argument."""
         return _characters.sub(
             lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text
         )
 
     def runs(self, text: str) -> Iterator[tuple[bool, str]]:
-        """Its stretches: whether each is left out, and its characters."""
+        """Splits ``text`` into runs; yields for each whether it is left out, and its characters."""
         if not self.skip:
             yield False, text
             return
@@ -72,9 +72,9 @@ class Spelling:
 class IdFeed:
     """Turns ids into the machine's text.
 
-    ``alphabet``: the markers that are single tokens. ``special``: the ids that are a character of their own,
-    each with that character and whether it ends the turn (`END`), or does so only inside a value
-    (`END_IN_VALUE`: the format's own marker, which elsewhere the parser reads).
+    ``alphabet``: the markers that are single tokens. ``special`` maps each id that becomes one character to a
+    kind of end and that character. `END` ends the turn. `END_IN_VALUE` ends it only inside a value: it is a
+    marker of the format, and elsewhere the parser reads it.
     """
 
     __slots__ = ("_detokenizer", "_special", "alphabet", "offsets", "spelling", "tokenizer", "unknown")
@@ -95,10 +95,10 @@ class IdFeed:
         self.offsets: list[int] = []
         """Where each token begins, in the machine's characters."""
         self.unknown: list[tuple[int, int]] = []
-        """Ids that the tokenizer does not have, each with its position: they spell U+FFFD."""
+        """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
     def take_unknown(self) -> list[tuple[int, int]]:
-        """The unknown ids since it was last asked."""
+        """The unknown ids since the last call."""
         found, self.unknown = self.unknown, []
         return found
 
@@ -110,23 +110,23 @@ class IdFeed:
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The tokenizer by name, and what was held and read."""
+        """Pickles the tokenizer by name, with the held bytes and the offsets."""
         made = Named(self.tokenizer), self._special, self.alphabet.key, self.spelling
         return _restored, (*made, self._detokenizer.held, self.offsets)
 
     def is_marker(self, text: str) -> bool:
-        """Whether the character is one that the format's program knows."""
+        """Whether the character stands for a marker of the format."""
         return ord(text) < _FIRST_OTHER
 
     def text(self, id: int, position: int) -> str | None:
-        """The text of an ordinary ``id``; None, and nothing done, for a special one."""
+        """The text of an ordinary ``id``. Returns None and changes nothing if ``id`` is special."""
         if id in self._special:
             return None
         self.offsets.append(position)
         return self._detokenizer.decode(id) or self._empty(id, position)
 
     def _empty(self, id: int, position: int) -> str:
-        """What an id spells that completes no character: nothing, or U+FFFD where the tokenizer does not have it."""
+        """The text of an id that completes no character: ``""``, or U+FFFD if the tokenizer has no such id."""
         if self._detokenizer.vocabulary.has(id):
             return ""
         held = self._detokenizer.flush()
@@ -134,8 +134,10 @@ class IdFeed:
         return held + _UNKNOWN
 
     def decode(self, ids: Iterable[int], position: int) -> Iterator[tuple[int, str]]:
-        """The text of ``ids``, which begins at ``position``, cut behind each token that may end the turn: what kind of
-        end it is, and the text. `ORDINARY`: none, and no special token is in it. An end's character comes alone."""
+        """The text of ``ids``, which begins at ``position``, cut before and after each token that may end the turn.
+
+        Yields the kind of end and the text. `ORDINARY` text has no special token. The character of an end comes alone.
+        """
         texts: list[str] = []
         kind = ORDINARY
         special, offsets, decode = self._special, self.offsets, self._detokenizer.decode
@@ -164,7 +166,7 @@ class IdFeed:
         yield kind, "".join(texts)
 
     def flush(self) -> str:
-        """What was held of a character that is not whole, as U+FFFD."""
+        """Returns the held bytes of an incomplete character as U+FFFD."""
         return self._detokenizer.flush()
 
 
@@ -222,9 +224,9 @@ def id_feed(
 ) -> IdFeed:
     """A feed for one stream.
 
-    ``texts``: the format's markers; ``stops``: what ends the turn; ``config``: as in generation_config.json,
-    for the ids that end it. ``token_text_fallback``: a marker that the model spells out as ordinary text counts
-    as well.
+    ``texts``: the format's markers. ``stops``: the texts that end the turn. ``config``: the keys of
+    generation_config.json, for the ids that end the turn. ``token_text_fallback``: a marker that the model spells
+    in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
     ends = stop_ids(vocabulary, stops, config)
@@ -235,11 +237,11 @@ def id_feed(
 def stop_ids(
     tokenizer: Any, stops: tuple[str, ...], config: Mapping[str, Any] | None = None
 ) -> frozenset[int]:
-    """The ids that end the turn: the stops, and what ``config`` or the tokenizer name as the end of a turn."""
+    """The ids that end the turn: those of the stops, and the ends of turn that ``config`` or the tokenizer name."""
     return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
 
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
-    """The id of each of ``texts`` that the tokenizer has as one token."""
+    """Maps each of ``texts`` that is one token to its id."""
     vocabulary = Vocabulary.of(tokenizer)
     return {text: id for text in texts if (id := vocabulary.id_of(text)) is not None}

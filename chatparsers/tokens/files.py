@@ -1,7 +1,7 @@
-"""Reading files that a stranger may have made: at once, and never more than a stated size.
+"""Reads files from strangers without blocking, and never more than a stated size.
 
-A path may name a pipe, a device, or a file of holes that claims terabytes. So a file is opened without waiting, must be
-a regular one, and is asked for its size before it is read.
+A path may name a pipe, a device, or a sparse file that claims terabytes. So a file is opened without waiting. It must
+be a regular file, and its size is checked before it is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MODEL = "a model folder, tokenizer_config.json, .jinja or .gguf file"
 
 
 def path_of(source: object, expected: str = _MODEL) -> Path:
-    """``source`` as the path of something that is there. Raises LoadError, which names what was ``expected``."""
+    """``source`` as an existing path. Raises LoadError, which names what was ``expected``."""
     if not isinstance(source, (str, os.PathLike)):
         raise LoadError(f"expected a path or a template's text, found {kind_of(source)}")
     try:
@@ -48,7 +48,7 @@ def _name(source: object) -> str:
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """The regular file at ``file``, open for reading, and its size. Raises LoadError where it is none."""
+    """The regular file at ``file``, open for reading, and its size. Raises LoadError if it is not a regular file."""
     try:
         handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:
@@ -62,7 +62,7 @@ def opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
 
 
 def read_text(file: Path, most: int = TEXT_BYTES) -> str:
-    """The text of ``file``. Raises LoadError where it has more than ``most`` bytes or is not UTF-8."""
+    """The text of ``file``. Raises LoadError if it has more than ``most`` bytes or is not UTF-8."""
     with opened(file) as (stream, size):
         try:
             data = stream.read(most + 1) if size <= most else b""
@@ -77,7 +77,7 @@ def read_text(file: Path, most: int = TEXT_BYTES) -> str:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The object in ``file``, empty if there is no such file. Raises LoadError where it is something else."""
+    """The JSON object in ``file``; empty if there is no such file. Raises LoadError for anything else."""
     if not file.exists():
         return {}
     text = read_text(file, JSON_BYTES).removeprefix("\ufeff")
@@ -95,5 +95,5 @@ def read_json(file: Path) -> dict[str, Any]:
 
 
 def kind_of(value: object) -> str:
-    """A value as errors show it: its type and its beginning."""
+    """Describes a value for an error: its type and the start of its text."""
     return "nothing" if value is None else f"{type(value).__name__} {short(value)}"

@@ -1,8 +1,8 @@
 """GGUF files: the chat templates and the vocabulary in their metadata.
 
-The vocabulary becomes a ``tokenizers.Tokenizer``. What its ids spell is exact. How it splits text is the
-model's way for SentencePiece vocabularies, and nearly so for byte-level ones: their pattern for words is not
-in the file, GPT-2's is taken instead.
+The vocabulary becomes a ``tokenizers.Tokenizer``. It decodes ids exactly. It splits text as the model does for
+SentencePiece vocabularies, and nearly so for byte-level ones: the file does not hold their pattern for words, so
+GPT-2's is used.
 
 The keys are those of the GGUF specification (ggml-org/ggml, ``docs/gguf.md``).
 """
@@ -38,7 +38,7 @@ _ENDS = ("eos_token", "eot_token", "eom_token")
 
 _LONGEST_TOKEN = 512
 _MOST_CUTS = 8_000_000
-"""The places at which tokens are cut to find merges: 1.9 million in a vocabulary of 262,000."""
+"""The limit of places at which tokens are cut to find merges. A vocabulary of 262,000 tokens has 1.9 million."""
 
 
 class _TokenType(IntEnum):
@@ -53,7 +53,7 @@ class _TokenType(IntEnum):
 
 
 def read_gguf(path: Path) -> ModelFiles:
-    """Read the metadata of a GGUF file; the weights are not touched.
+    """Reads the metadata of a GGUF file, not the weights.
 
     Raises LoadError if the file is not GGUF or a field has the wrong type.
     """
@@ -190,7 +190,7 @@ def _ids(tokens: list[str]) -> dict[str, int]:
 
 
 def _merges(metadata: Metadata) -> list[tuple[str, str]]:
-    """The merges; each is two tokens with a space between them, and a token may begin with one."""
+    """The merges. Each is two tokens with a space between them; a token may itself begin with a space."""
     pairs = []
     for place, merge in enumerate(metadata.texts(_VOCABULARY + "merges")):
         cut = merge.find(" ", 1)
@@ -203,7 +203,7 @@ def _merges(metadata: Metadata) -> list[tuple[str, str]]:
 
 
 def _merges_by_score(vocab: dict[str, int], tokens: list[str], scores: list[float]) -> list[tuple[str, str]]:
-    """The merges that a SentencePiece model makes: the pair whose whole has the best score goes first."""
+    """The merges that a SentencePiece model makes. The pair that makes the token with the best score comes first."""
     found: list[tuple[float, int, int, str, str]] = []
     tokens = [token for token in tokens if len(token) <= _LONGEST_TOKEN]
     if sum(map(len, tokens)) > _MOST_CUTS:

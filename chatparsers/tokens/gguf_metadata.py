@@ -1,8 +1,8 @@
 """The key-value pairs at the start of a GGUF file.
 
-Read here, with the standard library, because the reader of the ``gguf`` package makes an array of every token
-and merge: eight seconds for a vocabulary of 150,000, where this takes a tenth of one. Layout: ggml-org/ggml,
-``docs/gguf.md``, versions 2 and 3 in both byte orders.
+This module reads them with the standard library. The reader of the ``gguf`` package makes an array for every token and
+merge: eight seconds for a vocabulary of 150,000 tokens. This one takes a tenth of a second. The layout is that of
+ggml-org/ggml, ``docs/gguf.md``, versions 2 and 3, in both byte orders.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Metadata"]
 _T = TypeVar("_T", bound=object)
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-# A file of holes may claim any number of these. The largest vocabularies have 1.3 million entries, in 50 MB.
+# A sparse file may claim any number of these. The largest vocabularies have 1.3 million entries, in 50 MB.
 _MOST_FIELDS = 65_536
 _MOST_ENTRIES = 4_000_000
 _MOST_BYTES = 128_000_000
@@ -32,9 +32,9 @@ _NAMES = {bytes: "a text", bool: "true or false", int: "a number", float: "a num
 
 
 class Metadata:
-    """The key-value pairs of a GGUF file, read by type; the tensors are not touched.
+    """The key-value pairs of a GGUF file, read by type. The tensors are not read.
 
-    Every reader raises LoadError, naming the file and the field, if the field is not of its type.
+    Each method raises LoadError, which names the file and the field, if the field has another type.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +84,7 @@ class Metadata:
         return self._decode(f"{key}[{place}]", items[place])
 
     def wrong(self, key: str, expected: str, found: str) -> LoadError:
-        """The error of a field that is not what it should be."""
+        """The error for a field with a wrong value."""
         return LoadError(
             f'{self.path}: field "{key}": expected {expected}, found {found}; convert the model again'
         )
@@ -111,7 +111,7 @@ class Metadata:
 
 
 class _Scanner:
-    """Reads values one after the other; raises ValueError or struct.error where they do not make sense."""
+    """Reads values one after the other. Raises ValueError or struct.error if they make no sense."""
 
     def __init__(self, data: mmap) -> None:
         self._data = data

@@ -1,7 +1,7 @@
 """The ids of a text that grows, without encoding it again from its start.
 
-An added token splits a text before anything else looks at it: the ids before it do not depend on what comes after
-it. So the ids up to the last added token of the part that still stands are kept, and encoding begins at that token.
+A tokenizer splits a text at added tokens first. So the ids before an added token do not depend on the text after it.
+The ids up to the last added token of the unchanged part are kept, and encoding begins at that token.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["GrowingIds", "common_ids"]
 
 
 class GrowingIds:
-    """``ids``: those of ``text``, equal to ``tokenizer.encode(text, add_special_tokens=False).ids``.
+    """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``.
 
     ``tokenizer``: a ``tokenizers.Tokenizer``.
     """
@@ -42,7 +42,7 @@ class GrowingIds:
 
 
 def common_ids(a: list[int], b: list[int]) -> int:
-    """How many ids the two begin with alike."""
+    """The number of leading ids that ``a`` and ``b`` share."""
     limit = min(len(a), len(b))
     low, high = 0, limit
     while low < high:

@@ -1,8 +1,8 @@
-"""The files of a model: chat templates, end-of-turn tokens, and the tokenizer, loaded when it is asked for.
+"""The files of a model: chat templates, end-of-turn tokens, and the tokenizer, which is loaded at its first use.
 
-Where sources disagree, the precedence is that of transformers: a ``chat_template.jinja`` (with the folder
+If files disagree, the order is that of transformers. A ``chat_template.jinja`` (with the folder
 ``additional_chat_templates``) replaces the templates of ``chat_template.json``, and these replace those of
-``tokenizer_config.json``; ``tokenizer_config.json`` wins over ``special_tokens_map.json``, and
+``tokenizer_config.json``. ``tokenizer_config.json`` wins over ``special_tokens_map.json``, and
 ``generation_config.json`` over ``config.json``.
 """
 
@@ -36,11 +36,9 @@ _TEMPLATE_FOLDERS = ("additional_chat_templates", "chat_templates")
 
 
 def read_model(path: str | PathLike[str]) -> ModelFiles:
-    """Read a model folder, one of its JSON files (those beside it are read too), a ``.jinja`` or a ``.gguf``
-    file.
+    """Reads a model folder, one of its JSON files (with the files beside it), a ``.jinja`` or a ``.gguf`` file.
 
-    Raises LoadError, naming the file and the field, if a file is missing, unreadable or not what it should
-    be.
+    Raises LoadError, which names the file and the field, if a file is missing, unreadable or of another kind.
     """
     source = path_of(path)
     if source.is_dir():
@@ -60,12 +58,15 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
 
 
 def is_template_text(source: object) -> bool:
-    """Whether ``source`` is the text of a template, as against a path."""
+    """Whether ``source`` is the text of a template, not a path."""
     return isinstance(source, str) and any(mark in source for mark in ("{%", "{{", "\n"))
 
 
 def template_text(source: str | PathLike[str]) -> str:
-    """The template that ``source`` is, or the default one of the model files at that path. Raises LoadError."""
+    """``source`` itself if it is a template's text, else the default template of the model files at that path.
+
+    Raises LoadError if a file cannot be read or has no template.
+    """
     if isinstance(source, str) and is_template_text(source):
         return source
     templates = read_model(source).templates
@@ -77,7 +78,7 @@ def template_text(source: str | PathLike[str]) -> str:
 def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
     """The tokenizer of a ``tokenizer.json`` (by any name), a model folder or a ``.gguf`` file.
 
-    Raises LoadError if there is none, or it is broken.
+    Raises LoadError if there is no tokenizer, or if it is broken.
     """
     source = path_of(path, "a tokenizer.json, a model folder or a .gguf file")
     if source.suffix == ".json" and source.name not in _FOLDER_FILES:
@@ -174,7 +175,7 @@ def _named_templates(file: Path, value: object) -> dict[str, str]:
 
 
 def _special_tokens(file: Path, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields ``*_token`` and those that list extra tokens, each token as its text."""
+    """The fields ``*_token`` and the fields that list extra tokens, with each token as its text."""
     found: dict[str, Any] = {}
     for key, value in fields.items():
         if key.endswith("_token") and not key.startswith(("add_", "use_")):

@@ -1,4 +1,4 @@
-"""What a model's files say, whichever files they are."""
+"""The record of what a model's files say, for every kind of file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ReadTokenizer: TypeAlias = "Callable[[], Tokenizer | None]"
 
 
 def no_tokenizer() -> None:
-    """What reads the tokenizer of files that have none."""
+    """Reads the tokenizer of files that have no tokenizer: returns None."""
     return None
 
 
@@ -38,19 +38,19 @@ class ModelFiles:
     special_ids: Mapping[str, int] = field(default_factory=dict)
     """The ids that the configuration gives to roles, such as ``bos_token_id``."""
     names: tuple[str, ...] = ()
-    """What the model may be called, most telling first: its name, its architecture, its folder."""
+    """Possible names of the model, the most telling first: its name, its folder, its architecture."""
     _read_tokenizer: _ReadTokenizer = field(default=no_tokenizer, repr=False, compare=False)
 
     @cached_property
     def tokenizer(self) -> Tokenizer | None:
-        """The model's ``tokenizers.Tokenizer``, loaded at the first use, or None if the files have none.
+        """The model's ``tokenizers.Tokenizer``, loaded at the first use; None if the files have no tokenizer.
 
-        Raises LoadError if it is broken, of a kind that cannot be read, or ``tokenizers`` is not installed.
+        Raises LoadError if it is broken or of an unknown kind, or if ``tokenizers`` is not installed.
         """
         return self._read_tokenizer()
 
     @property
     def special_config(self) -> dict[str, Any]:
-        """What ``SpecialTokens.from_tokenizer`` takes as ``config``."""
+        """The ``config`` for ``SpecialTokens.from_tokenizer``."""
         ends: dict[str, Any] = {"eos_token_id": list(self.eos_ids)} if self.eos_ids else {}
         return {**self.special_tokens, **self.special_ids, **ends}

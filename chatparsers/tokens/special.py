@@ -1,4 +1,4 @@
-"""The special tokens of a model: which ids begin, end and pad a turn, and which must not reach the reader."""
+"""The special tokens of a model: the ids that begin, end and pad a turn, and those that users must not see."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .vocabulary import AddedToken, TokenizerLike, Vocabulary
 
 __all__ = ["SpecialTokens"]
 
-# Where no configuration names them: the added tokens that end a turn or a text in every vocabulary with one.
-# What ends a turn in one family and a part of it in another (``<|end|>``, ``<|user|>``) is left to the stops
-# of the format.
+# Used if no configuration names them: added tokens that end a turn or a text in every vocabulary that has them.
+# Tokens that end a turn in one family and a part of it in another (``<|end|>``, ``<|user|>``) are not here:
+# the stops of the format name them.
 _ENDS = (
     "<|im_end|>",
     "<|eot_id|>",
@@ -49,11 +49,11 @@ class SpecialTokens:
     """The special tokens of one tokenizer."""
 
     bos: AddedToken | None
-    """What begins a text, or None."""
+    """The token that begins a text, or None."""
     eos: tuple[AddedToken, ...]
-    """What ends a turn or a text; a model may have several, in its configuration's order."""
+    """The tokens that end a turn or a text, in the order of the configuration."""
     pad: AddedToken | None
-    """What fills a batch, or None."""
+    """The token that fills a batch, or None."""
     vocabulary: Vocabulary = field(repr=False, compare=False)
     _hidden: frozenset[int] = field(init=False, repr=False, compare=False)
 
@@ -70,8 +70,8 @@ class SpecialTokens:
 
         ``config`` has the keys of tokenizer_config.json (``bos_token``, ``eos_token``, ``pad_token``: a text,
         or a dict with ``content``) and of generation_config.json (``bos_token_id``, ``eos_token_id``,
-        ``pad_token_id``: an id, for eos also a list). What it does not name is looked for among the added
-        tokens by its usual names.
+        ``pad_token_id``: an id, for eos also a list). For a role that it does not name, the usual names are
+        looked up among the added tokens.
         """
         vocabulary = Vocabulary.of(tok)
         config = config or {}
@@ -107,21 +107,20 @@ class SpecialTokens:
         return {token.text: token for token in self.vocabulary.added.values()}
 
     def ids_of(self, text: str) -> tuple[int, ...]:
-        """The ids of a marker: one where it is an added token, else the sequence that spells it.
+        """The ids of a marker: one if it is an added token, else the sequence that spells it.
 
-        Raises RequestError for a sequence where the vocabulary came out of a pickle and cannot encode.
+        Raises RequestError if a sequence is needed and the vocabulary came out of a pickle, which cannot encode.
         """
         return self.vocabulary.ids_of(text)
 
     def is_special(self, id: int) -> bool:
-        """Whether ordinary text never spells ``id``: an added token, whatever its ``special`` flag."""
+        """Whether ordinary text never spells ``id``: it is an added token, whatever its ``special`` flag."""
         return id in self.vocabulary.added or id in self._hidden
 
     def should_stream(self, id: int) -> bool:
-        """Whether a reader is to see ``id``: not bos, eos or pad, nor flagged ``special`` by the tokenizer.
+        """Whether users should see ``id``: it is not bos, eos or pad, and the tokenizer does not flag it ``special``.
 
-        Markers that are not flagged are seen (Qwen3's ``<think>``), as they are with
-        ``skip_special_tokens=True``.
+        Markers without that flag are shown (Qwen3's ``<think>``), as with ``skip_special_tokens=True``.
         """
         return id not in self._hidden
 

@@ -1,13 +1,13 @@
-"""What every token id of a tokenizer spells.
+"""The text of every token id of a tokenizer.
 
 Strategy: a tokenizer's decoder is read once, as data. Nearly every generative model has one of two kinds:
 ByteLevel (each character of a token stands for one byte) or the SentencePiece chain (``▁`` is a space,
-``<0xNN>`` one byte, then Fuse). For both, the bytes of an id follow from its token alone, so each is worked
-out when it is first met and is a dict look-up from then on. Any other decoder is measured: an id spells what
-it adds behind an ordinary token.
+``<0xNN>`` one byte, then Fuse). For both, the bytes of an id follow from its token alone. So each id is computed
+at its first use, and is a dict look-up afterwards. Any other decoder is measured: the piece of an id is the text
+that it adds after an ordinary token.
 
 Invariants:
-- A piece is ``str`` where the id spells whole characters by itself, else the raw ``bytes``.
+- A piece is ``str`` if the id spells whole characters by itself, else the raw ``bytes``.
 - Nothing is stripped at the start: a model's output continues a prompt, so its first ``▁`` is a real space.
 - The table keeps the tokenizer's model and decoder, never the tokenizer itself. So it can be cached for as
   long as the tokenizer lives, without keeping it alive.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class TokenizerLike(Protocol):
-    """What is asked of a tokenizer; ``tokenizers.Tokenizer`` has it."""
+    """The interface that a tokenizer must have; ``tokenizers.Tokenizer`` has it."""
 
     @property
     def model(self) -> Any: ...
@@ -57,7 +57,7 @@ class TokenizerLike(Protocol):
 class AddedToken:
     """One entry of a tokenizer's added-token table: an id that no ordinary text spells.
 
-    ``special`` is the tokenizer's own flag. It says little: Qwen3 and DeepSeek mark ``<think>`` as not
+    ``special`` is the tokenizer's own flag. Do not rely on it: Qwen3 and DeepSeek mark ``<think>`` as not
     special.
     """
 
@@ -67,7 +67,7 @@ class AddedToken:
 
 
 class Pieces(dict[int, Piece]):
-    """What each id spells, filled as ids are met; an id the tokenizer does not have spells ``""``."""
+    """The piece of each id, computed at its first use; ``""`` for an id that the tokenizer does not have."""
 
     __slots__ = ("_resolve",)
 
@@ -92,9 +92,9 @@ class Vocabulary:
     added: Mapping[int, AddedToken]
     """Every added token by its id, whatever its ``special`` flag."""
     pieces: Pieces
-    """What an id spells: ``str`` for whole characters, ``bytes`` where a character is split over ids."""
+    """The piece of each id: ``str`` for whole characters, ``bytes`` if a character is split over several ids."""
     bytewise: bool
-    """Whether every broken byte is one U+FFFD (byte-fallback), not every broken sequence (ByteLevel)."""
+    """Whether each broken byte becomes one U+FFFD (byte-fallback), or each broken sequence (ByteLevel)."""
 
     def __init__(
         self, added: Mapping[int, AddedToken], pieces: Pieces, bytewise: bool, tokenizer: TokenizerLike | None
@@ -110,9 +110,9 @@ class Vocabulary:
     def of(cls, tokenizer: TokenizerLike | Vocabulary) -> Vocabulary:
         """The vocabulary of ``tokenizer``, made once for as long as the tokenizer lives.
 
-        A ``tokenizers.Tokenizer``, anything with the same attributes, or an object whose
-        ``backend_tokenizer`` is one (the fast tokenizers of transformers). Tokens added to it later are seen
-        by the next call.
+        ``tokenizer`` is a ``tokenizers.Tokenizer``, anything with the same attributes, or an object whose
+        ``backend_tokenizer`` is one (the fast tokenizers of transformers). If tokens are added to it later,
+        the next call sees them.
         """
         if isinstance(tokenizer, Vocabulary):
             return tokenizer
@@ -145,15 +145,14 @@ class Vocabulary:
         return self._ids.get(text)
 
     def text_of(self, id: int) -> str:
-        """What ``id`` spells by itself, for a reader: broken bytes are U+FFFD."""
+        """The text of ``id`` by itself, for people to read. Broken bytes become U+FFFD."""
         piece = self.pieces[id]
         return piece if isinstance(piece, str) else piece.decode("utf-8", "replace")
 
     def encode(self, text: str) -> list[int]:
-        """The ids of ``text``, no special tokens added around it.
+        """The ids of ``text``, without special tokens around it.
 
-        Raises RequestError where the vocabulary came out of a pickle: it carries what ids spell, not the
-        tokenizer.
+        Raises RequestError if the vocabulary came out of a pickle. A pickle holds the pieces, not the tokenizer.
         """
         if self._tokenizer is None:
             raise RequestError(
@@ -164,11 +163,10 @@ class Vocabulary:
         return ids
 
     def ids_of(self, text: str) -> tuple[int, ...]:
-        """The ids that spell ``text`` inside a running text: one where it is an added token, else its
-        sequence.
+        """The ids that spell ``text`` inside a running text: one if it is an added token, else a sequence.
 
-        SentencePiece tokenizers put a space before what they encode; it is not part of the answer. Raises
-        RequestError as ``encode`` does, if ``text`` is not one added token.
+        SentencePiece tokenizers put a space before the text that they encode; the result leaves it out. If
+        ``text`` is not one added token, raises RequestError as ``encode`` does.
         """
         if text in self._ids:
             return (self._ids[text],)
@@ -195,7 +193,7 @@ class Vocabulary:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What ids spell, written down: a megabyte or two, made once. The tokenizer itself stays behind."""
+        """Pickles the pieces of all ids: one or two megabytes, made once. The tokenizer is not pickled."""
         if self._payload is None:
             added = [(token.id, token.text, token.special) for token in self.added.values()]
             if self._tokenizer is not None:
@@ -209,7 +207,7 @@ class Vocabulary:
 
 
 class _Entry:
-    """What is kept of a tokenizer while it lives; ``alive`` is its Vocabulary while somebody holds one."""
+    """The cached data of a living tokenizer. ``alive`` is its Vocabulary while somebody holds one."""
 
     __slots__ = ("added", "alive", "bytewise", "pieces", "size")
 
@@ -238,7 +236,7 @@ _lock = RLock()
 
 
 def _restore(digest: bytes, payload: bytes) -> Vocabulary:
-    """The vocabulary of a pickle: one for all the streams that carry the same."""
+    """Unpickles a vocabulary. Streams that carry equal ones share one object."""
     with _lock:
         vocabulary = _restored.get(digest)
         if vocabulary is None:
@@ -255,7 +253,7 @@ def _to_bytes(piece: Piece) -> bytes:
 
 
 def _to_piece(data: bytes) -> Piece:
-    """``data`` as text if it is whole characters."""
+    """``data`` as text if it is whole characters, else unchanged."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -270,8 +268,8 @@ def _table(tokenizer: TokenizerLike, added: Mapping[int, AddedToken]) -> tuple[P
     def resolve(number: int) -> Piece:
         entry = added.get(number)
         if entry is not None:
-            # An added token is its own text, as a template writes it into the prompt; but one that is nothing
-            # but the mark for a space (Gemma 2 has thirty) is white space.
+            # An added token is its own text, as a template writes it into the prompt. Exception: a token of
+            # space marks alone (Gemma 2 has thirty) is white space.
             return entry.text if entry.text.strip("▁") else spell(entry.text)
         token = to_token(number)
         return "" if token is None else spell(token)
@@ -280,7 +278,7 @@ def _table(tokenizer: TokenizerLike, added: Mapping[int, AddedToken]) -> tuple[P
 
 
 def _speller(decoder: Any, model: Any) -> tuple[_Spell, bool]:
-    """How the tokens of this decoder are spelt, and whether it has byte-fallback."""
+    """A function that spells the tokens of this decoder, and whether the decoder has byte-fallback."""
     steps = _steps(decoder)
     kinds = [step.get("type") for step in steps]
     bytewise = "ByteFallback" in kinds
@@ -314,7 +312,7 @@ def _speller(decoder: Any, model: Any) -> tuple[_Spell, bool]:
         if byte_level:
             try:
                 return _to_piece(bytes([_BYTE_OF[character] for character in token]))
-            except KeyError:  # not written in the byte alphabet: as it stands
+            except KeyError:  # not written in the byte alphabet: unchanged
                 return token
         return _fallback_byte(token) if bytewise else token
 
@@ -322,7 +320,7 @@ def _speller(decoder: Any, model: Any) -> tuple[_Spell, bool]:
 
 
 def _steps(decoder: Any) -> list[dict[str, Any]]:
-    """The decoder's steps as its file has them; none for a decoder that is missing or written in Python."""
+    """The decoder's steps as in its file; empty if the decoder is missing or written in Python."""
     if decoder is None:
         return []
     state: object = None
@@ -345,9 +343,9 @@ def _fallback_byte(token: str) -> Piece:
 
 
 def _measured(decoder: Any, model: Any, bytewise: bool) -> _Spell:
-    """Spells by trial: what the decoder adds for a token behind an ordinary one.
+    """Spells by trial: the text that the decoder adds for a token after an ordinary token.
 
-    Right for every decoder that reads tokens one by one, whatever it does at the start of a text.
+    This is right for every decoder that reads tokens one by one, whatever it does at the start of a text.
     """
 
     def join(tokens: list[str]) -> str:
@@ -374,10 +372,10 @@ def _measured(decoder: Any, model: Any, bytewise: bool) -> _Spell:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The characters that GPT-2's byte-level BPE writes for the 256 bytes, to the bytes.
+    """Maps the characters that GPT-2's byte-level BPE writes for the 256 bytes to these bytes.
 
-    Printable characters of Latin-1 stand for themselves, the others for the characters from U+0100 on, in
-    order (openai/gpt-2, ``encoder.py``).
+    A printable byte of Latin-1 is written as itself. The other bytes are written as the characters from U+0100
+    on, in order (openai/gpt-2, ``encoder.py``).
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in set(printable)]
