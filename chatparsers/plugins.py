@@ -1,15 +1,16 @@
-"""Plugins: formats of others, found through the entry-point group ``chatparsers``.
+"""Plugins: formats in other distributions, found through the entry-point group ``chatparsers``.
 
-A plugin is a module (or an object) that defines one of the hooks of `Hooks`; the prefix ``chatparsers_`` marks them, so
-it need not import this package (`hookimpl` sets options). The built-in formats are a plugin like any other.
+A plugin is a module (or an object) that defines hooks of `Hooks`. The prefix ``chatparsers_`` marks a hook, so a plugin
+need not import this package (`hookimpl` sets options). The built-in formats are a plugin like any other.
 
-pluggy's own loader is not used: of two distributions with the same entry-point name it drops one, and one that fails
-to import ends the loading of all. Here each entry point is loaded by itself, under the name of its distribution, and
-has a manager of its own, so that whatever goes wrong is a `PluginWarning` that names its origin; the others work on.
-Ctrl-C alone is passed on, once: a plugin in which it came is left out from then on.
+pluggy's own loader is not used. If two distributions have the same entry-point name, it drops one; if one fails to
+import, it loads no other. Here each entry point is loaded separately, under the name of its distribution, and has its
+own manager. So every failure becomes a `PluginWarning` that names its origin, and the other plugins work. Only Ctrl-C
+is passed on, once: the plugin in which it came is left out afterwards.
 
-``CHATPARSERS_PLUGINS`` is read before anything is imported: names of distributions or entry points separated by commas.
-Plain names allow these alone, ``-name`` denies one, ``none`` or ``0`` denies all. The built-in formats always load.
+``CHATPARSERS_PLUGINS`` is read before any plugin is imported. It holds names of distributions or entry points,
+separated by commas. Plain names allow only these, ``-name`` denies one, ``none`` or ``0`` denies all. The built-in
+formats always load.
 """
 
 from __future__ import annotations
@@ -41,25 +42,27 @@ _BUILTIN_MODULE = "chatparsers.formats"
 
 hookspec = pluggy.HookspecMarker("chatparsers")
 hookimpl = pluggy.HookimplMarker("chatparsers")
-"""Marks a hook's implementation, with pluggy's options; not needed where the function has the hook's name."""
+"""Marks a hook's implementation and takes pluggy's options. Not needed if the function has the hook's name."""
 
 
 class PluginWarning(UserWarning):
-    """A plugin is broken, or `CHATPARSERS_PLUGINS` names one that is not there. The others work on."""
+    """A plugin is broken, or `CHATPARSERS_PLUGINS` names a missing one. The other plugins work."""
 
 
 class Hooks:
-    """What a plugin may define."""
+    """The hooks that a plugin may define."""
 
     @hookspec
     def chatparsers_register_formats(self) -> Iterable[FormatRef]:
-        """The plugin's formats, as references: called once, before any of them is needed."""
+        """The plugin's formats, as references. Called once, before any format is needed."""
         return ()
 
     @hookspec(firstresult=True)
     def chatparsers_detect(self, template: str) -> str | None:
-        """The name of the format in which the chat template ``template`` (its source) makes a model answer; None where
-        the plugin does not know it. Asked before the package's own detection; the first answer counts."""
+        """The name of the format for the chat template ``template`` (its source); None if the plugin does not know it.
+
+        Called before the package's own detection. The first answer counts.
+        """
         return None
 
 
@@ -68,14 +71,14 @@ _HOOKS = tuple(name for name in vars(Hooks) if name.startswith("chatparsers_"))
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which plugins are wanted. ``allowed`` None: all that are not ``denied``."""
+    """Which plugins to load. ``allowed`` None: all plugins that are not ``denied``."""
 
     allowed: frozenset[str] | None = None
     denied: frozenset[str] = frozenset()
 
     @staticmethod
     def read(setting: str) -> Selection:
-        """What ``CHATPARSERS_PLUGINS`` says."""
+        """The selection that the value of ``CHATPARSERS_PLUGINS`` makes."""
         names = re.split(r"[\s,]+", setting.strip()) if setting.strip() else []
         denied = frozenset(_normal(name[1:]) for name in names if name.startswith("-"))
         allowed = frozenset(_normal(name) for name in names if name and not name.startswith("-"))
@@ -84,18 +87,18 @@ class Selection:
         return Selection(allowed or None, denied)
 
     def admits(self, distribution: str, entry_point: str) -> bool:
-        """Whether the plugin of that distribution and entry point is wanted."""
+        """Whether the plugin of that distribution and entry point may load."""
         names = {_normal(distribution), _normal(entry_point)}
         return (self.allowed is None or not names.isdisjoint(self.allowed)) and names.isdisjoint(self.denied)
 
 
 def _normal(name: str) -> str:
-    """A name as packaging compares it: case, ``-``, ``_`` and ``.`` do not count."""
+    """A name as packaging tools compare it: lower case, and ``-`` for ``_`` and ``.``."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 class _Manager(pluggy.PluginManager):
-    """pluggy's manager, for which a function that has a hook's name needs no marker."""
+    """pluggy's manager, except that a function with a hook's name needs no marker."""
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         options = super().parse_hookimpl_opts(plugin, name)
@@ -112,7 +115,7 @@ class _Manager(pluggy.PluginManager):
 
 
 class _Plugin:
-    """One plugin under a manager of its own, so that nothing it does reaches the others."""
+    """One plugin with its own manager, so that its failures do not reach the others."""
 
     def __init__(self, name: str, origin: str, object: Any) -> None:
         self.name = name
@@ -123,7 +126,7 @@ class _Plugin:
         self._manager.register(object, name)
 
     def call(self, hook: str, **arguments: object) -> Any:
-        """The hook's result as pluggy gives it; None where it fails."""
+        """The hook's result as pluggy returns it; None if the hook fails."""
         try:
             return getattr(self._manager.hook, hook)(**arguments)
         except KeyboardInterrupt:
@@ -136,7 +139,7 @@ class _Plugin:
 
 @dataclass
 class Plugins:
-    """The plugins of a set of distributions. ``load`` once, then ask."""
+    """The plugins of a set of distributions. Call ``load`` once, then the other methods."""
 
     selection: Selection = field(default_factory=Selection)
     found: Callable[[], Iterable[Distribution]] = distributions
@@ -147,11 +150,11 @@ class Plugins:
 
     @property
     def names(self) -> list[str]:
-        """The plugins that have loaded, as ``distribution:entry-point``."""
+        """The loaded plugins, as ``distribution:entry-point``."""
         return [plugin.name for plugin in self._plugins]
 
     def load(self) -> None:
-        """Finds the plugins, imports those that are wanted and collects their formats."""
+        """Finds the plugins, imports those that may load, and collects their formats."""
         known: set[str] = set()
         for distribution, version, entry in self._entry_points():
             known |= {_normal(distribution), _normal(entry.name)}
@@ -174,7 +177,7 @@ class Plugins:
         return list(self._formats)
 
     def detect(self, template: str) -> Iterator[tuple[str, str]]:
-        """What the plugins say of a template: an origin and the name of a format, the last plugin first."""
+        """Asks the plugins about a template. Yields an origin and the name of a format, the last plugin first."""
         for plugin in reversed(self._plugins):
             result = plugin.call("chatparsers_detect", template=template)
             if isinstance(result, str):
@@ -183,11 +186,11 @@ class Plugins:
                 self.complain(plugin.origin, f"expected a name or None, found {short(result)}")
 
     def complain(self, origin: str, reason: str) -> None:
-        """Warns of what a plugin answered to ``chatparsers_detect``."""
+        """Warns of a plugin's wrong answer to ``chatparsers_detect``."""
         _warn(f"plugin {origin}: chatparsers_detect: {reason}")
 
     def _entry_points(self) -> Iterator[tuple[str, str, EntryPoint]]:
-        """The group's entry points: distribution, version, entry point; of two copies of a distribution, the first."""
+        """The group's entry points, each as distribution, version, entry point; of two copies of one, the first."""
         seen: set[str] = set()
         for distribution in self.found():
             try:
@@ -229,7 +232,7 @@ _MOST_FORMATS = 1000
 
 
 def _references(result: object, origin: str) -> list[FormatRef]:
-    """What of a hook's result is a reference; the rest is warned about."""
+    """The references in a hook's result. Warns of everything else in it."""
     hook = f"plugin {origin}: chatparsers_register_formats"
     references: list[FormatRef] = []
     try:
@@ -250,7 +253,7 @@ def _references(result: object, origin: str) -> list[FormatRef]:
 
 
 def _wrong(reference: FormatRef) -> str | None:
-    """What is wrong with the fields of a reference, None where they are what they should be."""
+    """The first mistake in the fields of a reference; None if there is none."""
     for field_, value in (
         ("name", reference.name),
         ("target", reference.target),
@@ -270,7 +273,7 @@ def _wrong(reference: FormatRef) -> str | None:
 
 
 def _said(error: BaseException) -> str:
-    """The error's type and text, however its text fails."""
+    """The error's type and text; the type alone if its text fails."""
     try:
         return f"{type(error).__name__}: {error}"[:1000]
     except Exception:
@@ -282,7 +285,7 @@ def _warn(message: str) -> None:
 
 
 _interrupted: set[str] = set()
-"""The plugins in which Ctrl-C came: it may have been theirs."""
+"""The plugins that Ctrl-C interrupted. They may have caused it."""
 _lock = RLock()
 _loaded: Plugins | None = None
 
@@ -292,11 +295,11 @@ def plugins() -> Plugins:
     global _loaded
     with _lock:
         if _loaded is None:
-            # Set before loading: a plugin that asks for formats while it is imported sees those loaded so far.
+            # Set before loading, so that a plugin that asks for formats at import sees those loaded so far.
             _loaded = Plugins(Selection.read(os.environ.get("CHATPARSERS_PLUGINS", "")))
             try:
                 _loaded.load()
-            except BaseException:  # a warning that is an error: the next call meets it again
+            except BaseException:  # a warning turned into an error: the next call raises it again
                 _loaded = None
                 raise
         return _loaded

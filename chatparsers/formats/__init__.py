@@ -1,10 +1,10 @@
 """The built-in formats, one module each, and the plugin that offers them.
 
-A format's module imports ``chatparsers.core`` alone and defines ``FORMAT``, or ``FORMATS`` (a tuple) for several
-records over one build. ``python -m chatparsers.formats`` writes the catalog of them, from which a format is found
-without importing the others.
+A format's module imports only ``chatparsers.core``. It defines ``FORMAT``, or ``FORMATS`` (a tuple) for several records
+over one build. ``python -m chatparsers.formats`` writes the catalog. With the catalog, a format is found without
+importing the others.
 
-``chatparsers.formats`` is both this package and the function of the public API, whichever is imported first: the
+``chatparsers.formats`` is both this package and a function of the public API, whichever is imported first. So the
 module can be called.
 """
 
@@ -25,11 +25,11 @@ __all__ = ["FormatRef", "chatparsers_register_formats"]
 
 @dataclass(frozen=True, slots=True)
 class FormatRef:
-    """A format that is imported when it is needed.
+    """A reference to a format, whose module is imported when it is needed.
 
-    ``target``: ``"module:ATTRIBUTE"``, a `Format` or several of which ``name`` picks one. The rest is what the format
-    itself says, given here so that a listing and a detection need not import it: ``markers`` narrow the field of
-    detection (all of them are in a rendering of this format; none: detection never names it).
+    ``target``: ``"module:ATTRIBUTE"``, a `Format` or a tuple of them, from which ``name`` picks one. The other fields
+    repeat the format's own, so that a listing or a detection need not import it. ``markers`` are texts that every
+    rendering of this format holds. Detection tries a format only if it finds all of them, and never without markers.
     """
 
     name: str
@@ -40,7 +40,7 @@ class FormatRef:
     markers: tuple[str, ...] = ()
 
     def load(self) -> Format:
-        """The format, its module imported now. Raises `DefinitionError` where that fails or finds no such format."""
+        """The format; imports its module. Raises `DefinitionError` if the import fails or the format is not there."""
         try:
             found = load_reference(self.target)
         except KeyboardInterrupt:
@@ -61,7 +61,7 @@ class FormatRef:
 
 def chatparsers_register_formats() -> Iterable[FormatRef]:
     """The plugin hook: the catalog as references, sorted by name."""
-    # Imported here so that the generator can run where the catalog is broken.
+    # Imported here, so that the generator can run if the catalog is broken.
     from ._catalog import FORMATS
 
     return tuple(FormatRef(*entry) for entry in FORMATS)
@@ -69,7 +69,7 @@ def chatparsers_register_formats() -> Iterable[FormatRef]:
 
 class _Callable(ModuleType):
     def __call__(self) -> list[Any]:
-        """Every format there is: `chatparsers.registry.formats`."""
+        """Every format: `chatparsers.registry.formats`."""
         found: list[Any] = load_reference("chatparsers.registry:formats")()
         return found
 

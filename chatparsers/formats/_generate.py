@@ -1,7 +1,7 @@
-"""Generates what is written from the format modules: the catalog beside them, and the table in the README.
+"""Generates two texts from the format modules: the catalog beside them, and the table in the README.
 
-Every module here whose name does not begin with ``_`` is imported. One that is broken does not hinder the others: it
-is reported, and what the catalog says of it already stays.
+It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
+reported, and its entries in the catalog stay.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Entry(NamedTuple):
 def collect(
     modules: Iterable[str], known: Sequence[Entry] = (), package: str = _PACKAGE
 ) -> tuple[list[Entry], list[str]]:
-    """The entries of these modules of ``package``, sorted by name, and what is wrong with any of them.
+    """The entries of these modules of ``package``, sorted by name, and a list of problems.
 
-    A module that is broken keeps its entries in ``known``.
+    A broken module keeps its entries from ``known``.
     """
     entries: list[Entry] = []
     problems: list[str] = []
@@ -99,7 +99,7 @@ def _read(module: str) -> list[Entry]:
 
 
 def catalog_text(entries: Iterable[Entry]) -> str:
-    """The source of ``_catalog.py``: one line a format."""
+    """The source of ``_catalog.py``: one line for each format."""
     return _OPENING + "".join(f"    {_source(tuple(entry))},\n" for entry in entries) + ")\n"
 
 
@@ -125,7 +125,7 @@ def table(formats: Iterable[Format]) -> str:
 def readme_text(text: str, table: str) -> str:
     """``text`` with ``table`` between its marks ``<!-- formats: begin -->`` and ``<!-- formats: end -->``.
 
-    Unchanged where it has no such marks.
+    Without such marks, ``text`` is unchanged.
     """
     before, begin, rest = text.partition(_BEGIN)
     _, end, after = rest.partition(_END)
@@ -133,7 +133,7 @@ def readme_text(text: str, table: str) -> str:
 
 
 def _known(path: Path) -> list[Entry]:
-    """What the catalog says now; nothing where it is absent or broken."""
+    """The entries of the present catalog; empty if it is missing or broken."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         values = [
@@ -145,9 +145,9 @@ def _known(path: Path) -> list[Entry]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the generator; the exit status: 0 done, 1 stale (``--check``) or something is wrong."""
+    """Runs the generator. The exit status is 0, or 1 for a stale file (``--check``) or a problem."""
     parser = argparse.ArgumentParser(prog="python -m chatparsers.formats", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 where a file is stale")
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if a file is stale")
     check: bool = parser.parse_args(argv).check
 
     catalog = _HERE / "_catalog.py"

@@ -1,4 +1,4 @@
-"""Shapes of calls that several families write: each once here, so that no format depends on another family's."""
+"""Shapes of calls that several families share. They are here so that no format depends on another family's format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def tagged_call(p: Builder) -> Node:
 def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
     """One call with tagged arguments, as several families write it.
 
-    ``gap``: what stands between tags. ``pad``: what stands on each side of a value, trimmed off it.
+    ``gap``: the white space between tags. ``pad``: the white space on each side of a value, which is no part of it.
     """
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
     begun = ">" + p.trim(pad)
@@ -41,7 +41,7 @@ def call_id(p: Builder) -> Node:
 
 
 def bracket_calls(p: Builder, header: Node | str = "") -> Node:
-    """Calls in bracket tags; ``header``: what the family writes between a call's name and its arguments."""
+    """Calls in bracket tags. ``header``: the text that the family writes between a call's name and its arguments."""
     any_header = p.reads(header, p.optional(call_id(p)))
     args = p.token("[ARGS]")
     any_args = p.reads(args, args, p.space() + p.peek("{"))
@@ -61,7 +61,7 @@ _MISSPELT = (
 
 
 def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
-    """The calls of a turn: each in a pair of tokens, all in another."""
+    """The calls of a turn: each in a pair of tokens, and all of them in another pair."""
     begin = p.token("<｜tool▁calls▁begin｜>")
     one = p.token("<｜tool▁call▁begin｜>") + call << p.token("<｜tool▁call▁end｜>")
     end = p.space() + p.token("<｜tool▁calls▁end｜>")

@@ -3,8 +3,8 @@
     <|inner_prefix|>The user wants the weather.<|inner_suffix|><|tools_prefix|>[{"get_weather": {"city": "Oslo"}}]<|tools_suffix|>
 
 Quirks:
-- Calls may come out of open reasoning, and the template leaves it open where no answer follows.
-- `<|tools_suffix|>` may be what stops the model, and is missing then.
+- Calls may come out of open reasoning. The template leaves the reasoning open if no answer follows.
+- `<|tools_suffix|>` may be the token that stops the model; then it is missing.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

@@ -7,10 +7,10 @@
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>
 
 Quirks:
-- The prompt of 1.6 writes the opening phrase. That of 1.5 may not, and the model may begin without it: what comes
-  before `[BEGIN FINAL RESPONSE]` is then reasoning if the request says `thinking=True`, else content.
+- The prompt of 1.6 writes the opening phrase. The prompt of 1.5 may leave it out, and the model may begin without it.
+  Then the text before `[BEGIN FINAL RESPONSE]` is reasoning if the request says `thinking=True`, else content.
 - 1.5 closes the answer with `[END FINAL RESPONSE]`, and with tools also reasons in `<thinking>…</thinking>`.
-- The template writes ids into past calls alone; models may repeat them.
+- The template writes ids only into past calls; models may repeat them.
 """
 
 from chatparsers.core import Builder, Format, Node

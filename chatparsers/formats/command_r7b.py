@@ -8,7 +8,7 @@
 
 Quirks:
 - Ids count the calls of the conversation from 0.
-- The prompt writes an empty thought where thinking is off.
+- If thinking is off, the prompt writes an empty thought.
 """
 
 from chatparsers.core import Builder, Format, Node

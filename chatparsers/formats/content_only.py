@@ -1,9 +1,9 @@
-"""Content only: for models that were taught no tool calls and no reasoning.
+"""Content only: for models that learned neither tool calls nor reasoning.
 
     It is raining in Oslo.
 
 Quirks:
-- Everything the model writes is content; a request with tools is answered with content as well.
+- Everything that the model writes is content, also if the request has tools.
 """
 
 from chatparsers.core import Builder, Format, Node

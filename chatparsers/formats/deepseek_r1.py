@@ -12,7 +12,7 @@
 Quirks:
 - The template opens `<think>`; the history drops reasoning.
 - A call inside open reasoning is reasoning.
-- Seen in the wild, from distilled models above all: what `deepseek-v3` tells.
+- Seen in the wild, mostly from distilled models: the mistakes listed for `deepseek-v3`.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -6,9 +6,9 @@
     ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
 Quirks:
-- Several calls stand in one section, a newline between.
-- Seen in the wild: the section's opener misspelt by distilled models, its closer left out, no fence around the JSON, white
-  space beside the markers.
+- Several calls stand in one section, with a newline between them.
+- Seen in the wild: the section's opener misspelt (by distilled models), no closer, no fence around the JSON, white space
+  beside the markers.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

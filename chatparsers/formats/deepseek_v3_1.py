@@ -3,8 +3,8 @@
     <think>Thoughts.</think>Text.<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Oslo"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>
 
 Quirks:
-- The template opens `<think>`, or writes `<think></think>` where thinking is off.
-- Several calls stand in one section, with nothing between.
+- The template opens `<think>`, or writes `<think></think>` if thinking is off.
+- Several calls stand in one section, with nothing between them.
 - A call inside open reasoning is reasoning.
 """
 

@@ -1,9 +1,9 @@
-"""Firefunction v2: an array of JSON calls behind a word, and no closer.
+"""Firefunction v2: an array of JSON calls after a word, and no closer.
 
     Text. functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 
 Quirks:
-- A space before the word, also where no text is.
+- A space stands before the word, also if no text stands before it.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -5,8 +5,8 @@
     <|python_tag|>print(1 + 1)
 
 Quirks:
-- A call of the tool `python` is `<|python_tag|>` and its code (or, as the template writes it, its arguments as JSON)
-  up to the end of the turn. The model was trained to do so without such a tool, too.
+- A call of the tool `python` is `<|python_tag|>` and its code, up to the end of the turn. The template writes its
+  arguments as JSON instead. The model learned to call it even if the request has no such tool.
 """
 
 from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool

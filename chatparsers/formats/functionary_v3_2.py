@@ -1,11 +1,11 @@
-"""Functionary v3.2: a recipient's name, then the message to it.
+"""Functionary v3.2: a recipient's name, then the message to that recipient.
 
     >>>all
     Text.>>>get_weather
     {"city": "Oslo"}
 
 Quirks:
-- The prompt ends in `>>>`, so the first header is bare. `all` is the user; any other recipient a tool.
+- The prompt ends in `>>>`, so the first header has none. `all` is the user; any other recipient is a tool.
 - The tool `python` also takes code, up to the end of the turn.
 """
 

@@ -1,11 +1,11 @@
-"""Generic: for models without a tool syntax, one JSON object that is a call or an answer.
+"""Generic: one JSON object that is a call or an answer, for models without a tool syntax.
 
     {"tool_call": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
 
     {"response": "It is raining in Oslo."}
 
 Quirks:
-- Several calls are `{"tool_calls": [{"name": …, "arguments": …, "id": …}]}`, as llama.cpp's generic handler had them.
+- Several calls are `{"tool_calls": [{"name": …, "arguments": …, "id": …}]}`, as in llama.cpp's generic handler.
 - Seen in the wild: a bare array `[{"name": …, "parameters": …}]`; text around it is content.
 """
 

@@ -8,10 +8,10 @@
     </tool_call>
 
 Quirks:
-- A newline stands before `<think>`; where thinking is off, the prompt holds an empty thought.
-- Strings are raw text, verbatim between the tags; other types JSON.
+- A newline stands before `<think>`. If thinking is off, the prompt holds an empty thought.
+- Strings are raw text, verbatim between the tags; other types are JSON.
 - The model ends its turn by opening the next: `<|user|>`, or `<|observation|>` after calls.
-- Seen in the wild: white space between the tags left out or added, a call inside open reasoning.
+- Seen in the wild: missing or additional white space between the tags, a call inside open reasoning.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool

@@ -3,9 +3,9 @@
     <|channel|>analysis<|message|>The user wants the weather.<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
 
 Quirks:
-- The prompt ends in `<|start|>assistant`; every further block begins with it.
+- The prompt ends in `<|start|>assistant`, and every further block begins with it.
 - The recipient stands in the channel header, or in the role header (as the template writes it).
-- Commentary without a recipient is content (a preamble), as is `to=assistant`.
+- Commentary without a recipient is content (a preamble). So is a message `to=assistant`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
 """
 

@@ -1,11 +1,11 @@
-"""Granite 3.0 to 3.3: an array of JSON calls behind a token, and no closer.
+"""Granite 3.0 to 3.3: an array of JSON calls after a token, and no closer.
 
     <think>The user wants the weather.</think><|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 
 Quirks:
-- The answer of a turn with reasoning stands in `<response>…</response>`.
+- In a turn with reasoning, the answer stands in `<response>…</response>`.
 - 3.2 writes the reasoning between two phrases: `Here is my thought process:` and `Here is my response:`.
-- Seen in the wild: `<tool_call>` for the opener, a closing tag, a turn that is the bare array, `Here's` for `Here is`.
+- Seen in the wild: `<tool_call>` as the opener, a closing tag, a bare array as the whole turn, `Here's` for `Here is`.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -6,7 +6,7 @@
     </tool_call>
 
 Quirks:
-- Several calls are several tag pairs, a newline between. Granite 4.2 writes tagged arguments instead (`nemotron-v3`).
+- Several calls are several tag pairs, with a newline between them. Granite 4.2 writes tagged arguments (`nemotron-v3`).
 """
 
 from chatparsers.core import Format

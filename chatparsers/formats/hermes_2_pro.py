@@ -6,7 +6,7 @@
     </tool_call>
 
 Quirks:
-- Several calls are several tag pairs, a newline between.
+- Several calls are several tag pairs, with a newline between them.
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 

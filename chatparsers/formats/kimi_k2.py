@@ -3,8 +3,8 @@
     Text.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}<|tool_call_end|><|tool_calls_section_end|>
 
 Quirks:
-- The id is the header's text; the index counts the calls of the conversation.
-- Thinking models write `<think>…</think>` first, and call tools out of open reasoning.
+- The header's text is the call's id. Its number counts the calls of the conversation.
+- Thinking models write `<think>…</think>` first. They also call tools out of open reasoning.
 - Seen in the wild: no section markers; headers `functions_get_weather_3`, `get_weather:0`, `functionsexec5`.
 """
 

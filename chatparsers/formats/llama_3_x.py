@@ -5,9 +5,9 @@
     <|python_tag|>brave_search.call(query="weather in Oslo")
 
 Quirks:
-- The whole message is the call; JSON that is no call is content. Several calls are separated by `; `.
+- The whole message is the call. Other JSON is content. Several calls are separated by `; `.
 - Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it.
-- What follows `<|python_tag|>` and is none of these is code for the `code_interpreter`.
+- Any other text after `<|python_tag|>` is code for the `code_interpreter`.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Python, Tool

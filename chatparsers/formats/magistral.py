@@ -4,9 +4,9 @@
 
 Quirks:
 - Magistral 2506 (tokenizer v11) writes plain `<think>Thoughts.</think>`, and ids: `get_weather[CALL_ID]a1b2c3d4e[ARGS]`.
-- Several calls are several `[TOOL_CALLS]`, with nothing between; there is no closer.
+- Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer.
 - A call inside open reasoning is reasoning.
-- Seen in the wild: `[ARGS]` left out before the JSON.
+- Seen in the wild: no `[ARGS]` before the JSON.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -13,9 +13,9 @@
 
 Quirks:
 - The template opens `<think>`.
-- Strings are raw text, verbatim between the tags; other types JSON.
-- Several calls stand in one section, a newline between.
-- Seen in the wild: names in single quotes, or in none.
+- Strings are raw text, verbatim between the tags; other types are JSON.
+- Several calls stand in one section, with a newline between them.
+- Seen in the wild: names in single quotes, or without quotes.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool

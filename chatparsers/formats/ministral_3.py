@@ -3,9 +3,9 @@
     [THINK]Thoughts.[/THINK]Text.[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}
 
 Quirks:
-- Several calls are several `[TOOL_CALLS]`, with nothing between; there is no closer: the JSON ends itself.
+- Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer: the JSON ends by itself.
 - A call inside open reasoning is reasoning.
-- Seen in the wild: `[ARGS]` left out before the JSON, and the `[CALL_ID]` of tokenizer v11.
+- Seen in the wild: no `[ARGS]` before the JSON, and the `[CALL_ID]` of tokenizer v11.
 """
 
 from chatparsers.core import Builder, Format, Node

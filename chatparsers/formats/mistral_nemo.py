@@ -3,8 +3,8 @@
     [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "a1b2c3d4e"}]
 
 Quirks:
-- Ids are nine letters and digits, written by the model after the arguments.
-- No closer: the end of the turn ends the array. The template writes content or calls, never both.
+- Ids are nine letters and digits. The model writes them after the arguments.
+- There is no closer: the end of the turn ends the array. The template writes content or calls, never both.
 """
 
 from chatparsers.core import Builder, Format, Node

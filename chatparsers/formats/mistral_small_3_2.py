@@ -3,10 +3,10 @@
     [TOOL_CALLS]get_weather[CALL_ID]a1b2c3d4e[ARGS]{"city": "Oslo"}
 
 Quirks:
-- Ids are nine letters and digits, written by the model before the arguments.
-- Several calls are several `[TOOL_CALLS]`, with nothing between; there is no closer. The template writes content or
-  calls, never both.
-- Seen in the wild: `[CALL_ID]` or `[ARGS]` left out.
+- Ids are nine letters and digits. The model writes them before the arguments.
+- Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer. The template writes content
+  or calls, never both.
+- Seen in the wild: no `[CALL_ID]`, or no `[ARGS]`.
 """
 
 from chatparsers.core import Builder, Format, Node

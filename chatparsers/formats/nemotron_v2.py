@@ -8,7 +8,7 @@
     <TOOLCALL>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</TOOLCALL>
 
 Quirks:
-- The template opens `<think>`, or writes `<think></think>` where thinking is off; the history drops reasoning.
+- The template opens `<think>`, or writes `<think></think>` if thinking is off. The history drops reasoning.
 - A newline stands before the end of the turn.
 """
 

@@ -13,9 +13,9 @@
     </tool_call>
 
 Quirks:
-- The template opens `<think>`, or writes `<think></think>` where thinking is off.
-- One newline stands behind `</think>` and behind each `</tool_call>`, the last one too.
-- Seen in the wild: what `qwen3-coder` tells.
+- The template opens `<think>`, or writes `<think></think>` if thinking is off.
+- One newline stands after `</think>` and after each `</tool_call>`, also after the last.
+- Seen in the wild: the mistakes listed for `qwen3-coder`.
 """
 
 from chatparsers.core import Builder, Format, Node

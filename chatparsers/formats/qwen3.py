@@ -10,8 +10,8 @@
     </tool_call>
 
 Quirks:
-- Thinking models get `<think>` from the prompt; where thinking is off, the prompt holds an empty thought.
-- Several calls are several tag pairs, a newline between.
+- Thinking models get `<think>` from the prompt. If thinking is off, the prompt holds an empty thought.
+- Several calls are several tag pairs, with a newline between them.
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 

@@ -10,9 +10,9 @@
     </tool_call>
 
 Quirks:
-- One newline is trimmed on each side of a value; strings are raw text, objects and arrays JSON, other values as Python
-  prints them (`True`, `None`).
-- Seen in the wild: `<tool_call>` omitted, `</parameter>` omitted before the next parameter, a call inside open reasoning.
+- One newline on each side of a value is no part of it. Strings are raw text, objects and arrays are JSON, and other
+  values stand as Python prints them (`True`, `None`).
+- Seen in the wild: no `<tool_call>`, no `</parameter>` before the next parameter, a call inside open reasoning.
 """
 
 from chatparsers.core import Builder, Format, Node

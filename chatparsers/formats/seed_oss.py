@@ -10,9 +10,9 @@
     </seed:tool_call>
 
 Quirks:
-- Values stand verbatim between the tags; what is no string is written as Python prints it (`True`, `{'a': 1}`).
-- `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may stand inside the reasoning, of which it is a part.
-- Several calls are several tag pairs, a newline between.
+- Strings stand verbatim between the tags. Other values stand as Python prints them (`True`, `{'a': 1}`).
+- `<seed:cot_budget_reflect>…</seed:cot_budget_reflect>` may stand inside the reasoning and is a part of it.
+- Several calls are several tag pairs, with a newline between them.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -6,9 +6,9 @@
     </tool_call>
 
 Quirks:
-- MiMo-V2 writes `<tool_call><function=get_weather><parameter=city>Oslo</parameter></function></tool_call>`, values verbatim.
+- MiMo-V2 writes `<tool_call><function=get_weather><parameter=city>Oslo</parameter></function></tool_call>`, with verbatim values.
 - Reasoning models write `<think>…</think>` first.
-- Several calls are several tag pairs, a newline between.
+- Several calls are several tag pairs, with a newline between them.
 """
 
 from chatparsers.core import Builder, Format, Node
