@@ -1,7 +1,7 @@
 """The core: nodes and builder, the compiler and its machine, value syntaxes, events, messages, streams.
 
-It imports the standard library alone and knows no format by name. The names below are all that a format's author
-needs, and this is the one place to import them from; the modules of the core may change without notice.
+It imports only the standard library and knows no format by name. Authors of formats import every name that they need
+from here. The modules of the core may change without notice.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The primitives with which a format is written; core/idioms.py puts the common shapes on top of them.
+"""The primitives that a format is made of. core/idioms.py makes the common shapes from them.
 
-Operators: ``a + b`` sequence, ``a << b`` sequence with white space allowed between, ``a | b`` ordered choice. A plain
-string is its literal.
+Operators: ``a + b`` is a sequence, ``a << b`` a sequence with white space allowed between, ``a | b`` an ordered choice.
+A plain string is a literal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Primitives"]
 
 
 class Primitives:
-    """Makes nodes; every method's docstring ends with its production."""
+    """Makes nodes. The first paragraph of every docstring ends with the production."""
 
     def literal(self, text: str) -> Node:
         """Exactly this text. ``"text"``"""
@@ -64,7 +64,7 @@ class Primitives:
         return Space(text)
 
     def trim(self, text: str) -> Node:
-        """Generates ``text``, white space beside a marker; parses it, or as much of its beginning as is there.
+        """Generates ``text``, which is white space beside a marker; parses it, or a beginning of it, or nothing.
         ``text / … / ""``"""
         return self.reads(text, *(text[:end] for end in range(len(text), -1, -1))) if text else Literal("")
 
@@ -77,11 +77,11 @@ class Primitives:
         return End()
 
     def sequence(self, *items: Nodelike) -> Node:
-        """One after the other. ``a b c``"""
+        """The items, one after the other. ``a b c``"""
         return Sequence.of(*items)
 
     def choice(self, *options: Nodelike) -> Node:
-        """The first that matches. ``a / b / c``"""
+        """The first option that matches. ``a / b / c``"""
         return Choice.of(*options)
 
     def optional(self, node: Nodelike) -> Node:
@@ -97,11 +97,11 @@ class Primitives:
         return Many(as_node(node), least, most)
 
     def peek(self, node: Nodelike) -> Node:
-        """Succeeds without reading if the node follows. Parsed alone: it stands in what `reads` parses. ``&a``"""
+        """Succeeds without reading if the node follows. For parsing only: use it in what `reads` parses. ``&a``"""
         return Peek(as_node(node))
 
     def negate(self, node: Nodelike) -> Node:
-        """Succeeds without reading if the node does not follow. Parsed alone, as `peek`. ``!a``"""
+        """Succeeds without reading if the node does not follow. For parsing only, as `peek`. ``!a``"""
         return Not(as_node(node))
 
     def rule(self, name: str, node: Nodelike) -> Node:
@@ -129,27 +129,27 @@ class Primitives:
         return self.tag(tag, Literal(text))
 
     def atomic(self, node: Nodelike) -> Node:
-        """The node, of which nothing is emitted until it is whole. ``a``"""
+        """The node; nothing of it is emitted until all of it is read. ``a``"""
         return Atomic(as_node(node))
 
     def cut(self) -> Node:
-        """Commits: the parser never goes back before this point, so it emits what it held. ``^``"""
+        """Commits: the parser never goes back before this point, so it emits the text it held. ``^``"""
         return Cut()
 
     def implied(self, tag: Tag, value: str) -> Node:
-        """Reads nothing and gives a name that the text does not spell. Parsed alone, as `peek`. ``tag="value"``"""
+        """Reads nothing and gives a name that the text does not spell. For parsing only, as `peek`. ``tag="value"``"""
         return Implied(tag, value)
 
     def expected(self, node: Nodelike) -> Node:
-        """Generates the node; parses it or nothing, as models may leave it out. ``a?``"""
+        """Generates the node; parses it, or nothing if the model left it out. ``a?``"""
         node = as_node(node)
         return Lenient(node, Many(node, 0, 1))
 
     def reads(self, strict: Nodelike, *lenient: Nodelike) -> Node:
         """Generates ``strict``; parses the first of ``lenient`` that matches, instead. ``lenient₁ / lenient₂ / …``
 
-        ``strict`` is not parsed unless it is one of ``lenient``. The first that matches wins: where one alternative
-        is the beginning of another, the longer one comes first.
+        ``strict`` is not parsed unless it is one of ``lenient``. The first that matches wins: if one alternative is the
+        beginning of another, put the longer one first.
         """
         if not lenient:
             raise DefinitionError("p.reads: expected what is parsed, after what is generated; found nothing")

@@ -1,4 +1,4 @@
-"""The errors of the package, split by whose fault they are."""
+"""The errors of the package. Each class says whose mistake it is."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint for a misspelt ``name``, or all that is ``known`` where nothing is near it."""
+    """A hint for a misspelt ``name``: near names, or all ``known`` names if no name is near."""
     names = sorted(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
@@ -41,27 +41,27 @@ class ChatParsersError(Exception):
 
 @public
 class DefinitionError(ChatParsersError):
-    """A format's definition cannot be compiled: its author's to mend."""
+    """A format's definition is wrong. Its author must mend it."""
 
 
 @public
 class RequestError(ChatParsersError):
-    """What the caller asked for contradicts itself: a tool that is not there, text after ids."""
+    """A request is malformed or contradicts itself, such as a choice of an unknown tool, or text after ids."""
 
 
 @public
 class LoadError(ChatParsersError):
-    """A model file is missing or broken; the message names the file and the field."""
+    """A model file is missing or broken. The message names the file and the field."""
 
 
 @public
 class TemplateError(ChatParsersError):
-    """A chat template could not be rendered; the message names the template and the message index."""
+    """A chat template could not be rendered. The message names the template and the index of the chat message."""
 
 
 @public
 class UnknownFormat(ChatParsersError, LookupError):
-    """No format goes by that name; the message suggests near ones."""
+    """No format has that name. The message suggests near names."""
 
 
 @public
@@ -71,7 +71,7 @@ class AmbiguousFormat(ChatParsersError):
 
 @public
 class SchemaError(ChatParsersError):
-    """A JSON Schema is invalid; ``path`` is its JSON path."""
+    """A JSON Schema is invalid, or its grammar is too large. ``path`` is the JSON path of the mistake."""
 
     def __init__(self, message: str, path: str = "$") -> None:
         super().__init__(f"{path}: {message}")
@@ -80,10 +80,10 @@ class SchemaError(ChatParsersError):
 
 @public
 class OutputError(ChatParsersError):
-    """The model wrote something its format does not allow (raised in strict mode alone).
+    """The model wrote a text that its format does not allow. Raised only in strict mode.
 
-    ``code`` is ``malformed`` or ``truncated``, ``position`` in characters of the model's text, ``expected`` what the
-    format allows there, ``snippet`` the text found, ``message`` what had been read until then.
+    ``code`` is ``malformed`` or ``truncated``. ``position`` counts characters of the model's text. ``expected`` names
+    what the format allows there, ``snippet`` is the text found there, and ``message`` is the message so far.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""What a stream says as it goes: small records, never taken back."""
+"""The events of a stream: small records. An event is never taken back."""
 
-# Annotations are objects here, not texts: `typing.get_type_hints` finds no names in the module that users see.
+# No "annotations" import here: `typing.get_type_hints` looks names up in the module that users see, and finds none.
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -28,7 +28,7 @@ class Reasoning:
 @public
 @dataclass(slots=True)
 class CallStart:
-    """A call has begun; ``id`` is None where the format writes it after the arguments (`CallEnd` has it then)."""
+    """A call has begun. ``id`` is None if the format writes it after the arguments; then `CallEnd` has it."""
 
     index: int
     name: str
@@ -47,7 +47,7 @@ class CallArguments:
 @public
 @dataclass(slots=True)
 class CallEnd:
-    """The call is over; ``complete``: its arguments are a JSON text and its syntax was closed."""
+    """The call is over. ``complete``: its arguments are a JSON text, and its syntax was closed."""
 
     index: int
     id: str

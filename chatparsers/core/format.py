@@ -1,4 +1,4 @@
-"""A format: what one family of models writes, as data; and the programs compiled from it."""
+"""A format: the syntax that one family of models writes, as data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Features", "Format"]
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a format has: reasoning, tool calls, several calls in a turn, call ids that the model must write."""
+    """Whether a format has reasoning, tool calls, several calls in a turn, and call ids that the model must write."""
 
     reasoning: bool
     tools: bool
@@ -38,11 +38,11 @@ class Features:
 class Format:
     """One wire format.
 
-    ``build`` makes its tree: a module-level function, or a frozen dataclass with ``__call__`` where it is made at run
-    time. Programs are kept by it: two closures or partials are never equal, so each would be compiled anew (and so
-    would each stream that is unpickled), and a stream of a closure cannot be pickled at all. ``markers``: texts that a
-    rendering in this format has, all of them, by which detection narrows the field; the more there are, the more
-    specific the format. ``stops``: what ends the turn. ``aliases``: other names it goes by.
+    ``build`` makes its tree. It is a module-level function, or a frozen dataclass with ``__call__`` if it is made at
+    run time. Programs are cached by it. Two closures or partials are never equal, so each is compiled anew, for each
+    unpickled stream too; and a stream of a closure cannot be pickled. ``markers``: texts that every rendering in this
+    format holds. Detection tries the format only if it finds all of them, and of several formats that fit it names the
+    one with the longest markers. ``stops``: the texts that end the turn. ``aliases``: other names of the format.
     """
 
     name: str
@@ -58,29 +58,30 @@ class Format:
             check_texts(f"format {self.name!r}: {option}", getattr(self, option))
 
     def tree(self, options: Options) -> Node:
-        """The format's tree for these options; built and checked once. Raises `DefinitionError` where it is wrong."""
+        """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""
         return _tree(self, replace(options, schema=None))
 
     @property
     def features(self) -> Features:
-        """What the format has, read off its tree."""
+        """The features of the format, read from its tree."""
         return _features(self)
 
     @property
     def late_ids(self) -> bool:
-        """Whether a call's id may come behind its arguments, so that it is not known before the call's end."""
+        """Whether a call's id may come after its arguments. Then it is not known before the call's end."""
         return _late_ids(self)
 
     @property
     def preserved_tokens(self) -> tuple[str, ...]:
-        """The special tokens that the engine must not drop from the text: those of the tree."""
+        """The special tokens that the engine must not drop from the text: the tokens of the tree."""
         return tokens(self.tree(Options(tools=True)))
 
     def render(self, message: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None = None) -> str:
-        """The text with which a model of this format says ``message``, an OpenAI-shaped assistant's message.
+        """Writes ``message``, an OpenAI-shaped assistant's message, as a model of this format would.
 
-        What ends the turn is not in it. ``tools``: the schemas of the tools that it calls. The format's parser reads
-        the message back from it. Raises `RequestError` for what the format has no place for.
+        The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
+        format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
+        part of the message.
         """
         from .write import write
 
@@ -106,9 +107,9 @@ class Format:
 
         ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. ``prefix`` is what the prompt already wrote
         of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
-        tokenizer of transformers, needed to feed ids. ``id_seed``: the ids of calls to which the model gives none
-        follow from it and the call's index; None: they are new in each turn. ``prompt``, ``token_config`` and
-        ``polyfills`` are kept for the turn's user. Raises `RequestError` for a request that contradicts itself.
+        tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
+        this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
+        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself.
         """
         from .turn import Turn, read_choice, read_schema
 
@@ -172,7 +173,7 @@ def _features(format: Format) -> Features:
 
 
 def _written(node: Node) -> Iterator[Node]:
-    """``node`` and all below it that is generated always."""
+    """``node`` and all nodes below it that are always generated."""
     yield node
     for child in children(node, True):
         if not (isinstance(child, Many) and child.least == 0):

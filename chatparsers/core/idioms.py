@@ -1,4 +1,4 @@
-"""The shapes that several formats share, made of primitives. Only what three formats have in common lives here."""
+"""The shapes that several formats share, made of primitives. A shape is here if three formats use it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ THOUGHTS = (
 its turn with a thought between one of these pairs."""
 
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
-"""What a name in a header is made of: anything but white space, quotes, brackets and the bars of special tokens."""
+"""The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
 
 _JSON = Json()
 _EXPECTED = {
@@ -72,9 +72,9 @@ def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> No
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What of a request shapes the tree: whether there are tools (never which), and the caller's choices.
+    """The parts of a request that shape the tree: whether it has tools (never which), and the caller's choices.
 
-    ``mode``: ``auto``, ``required`` or ``none``. ``schema``: the JSON Schema of the answer (`None`: free text).
+    ``mode``: ``auto``, ``required`` or ``none``. ``schema``: the JSON Schema of the answer (None: free text).
     ``thinking`` False: no thought is generated.
     """
 
@@ -95,8 +95,8 @@ class Builder(Primitives):
     # the turn
 
     def _marker(self, text: Nodelike) -> Node:
-        """A marker with the white space that the template writes around it: ``"\\n</think>\\n\\n"`` is the token
-        ``</think>``, stripping at most that white space on either side."""
+        """A marker with the white space that the template writes around it. ``"\\n</think>\\n\\n"`` is the token
+        ``</think>``; at most that white space is stripped on each side."""
         if isinstance(text, Node):
             return text
         core = text.strip()
@@ -109,8 +109,8 @@ class Builder(Primitives):
     def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
         """Text between two markers. ``open text close``
 
-        ``close`` None: up to the next section or the end of the turn. ``optional``: nothing is wrong where the
-        turn ends without ``close``.
+        ``close`` None: up to the next section or the end of the turn. ``optional``: the turn may end without
+        ``close``.
         """
         return Span(self._marker(open), None if close is None else self._marker(close), optional)
 
@@ -125,8 +125,8 @@ class Builder(Primitives):
     ) -> Node:
         """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
 
-        ``always``: the model starts inside it without writing the opener. ``until``: the call that ends it, for models
-        known to call tools out of open reasoning. ``optional``: nothing is wrong where the turn ends without ``close``.
+        ``always``: the model starts inside the reasoning without writing the opener. ``until``: the call that ends it,
+        for models known to call tools out of open reasoning. ``optional``: the turn may end without ``close``.
         """
         span = self.span(open, close, optional=optional)
         return Tagged(Tag.THOUGHT, Think(span, always, until if self.options.tools else None))
@@ -143,10 +143,10 @@ class Builder(Primitives):
     ) -> Node:
         """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
 
-        ``start``: calls that begin the turn or not at all (bare JSON). ``reasoning``, ``content``: the spans of
-        formats that mark them in the body. ``lead``: the white space that the template writes between content
-        and calls. ``marks``: what else in running text is markup, such as the end of a final answer; parsed
-        alone.
+        ``start``: calls that may stand only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
+        spans of formats that mark them in the body. ``lead``: the white space that the template writes between
+        content and calls. ``marks``: other markup in running text, such as the end of a final answer; for parsing
+        only.
         """
         tools = self.options.tools
         return Body(calls if tools else None, start if tools else None, reasoning, content, lead, marks)
@@ -158,7 +158,8 @@ class Builder(Primitives):
         return Calls(item, as_node(separator), self.options.parallel)
 
     def array(self, item: Node, indent: str = "") -> Node:
-        """Calls as a JSON array; ``indent`` is what the template writes before each. ``[item (, item)*]``"""
+        """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
+        ``[item (, item)*]``"""
         space = self.space()
         items = self.calls(item, space + "," + self.space(indent or " "))
         return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
@@ -177,7 +178,7 @@ class Builder(Primitives):
         make: Callable[[Argument], Nodelike],
         separator: Nodelike | None = None,
     ) -> Node:
-        """A call's arguments, each as ``make`` has it. Commits. ``(make(arg₁) / make(arg₂) / …)*``"""
+        """A call's arguments, each as ``make`` writes it. Commits. ``(make(arg₁) / make(arg₂) / …)*``"""
 
         def argument(arg: Argument) -> Node:
             return as_node(make(arg))
@@ -218,7 +219,7 @@ class Builder(Primitives):
         return Args(tool, syntax)
 
     def declared(self) -> Node:
-        """Succeeds without reading if the name just read is a tool of the request. Parsed alone. ``&{declared}``"""
+        """Succeeds without reading if the name just read is a tool of the request. For parsing only. ``&{declared}``"""
         return Declared()
 
     def value(self, arg: Argument, syntax: Syntax) -> Node:
@@ -227,8 +228,8 @@ class Builder(Primitives):
         return Value(arg, syntax)
 
     def code_call(self, name: str, arg: str) -> Node:
-        """A call whose text is code up to the end of the turn, for interpreters that are called without a
-        header; in the lenient half. ``code``"""
+        """A call whose text is code up to the end of the turn, for interpreters that are called without a header. For
+        parsing only. ``code``"""
 
         def code(argument: Argument) -> Node:
             value = Value(argument, Raw(until=self.stops, string=True, end=True))
@@ -244,7 +245,7 @@ class Builder(Primitives):
         return JsonText()
 
     def member(self, *keys: str) -> Node:
-        """A JSON object's key and colon; the parser takes any of ``keys``, the first is generated. ``"key" :``"""
+        """A JSON object's key and colon. Generates the first of ``keys``; parses any of them. ``"key" :``"""
         strict, *also = (Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
         key = self.reads(strict, strict, *also) if also else strict
         return Sequence.of(key, Space("", True), ":", Space(" ", True))
@@ -253,9 +254,9 @@ class Builder(Primitives):
         """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
         args="arguments", id="id"``. ``{"name": …, "arguments": …}``
 
-        The parser takes the members in any order, with others beside them, ``parameters`` for ``arguments`` and
-        the reverse, and OpenAI's ``{"type": "function", "function": {…}}`` around it (``wrapped``). Arguments
-        stream once the name is known. ``id_pattern``: what an id is made of.
+        The parser takes the members in any order, other members beside them, and ``parameters`` for ``arguments`` or
+        the reverse. With ``wrapped``, it also takes OpenAI's ``{"type": "function", "function": {…}}`` around the call.
+        Arguments stream once the name is known. ``id_pattern``: generates an id.
         """
         known = ("name", "args", "id")
         for part in keys:
@@ -276,7 +277,7 @@ class Builder(Primitives):
                 members += [comma] if len(members) > 2 else []
                 members += [self.member(key), written[part]]
             strict = Sequence.of(*members, Space("", True), "}")
-            # The grammar, which asks for each tool, reads the strict half alone.
+            # The grammar asks for each tool, and reads only the strict half.
             return (
                 strict if tool is not ANY_TOOL else Lenient(strict, self._any_order(keys, name, ids, wrapped))
             )

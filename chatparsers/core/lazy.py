@@ -1,4 +1,4 @@
-"""References to things that are loaded when they are first needed: ``"module:attribute"``."""
+"""References of the form ``"module:attribute"``, whose module is imported at the first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["load_reference"]
 
 
 def load_reference(reference: str) -> Any:
-    """What ``"module:attribute"`` names, its module imported now.
+    """The object that ``"module:attribute"`` names; imports its module.
 
     Raises ImportError or AttributeError as the import does.
     """

@@ -1,6 +1,6 @@
-"""What has been read: the message, its calls, its regions and what was wrong with it."""
+"""The message that was read: its texts, its calls, its regions and its diagnostics."""
 
-# Annotations are objects here, not texts: `typing.get_type_hints` finds no names in the module that users see.
+# No "annotations" import here: `typing.get_type_hints` looks names up in the module that users see, and finds none.
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -25,9 +25,9 @@ FinishReason: TypeAlias = Literal["stop", "length"]
 @public
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A stretch of the model's text of one ``kind``: ``reasoning``, ``content``, ``call`` or ``markup``.
+    """A run of the model's text of one ``kind``: ``reasoning``, ``content``, ``call`` or ``markup``.
 
-    ``start`` and ``end`` are in characters; ``token_start`` and ``token_end`` in tokens, None where text was
+    ``start`` and ``end`` count characters. ``token_start`` and ``token_end`` count tokens, and are None if text was
     fed. A token that holds the end of one region and the start of the next belongs to both.
     """
 
@@ -41,11 +41,11 @@ class Region:
 @public
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """Something the model wrote against its format, or that was mended.
+    """A mistake of the model against its format or the request, or a value that was mended.
 
-    ``code``: ``malformed``, ``truncated``, ``mended``, ``unknown-tool``, ``unknown-token``, ``stray-marker``;
-    ``position`` in characters of the model's text; ``expected`` what the format allows there; ``found`` what
-    stands there; ``call`` the index of the call it is in.
+    ``code`` is a `DiagnosticCode`; docs/contract.md explains each one. ``position`` counts characters of the model's
+    text. ``expected`` names what the format allows there, and ``found`` is the text there. ``call`` is the index of the
+    call, None outside calls.
     """
 
     code: DiagnosticCode
@@ -64,7 +64,7 @@ class Diagnostic:
 @public
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call: ``arguments`` is JSON text whenever ``complete``, else what there is of it."""
+    """One call. ``arguments`` is JSON text if ``complete``, else the part that was read."""
 
     index: int
     id: str
@@ -76,7 +76,7 @@ class ToolCall:
 @public
 @dataclass(slots=True)
 class Message:
-    """What the model said. ``text`` is all it wrote; ``regions`` say what each stretch of that is.
+    """The message of the model. ``text`` is all that it wrote; ``regions`` give each part of that text its kind.
 
     ``complete``: the turn ended, and nothing in it was cut off or broken.
     """
@@ -106,5 +106,5 @@ class Message:
         return message
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain JSON data."""
+        """The whole message as plain JSON data."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Tools as the request names them, and their arguments."""
+"""The tools of a request, and their arguments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _ANY = Document(True)
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a tool: its name, its schema, whether it is required; ``document`` is what the schema's
-    references lead into."""
+    """One argument of a tool: its name, its schema, whether it is required. ``document`` resolves the references of the
+    schema."""
 
     name: str
     schema: Schema
@@ -34,8 +34,8 @@ class Argument:
 class Tool:
     """A function that the model may call; ``parameters`` is the JSON Schema of its arguments.
 
-    ``arguments`` are those that the schema names, through its references and compositions; ``other`` stands for those
-    of any other name.
+    ``arguments`` are the arguments that the schema names, also through its references and compositions. ``other``
+    stands for an argument of any other name.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Tool:
 
 
 class _AnyTool(Tool):
-    """Its fields are never set, so that a look at one ends in ``__getattr__``."""
+    """Stands for any tool. Its fields are never set, so that reading one calls ``__getattr__``."""
 
     __slots__ = ()
 
@@ -82,7 +82,7 @@ class _AnyTool(Tool):
 
 
 class _AnyArgument(Argument):
-    """As `_AnyTool`."""
+    """Stands for any argument, as `_AnyTool` for any tool."""
 
     __slots__ = ()
 
@@ -111,24 +111,24 @@ class _AnyArgument(Argument):
 
 
 ANY_TOOL: Tool = _AnyTool()
-"""Stands for whatever tool the model names, in the tree that the parser reads."""
+"""Stands for any tool that the model names, in the tree that the parser reads."""
 
 ANY_ARGUMENT: Argument = _AnyArgument()
-"""Stands for whatever argument the model names, in the tree that the parser reads."""
+"""Stands for any argument that the model names, in the tree that the parser reads."""
 
 
 class Toolset:
-    """The tools of a request, by name: the environment that a running parser asks.
+    """The tools of a request, by name. A running parser looks them up.
 
-    Making one checks that each tool has a name of its own; a tool's schema is read when the tool is asked for. Raises
-    `RequestError`, which says which tool and what of it.
+    Creating it checks that the tools have distinct names, and raises `RequestError`, which names the tool and the
+    field. A tool's schema is read at the first `get`.
     """
 
     __slots__ = ("_functions", "_tools", "raw")
 
     def __init__(self, raw: Sequence[Mapping[str, Any]] = ()) -> None:
         self.raw = raw
-        """The tools as the request has them."""
+        """The tools as the request gives them."""
         self._functions = _functions(raw) if raw else {}
         self._tools: dict[str, Tool] = {}
 
@@ -143,7 +143,7 @@ class Toolset:
         return tuple(self._functions)
 
     def get(self, name: str) -> Tool | None:
-        """The tool of that name, None where the request has none."""
+        """The tool of that name; None if the request has no such tool."""
         tool = self._tools.get(name)
         if tool is None:
             function = self._functions.get(name)
@@ -166,7 +166,7 @@ class Toolset:
 def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
     """The tools of a request: a list of OpenAI's ``{"type": "function", "function": {…}}`` or of bare functions.
 
-    Raises `RequestError` where it is no such list.
+    Raises `RequestError` for anything else.
     """
     if isinstance(tools, (list, tuple)):
         return Toolset(tools)

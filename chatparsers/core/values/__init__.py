@@ -1,8 +1,8 @@
-"""Value syntaxes: each a record that says how a model writes a value, and makes the transcoder that turns it into JSON.
+"""Value syntaxes: records that say how a model writes a value, and that make the transcoder from it to JSON.
 
-A record is what an author gives to ``p.value`` and ``p.args``. The parser asks it for its transcoder; the grammar
-finds the writer of the same syntax by the record's class (chatparsers.grammar.syntaxes). A new dialect of values is one
-more record here, one transcoder beside it and one writer there.
+An author gives a record to ``p.value`` or ``p.args``. The parser asks the record for its transcoder. The grammar finds
+the writer of the same syntax by the record's class (chatparsers.grammar.syntaxes). A new value syntax is a record here,
+a transcoder in this package, and a writer there.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 Spellings = Callable[[str], "tuple[str, ...]"]
-"""The forms in which a marker may stand in the parser's text: its characters, or the one that stands for its token."""
+"""The forms that a marker may have in the parser's text: its characters, or the one character of its token."""
 
 Reader = Callable[["frozenset[str]"], Transcoder]
 """Makes the transcoder of one value whose schema admits these JSON types."""
@@ -44,16 +44,16 @@ class Syntax:
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The markers that stand in a value."""
+        """The markers that a value may hold."""
         return ()
 
     def value(self, spellings: Spellings) -> Reader:
-        """Makes the transcoders of values. Raises `DefinitionError` where the syntax is for whole objects alone."""
+        """Makes the transcoders of values. Raises `DefinitionError` if the syntax is only for whole objects."""
         raise DefinitionError(f"p.value: {type(self).__name__} is for p.args(), not for a single argument")
 
     def object(self, spellings: Spellings) -> Reader:
-        """Makes the transcoders of a call's arguments as one object. Raises `DefinitionError` where the syntax is for
-        single values alone."""
+        """Makes the transcoders of a call's arguments as one object. Raises `DefinitionError` if the syntax is only for
+        single values."""
         raise DefinitionError(
             f"p.args: {type(self).__name__} is for p.value(), not for all arguments at once"
         )
@@ -61,7 +61,7 @@ class Syntax:
 
 @dataclass(frozen=True, slots=True)
 class Json(Syntax):
-    """JSON, passed on byte for byte; what is not JSON is mended, with a diagnostic."""
+    """JSON, passed on byte for byte. A mistake is mended, with a diagnostic, or breaks the call."""
 
     def value(self, spellings: Spellings) -> Reader:
         return lambda types: JsonScanner()
@@ -72,7 +72,7 @@ class Json(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Python(Syntax):
-    """Python literals: strings in either quotes, ``True``, ``None``, lists, tuples, sets, dictionaries."""
+    """Python literals: strings in single or double quotes, ``True``, ``None``, lists, tuples, sets, dictionaries."""
 
     def value(self, spellings: Spellings) -> Reader:
         from .python import PythonScanner
@@ -82,7 +82,7 @@ class Python(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Gemma(Syntax):
-    """Gemma's objects: keys without quotes, strings verbatim between two markers. ``quote`` is that marker."""
+    """Gemma's objects: keys without quotes, and strings verbatim between two equal markers, ``quote``."""
 
     quote: str
 
@@ -103,13 +103,13 @@ class Gemma(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Raw(Syntax):
-    """The text between two tags: a string as it stands; a value of another type as JSON, by the argument's schema.
+    """The text between two tags. By the argument's schema it is a verbatim string, or JSON of another type.
 
-    ``until``: the text (or texts) that ends the value. White space at its beginning is what the template writes
-    between a value and its tag; it is left out of the value as far as it is there. ``also``: what ends it for the
-    parser alone, where models are careless. ``python``: what is no string is written as Python's ``str`` does
-    (``True``, ``None``, ``{'a': 1}``). ``string``: True or False where the wire itself, and not the schema, says
-    whether the value is a string. ``end``: the end of the turn ends the value as well.
+    ``until``: the text (or texts) that ends the value. White space at its beginning is the white space that the
+    template writes between a value and its tag; it is left out of the value as far as it is there. ``also``: texts that
+    end the value for the parser only, for careless models. ``python``: values that are not strings are written as
+    Python's ``str`` writes them (``True``, ``None``, ``{'a': 1}``). ``string``: True or False if the wire, not the
+    schema, says whether the value is a string. ``end``: the end of the turn ends the value too.
     """
 
     until: str | tuple[str, ...] = ()
@@ -128,8 +128,7 @@ class Raw(Syntax):
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """The texts that end a value: ``until``, each also with less of the white space before its text, and
-        ``also``."""
+        """The texts that end a value: ``until``, also with less white space at its beginning, and ``also``."""
         found: list[str] = []
         for stop in _texts(self.until):
             space = len(stop) - len(stop.lstrip()) if stop.strip() else 0
@@ -138,7 +137,7 @@ class Raw(Syntax):
 
     @property
     def types(self) -> frozenset[str] | None:
-        """The JSON types of a value where the wire says them; None where the schema does."""
+        """The JSON types of a value if the wire says them; None if the schema does."""
         return None if self.string is None else _STRING if self.string else ANYTHING - _STRING
 
     def value(self, spellings: Spellings) -> Reader:
