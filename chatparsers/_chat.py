@@ -17,6 +17,7 @@ from ._detect import CONTENT_ONLY, Detection, analysed, detect
 from ._models import known
 from ._read_back import PromptMessage, read_back
 from ._record import TemplateFormat, record
+from ._syntax import with_calls
 from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
 from .core.schema import read_tools
@@ -134,10 +135,10 @@ class Chat:
     @cached_property
     def syntax(self) -> Format:
         """The format of tools and calls where the template shows none: the model's own, or one that many models
-        know."""
+        know, with the model's own reasoning."""
         if self.format.features.tools:
             return self.format
-        return self._with_stops(get_format(_DEFAULT_SYNTAX), own=False)
+        return self._with_stops(with_calls(self.format, get_format(_DEFAULT_SYNTAX)), own=False)
 
     def _with_stops(self, fmt: Format, *, own: bool) -> Format:
         """The format that ends a turn where the template does; ``own``: and where it ends one itself."""

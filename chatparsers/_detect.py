@@ -1,11 +1,18 @@
 """Which format a chat template belongs to, found by rendering and parsing back.
 
 Strategy: the template renders a conversation whose messages are known: an answer, an answer behind reasoning, a
-call. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and
-the format that returns exactly the messages wins. Only renderings are compared, never the template's source, so
-a cosmetic edit changes nothing. Among formats that read the same wire the one with the more specific markers is
-named. Where a template drops calls without a word, markers and the content are all there is to go by, and the
-score says so. A template that no format explains is analysed, and the format made of what was found.
+call. Only renderings are compared, never the template's source, so a cosmetic edit changes nothing. In this order:
+
+1. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format
+   that returns exactly the messages wins.
+2. Else a template may write the calls of one family under the role headers of another. Then some of the markers are
+   enough, but the format must also write the call as the template does, so that its grammar is right too.
+3. A template that no format explains is analysed, and the format made of what was found.
+
+Markers only rank: among formats that read the same wire the one with the more specific markers is named, and of two
+alike the one that also reads reasoning. Many templates never show reasoning but cut it out of past answers. What they
+cut is as good as a marker, and formats must read it. Where a template drops calls without a word, markers and the
+content are all there is to go by, and the score says so.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ from typing import Any
 from .analysis import analyse
 from .core.errors import ChatParsersError, TemplateError
 from .core.format import Format
+from .core.idioms import THOUGHTS
 from .core.message import Message
 from .registry import FormatInfo, formats, get_format
 from .templates import Template
@@ -55,6 +63,7 @@ _CALL = {
     "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
 }
 _HISTORY = [{"role": "user", "content": "Find it."}]
+_AND_ON = {"role": "user", "content": "Go on."}
 _CONTENT = "The probe answers."
 _REASONING = "The probe thinks."
 
@@ -116,41 +125,71 @@ def detect_in(template: Template) -> Detection:
 
 
 def _found(template: Template) -> Detection:
-    probes = tuple(_probes(template))
-    rendered = "\n".join([probe.prompt + probe.wire for probe in probes] + list(_context(template)))
+    can = template.probe()
+    probes = list(_probes(template))
     calls = any("tool_calls" in probe.message for probe in probes)
-    best: tuple[float, int, str] | None = None
-    evidence: tuple[str, ...] = ()
-    tried: list[str] = []
-    broken: list[str] = []
-    for info in _candidates(rendered):
+    hidden = None if can.reasoning else _cut_out(template)
+    cuts: tuple[str, ...] = ()
+    if hidden is not None:
+        cuts = (f"the template cuts reasoning between {hidden[0]} and {hidden[1]} out of past answers",)
+        probes += _behind_thoughts(probes, hidden)
+    shown = [probe.prompt + probe.wire for probe in probes] + list(_context(template))
+    contest = _Contest("\n".join((*shown, *(hidden or ()), "")), probes)
+    for info in formats():
+        if info.markers and contest.seen(info) == info.markers:
+            contest.enter(info)
+    if calls and contest.best is None:
+        contest.probes = _without_end(template, [*probes, *_several_calls(template)])
+        for info in formats():
+            if contest.seen(info) not in ((), info.markers):
+                contest.enter(info, writing=True)
+    if contest.best is not None:
+        dropped = () if calls else ("the template renders no calls: told by its markers",)
+        evidence = (*contest.evidence, *cuts, *dropped, *contest.broken)
+        return Detection(contest.best, 1.0 if calls else 0.5, evidence)
+    answered = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
+    found = analysed(template)
+    if answered and not (calls or can.tools or can.reasoning) and _says_nothing(found):
+        nothing = "the template renders neither tools nor calls nor reasoning"
+        return Detection(CONTENT_ONLY, 1.0, (nothing, *cuts, *contest.broken))
+    return replace(found, evidence=(*contest.broken, *contest.tried, *cuts, *found.evidence))
+
+
+class _Contest:
+    """Formats tried on the probes; ``best`` is the name of the first in rank of those that return all of them."""
+
+    def __init__(self, rendered: str, probes: list[_Probe]) -> None:
+        self.probes = probes
+        self.best: str | None = None
+        self.evidence: tuple[str, ...] = ()
+        self.tried: list[str] = []
+        self.broken: list[str] = []
+        self._rendered = rendered
+        self._rank = (0, False)
+
+    def seen(self, info: FormatInfo) -> tuple[str, ...]:
+        """Those of the format's markers that are in the renderings."""
+        return tuple(marker for marker in info.markers if marker in self._rendered)
+
+    def enter(self, info: FormatInfo, *, writing: bool = False) -> None:
+        """Tries a format; ``writing``: it must write the call as the template does."""
         try:
             fmt = info.load()
-            exact = [probe for probe in probes if _reads(fmt, probe)]
+            exact = [probe for probe in self.probes if _reads(fmt, probe)]
+            alike = not writing or all(_writes(fmt, probe) for probe in exact)
+            reasoning = fmt.features.reasoning
         except Exception as error:  # a broken format must not stop the others
-            broken.append(f"{info.name} is left out: {error}")
-            continue
-        score = len(exact) / len(probes) if probes else 0.0
-        tried.append(f"{info.name}: {len(exact)} of {len(probes)} probe turns parsed back exactly")
-        if len(exact) == len(probes) and probes:
-            rank = (score, sum(map(len, info.markers)), info.name)
-            if best is None or rank[:2] > best[:2]:
-                best = rank
-                evidence = (
-                    f"markers in the rendering: {', '.join(map(repr, info.markers))}",
-                    f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
-                )
-    if best is not None:
-        dropped = () if calls else ("the template renders no calls: told by its markers",)
-        return Detection(best[2], best[0] if calls else 0.5, (*evidence, *dropped, *broken))
-    can = template.probe()
-    shown = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
-    found = analysed(template)
-    if shown and not (calls or can.tools or can.reasoning) and _says_nothing(found):
-        return Detection(
-            CONTENT_ONLY, 1.0, ("the template renders neither tools nor calls nor reasoning", *broken)
-        )
-    return replace(found, evidence=(*broken, *tried, *found.evidence))
+            self.broken.append(f"{info.name} is left out: {error}")
+            return
+        self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
+        markers = self.seen(info)
+        rank = (sum(map(len, markers)), reasoning)
+        if exact and len(exact) == len(self.probes) and alike and rank > self._rank:
+            self.best, self._rank = info.name, rank
+            self.evidence = (
+                f"markers in the rendering: {', '.join(map(repr, markers))}",
+                f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
+            )
 
 
 def analysed(template: Template) -> Detection:
@@ -174,12 +213,6 @@ def _says_nothing(found: Detection) -> bool:
     return found.format is None or not found.format.features.reasoning
 
 
-def _candidates(rendered: str) -> Iterator[FormatInfo]:
-    for info in formats():
-        if info.markers and all(marker in rendered for marker in info.markers):
-            yield info
-
-
 def _probes(template: Template) -> Iterator[_Probe]:
     """The turns that the template can render, each with what is in it."""
     can = template.probe()
@@ -193,13 +226,62 @@ def _probes(template: Template) -> Iterator[_Probe]:
         if can.reasoning_with_calls:
             wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
     for what, message in wanted:
-        thinking = True if "reasoning" in what else None
-        tools = _TOOLS if can.tools else None
-        try:
-            turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
-        except TemplateError:
-            continue
-        yield _Probe(what, message, *turn)
+        probe = _turn(template, what, message)
+        if probe is not None:
+            yield probe
+
+
+def _turn(template: Template, what: str, message: dict[str, Any]) -> _Probe | None:
+    """The message as the template renders it; None where it refuses."""
+    thinking = True if "reasoning" in what else None
+    tools = _TOOLS if template.probe().tools else None
+    try:
+        turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
+    except TemplateError:
+        return None
+    return _Probe(what, message, *turn)
+
+
+def _several_calls(template: Template) -> list[_Probe]:
+    """A turn with two calls, where the template shows both."""
+    if not template.probe().parallel_calls:
+        return []
+    both = {"role": "assistant", "content": "", "tool_calls": [_CALL, {**_CALL, "id": "probe0002"}]}
+    probe = _turn(template, "two calls", both)
+    return [] if probe is None else [probe]
+
+
+def _without_end(template: Template, probes: list[_Probe]) -> list[_Probe]:
+    """The turns without what ends them: another family's end of turn is no stop of the format."""
+    end = next(iter(template.end_of_turn(get_format(CONTENT_ONLY))), "").strip()
+    return [replace(probe, wire=probe.wire.rstrip().removesuffix(end)) for probe in probes]
+
+
+def _cut_out(template: Template) -> tuple[str, str] | None:
+    """The markers of the thoughts that the template cuts out of a past answer; None where it leaves all in."""
+    thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
+    text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + _CONTENT
+    try:
+        rendered = template.render([*_HISTORY, {"role": "assistant", "content": text}, _AND_ON])
+    except TemplateError:
+        return None
+    if _CONTENT not in rendered:
+        return None
+    # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
+    return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
+
+
+def _behind_thoughts(probes: list[_Probe], markers: tuple[str, str]) -> list[_Probe]:
+    """The answer behind a thought between these markers, which the prompt may have opened but not closed."""
+    begin, end = markers
+    found = []
+    for probe in probes:
+        if probe.what == "an answer" and end not in probe.opening:
+            thought = ("" if begin in probe.opening else begin) + _REASONING + end
+            message = {**probe.message, "reasoning_content": _REASONING}
+            what = "an answer behind reasoning that the template cuts out"
+            found.append(replace(probe, what=what, message=message, wire=thought + probe.wire))
+    return found
 
 
 def _context(template: Template) -> Iterator[str]:
@@ -230,6 +312,12 @@ def _reads(fmt: Format, probe: _Probe) -> bool:
     except ChatParsersError:
         return False
     return message.complete and _said(message) == _asked(probe)
+
+
+def _writes(fmt: Format, probe: _Probe) -> bool:
+    """Whether the format writes the calls of the message as they stand in the rendering."""
+    calls = probe.message.get("tool_calls")
+    return not calls or fmt.render({"content": "", "tool_calls": calls}, _TOOLS).strip() in probe.wire
 
 
 def _said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:

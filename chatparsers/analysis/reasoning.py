@@ -278,5 +278,7 @@ def _from_prompts(
         close = f"{tag['open']}/{tag['name']}{tag['close']}"
         bare = any(other.strip() == close for other in (*tails.values(), *befores))
         refused.append(f"reasoning: no rendering shows what closes {last}: taken to be {close}")
+        if on.endswith("\n"):  # who opens with a line break closes with one, and leaves a line free
+            close = f"\n{close}\n\n"
         return ReasoningMarkers("forced open", on, close, bare_close=bare)
     return None

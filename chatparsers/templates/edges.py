@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ..core.format import Format
-from ..core.idioms import Options
+from ..core.idioms import THOUGHTS, Options
 from ..core.nodes import Body, Think
 from ..core.tree import first, tokens, walk
 from .turns import MARKER
@@ -33,16 +33,19 @@ def _openings(fmt: Format) -> frozenset[str]:
         for span in spans:
             found.update(first(span.open))
             found.update(first(span.close) if span.close is not None else ())
+    if not fmt.features.reasoning:  # then the model may think between any of the usual markers
+        found.update(marker for pair in THOUGHTS for marker in pair)
     return frozenset(text.strip() for text in found if len(text.strip()) > 2)
 
 
-def end_marker(fmt: Format, behind: str, between: str) -> tuple[str, ...]:
+def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tuple[str, ...]:
     """What ends a turn: a marker, before it the same with the white space that the template writes there; ``()`` where
     nothing does.
 
     ``behind``: what stands after the content of the last answer. ``between``: what stands between an answer and the
     user's next message; where nothing marks the end of a turn, the header of the next one does. The format's own
-    markers, such as the closer of its content, are passed over.
+    markers, such as the closer of its content, are passed over. ``before``: what the turn has before its content. A
+    marker that is there already ends no turn, so the text goes on to the first that does.
     """
     marked = bool(behind.strip())
     text = behind if marked else between
@@ -53,6 +56,10 @@ def end_marker(fmt: Format, behind: str, between: str) -> tuple[str, ...]:
         rest = text.lstrip()
     space = text[: len(text) - len(rest)]
     found = MARKER.match(rest)
+    if found and marked and found[0] in before:
+        last = next((other for other in MARKER.finditer(rest) if other[0] not in before), None)
+        if last is not None:
+            return rest[: last.end()], last[0]
     if found:
         return (space + found[0], found[0]) if space else (found[0],)
     line = rest.partition("\n")[0].rstrip()

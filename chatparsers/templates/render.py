@@ -191,15 +191,18 @@ class Template:
     def end_of_turn(self, fmt: Format) -> tuple[str, ...]:
         """The texts that end an assistant's turn, as this template writes them behind an answer: see `end_marker`."""
         history = [{"role": "user", "content": "Hello"}]
-        last, followed = self._followed(history, self._prober.plain, None, self._at_one_time({}))
+        variables = self._at_one_time({})
+        last, followed = self._followed(history, self._prober.plain, None, variables)
         tail = trailer(last, followed)
-        between, behind = "", ""
+        between, behind, before = "", "", ""
         if last is not None and NEEDLE in last:
-            behind = last[last.rindex(NEEDLE) + len(NEEDLE) :]
+            asked = self.render(history, **variables).removesuffix(tail)
+            before, behind = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
+            before = before[len(asked) :] if before.startswith(asked) else ""
             behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
         if followed is not None and NEEDLE in followed:
             between = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)[0]
-        return end_marker(fmt, behind, between)
+        return end_marker(fmt, behind, between, before)
 
     @limited
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:

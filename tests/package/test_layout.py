@@ -35,6 +35,7 @@ LINES: list[tuple[set[str], set[str]]] = [
             "_read_back",
             "_demo",
             "_record",
+            "_syntax",
             "cli",
             "__main__",
         },
