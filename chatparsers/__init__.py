@@ -8,6 +8,8 @@ Each name is imported when it is first used: ``import chatparsers`` alone loads 
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -122,6 +124,7 @@ _HOME = {
     "UnknownFormat": "core.errors",
     "clean_output": "_chat",
     "detect": "_detect",
+    "formats": "registry",
     "get_format": "registry",
     "hookimpl": "plugins",
     "load": "_chat",
@@ -132,8 +135,6 @@ _HOME = {
 def __getattr__(name: str) -> object:
     from importlib import import_module
 
-    if name == "formats":  # the package of that name, which can be called: see there
-        return import_module(f"{__name__}.formats")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -143,3 +144,14 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """Keeps ``chatparsers.formats`` the function: an import of the package of that name would put itself there."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "formats" or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

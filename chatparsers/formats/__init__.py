@@ -4,17 +4,14 @@ A format's module imports only ``chatparsers.core``. It defines ``FORMAT``, or `
 over one build. ``python -m chatparsers.formats`` writes the catalog. With the catalog, a format is found without
 importing the others.
 
-``chatparsers.formats`` is both this package and a function of the public API, whichever is imported first. So the
-module can be called.
+``chatparsers.formats`` in code is the function that lists the formats, so import with ``from chatparsers.formats.x
+import FORMAT``.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
 
 from ..core.errors import DefinitionError
 from ..core.format import Format
@@ -65,13 +62,3 @@ def chatparsers_register_formats() -> Iterable[FormatRef]:
     from ._catalog import FORMATS
 
     return tuple(FormatRef(*entry) for entry in FORMATS)
-
-
-class _Callable(ModuleType):
-    def __call__(self) -> list[Any]:
-        """Every format: `chatparsers.registry.formats`."""
-        found: list[Any] = load_reference("chatparsers.registry:formats")()
-        return found
-
-
-sys.modules[__name__].__class__ = _Callable
