@@ -373,6 +373,9 @@ class Machine:
                     value.out, value.notes = "", []
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
+                if value.marked >= 0:
+                    at = self.base + value.marked
+                    trail.append((NOTE, "", ("markup-in-value", at, "the end of the value")))
                 if end > i or value.out:
                     trail.append((ins[1], text[i:end], value.out if ins[3] else None))
                     i = end

@@ -240,7 +240,7 @@ class Stream:
         """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the
         machine only where something happens that is more than text."""
         end = value.scan(piece, 0, False)
-        if end == len(piece) and not (value.done or value.error or value.notes):
+        if end == len(piece) and not (value.done or value.error or value.notes or value.marked >= 0):
             self._pieces.append(piece)
             self._fed += end
             self._plain = value.plain or _no_shortcut

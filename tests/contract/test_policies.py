@@ -100,7 +100,21 @@ UNDECLARED = [
     Row("hermes-2-pro", f"[THINK]Hm[/THINK]Hi {JSON_CALL}", "Hi ", "Hm", 1),
     Row("content-only", t := "Hi <think>Hm</think>", t),
 ]
-ROWS = [*EMPTY_SECTIONS, *PROSE, *AGAIN, *OUT_OF_REASONING, *UNWANTED, *UNDECLARED]
+GLM_SWALLOWED = (
+    "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>NYC</tool_call><tool_call>get_weather\n"
+    "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+)
+MARKUP_IN_VALUES = [
+    Row("glm-4-5", GLM_SWALLOWED, "", calls=1, codes=("markup-in-value",)),
+    Row("minimax-m2", '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">NYC</invoke>\n'
+        '</minimax:tool_call></parameter>\n</invoke>\n</minimax:tool_call>', "", calls=1, codes=("markup-in-value",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("Oslo", "Oslo <tool_call> <tool_call>"), "", calls=1,
+        codes=("markup-in-value",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("Oslo", "Oslo <tool_cal"), "", calls=1),
+    Row("seed-oss", "<seed:tool_call>\n<function=get_weather>\n<parameter=city></seed:tool_call></parameter>\n"
+        "</function>\n</seed:tool_call>", "", calls=1, codes=("markup-in-value",)),
+]  # fmt: skip
+ROWS = [*MARKUP_IN_VALUES, *EMPTY_SECTIONS, *PROSE, *AGAIN, *OUT_OF_REASONING, *UNWANTED, *UNDECLARED]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.format}: {row.text[:40]!r}")
@@ -138,6 +152,34 @@ def tokenizer_of(format: chatparsers.Format, special: bool) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_tokens([AddedToken(text, special=special) for text in format.preserved_tokens])
     return tokenizer
+
+
+@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "object"}, {}], ids=str)
+def test_a_marker_of_a_call_as_a_token_ends_a_value(schema: dict[str, Any]) -> None:
+    """The call that swallows the next one is broken, and the next one is read, however the ids come."""
+    parameters = {"type": "object", "properties": {"city": schema}}
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
+    format = chatparsers.get_format("glm-4-5")
+    tokenizer = tokenizer_of(format, True)
+    value = "Oslo" if schema != {"type": "object"} else '{"a": "Oslo"}'
+    text = GLM_SWALLOWED.replace("NYC", '{"a": "b' if schema == {"type": "object"} else "NYC").replace(
+        "Oslo", value
+    )
+    ids = tokenizer.encode(text).ids
+    turn = format.bind(tools=tools, tokenizer=tokenizer, id_seed="x")
+    message = turn.parse(ids)
+    broken, whole = message.tool_calls
+    assert not broken.complete and "tool_call" not in broken.arguments
+    assert whole.complete and whole.arguments == (
+        '{"city": {"a": "Oslo"}}' if "a" in value else '{"city": "Oslo"}'
+    )
+    assert message.diagnostics[0].code == "malformed" and message.content == ""
+    for size in (1, 2, 5):
+        stream = turn.stream()
+        for start in range(0, len(ids), size):
+            stream.feed(ids[start : start + size])
+        stream.finish()
+        assert stream.message == message, size
 
 
 @pytest.mark.parametrize("special", [True, False])

@@ -47,8 +47,9 @@ class Syntax:
         """The markers that a value may hold."""
         return ()
 
-    def value(self, spellings: Spellings) -> Reader:
-        """Makes the transcoders of values. Raises `DefinitionError` if the syntax is only for whole objects."""
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+        """Makes the transcoders of values. ``markers``: those of calls, as the machine's text spells them. A value that
+        holds one was not closed. Raises `DefinitionError` if the syntax is only for whole objects."""
         raise DefinitionError(f"p.value: {type(self).__name__} is for p.args(), not for a single argument")
 
     def object(self, spellings: Spellings) -> Reader:
@@ -63,7 +64,7 @@ class Syntax:
 class Json(Syntax):
     """JSON, passed on byte for byte. A mistake is mended, with a diagnostic, or breaks the call."""
 
-    def value(self, spellings: Spellings) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         return lambda types: JsonScanner()
 
     def object(self, spellings: Spellings) -> Reader:
@@ -74,7 +75,7 @@ class Json(Syntax):
 class Python(Syntax):
     """Python literals: strings in single or double quotes, ``True``, ``None``, lists, tuples, sets, dictionaries."""
 
-    def value(self, spellings: Spellings) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         from .python import PythonScanner
 
         return lambda types: PythonScanner()
@@ -140,9 +141,10 @@ class Raw(Syntax):
         """The JSON types of a value if the wire says them; None if the schema does."""
         return None if self.string is None else _STRING if self.string else ANYTHING - _STRING
 
-    def value(self, spellings: Spellings) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         stops, python, said = self.stops, self.python, self.types
-        finder = StopFinder((spelling for stop in stops for spelling in spellings(stop)), self.end, stops)
+        spelt = [spelling for stop in stops for spelling in spellings(stop)]
+        finder = StopFinder(spelt, self.end, stops, markers)
         return lambda types: raw_transcoder(finder, said or types, python)
 
 

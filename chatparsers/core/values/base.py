@@ -31,7 +31,7 @@ white = re.compile(WS).match
 class Transcoder:
     """Reads one value."""
 
-    __slots__ = ("done", "error", "notes", "out", "plain")
+    __slots__ = ("done", "error", "marked", "notes", "out", "plain")
 
     def __init__(self) -> None:
         self.out = ""
@@ -43,6 +43,8 @@ class Transcoder:
         place is consumed."""
         self.notes: list[tuple[int, str, str]] = []
         """The mends of the last scan: (index in its text, expected, found)."""
+        self.marked = -1
+        """The index of a call's marker that the last scan found in the value as text; -1: it found none."""
         self.plain: Search | None = None
         """Fast path: a search for the first character that needs `scan`. If it finds none in the next piece, the
         piece may be emitted verbatim. None if there is no fast path here."""

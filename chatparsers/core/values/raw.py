@@ -8,6 +8,10 @@ Strategy:
 - If the schema admits a string and another type, the text is held while it may still become JSON of the other type.
   From the first character that rules this out, it streams as a string.
 
+No value holds a marker of a call unless the model forgot the value's closing tag. Where the marker comes as a special
+token, which no text can spell, the value is broken there. Where it comes as text, the value may be about such markers:
+it is kept up to its own closing tag, and the first marker is reported (``marked``).
+
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
 """
@@ -52,16 +56,33 @@ class StopFinder:
     ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
 
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
-    is one character in the machine's text.
+    is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
+    for those of them that are special tokens, and is None where none is. ``quiet`` is the finder without those that
+    are text, and None where none is.
     """
 
-    __slots__ = ("at", "end", "find", "plain", "plain_json", "shown", "stops", "whole")
+    __slots__ = (
+        "at", "end", "find", "markers", "plain", "plain_json", "quiet", "shown", "stops", "token", "whole"
+    )  # fmt: skip
 
-    def __init__(self, stops: Iterable[str], end: bool = False, shown: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        stops: Iterable[str],
+        end: bool = False,
+        shown: Iterable[str] | None = None,
+        markers: Iterable[str] = (),
+    ) -> None:
         self.end = end
         self.shown = None if shown is None else _longest_first(shown)
         self.stops = _longest_first(stops)
-        if not self.stops:
+        self.markers = _longest_first(set(markers) - set(self.stops))
+        special = [marker for marker in self.markers if _special(marker)]
+        self.token = re.compile(f"[{''.join(special)}]").search if special else None
+        self.quiet: StopFinder | None = None
+        if len(special) < len(self.markers):
+            self.quiet = StopFinder(self.stops, end, shown, special)
+        found = _longest_first((*self.stops, *self.markers))
+        if not found:
             never = re.compile(r"(?!)")
             self.find: Find = never.search
             self.at: Find = never.match
@@ -69,13 +90,13 @@ class StopFinder:
             self.plain: Search = never.search
             self.plain_json: Search = re.compile(r'["\\\x00-\x1f]').search
             return
-        begun = {stop[:end] for stop in self.stops for end in range(1, len(stop))}
-        starts = f"[{''.join(sorted({re.escape(stop[0]) for stop in self.stops}))}]"
-        whole = _by_first(self.stops)
+        begun = {stop[:end] for stop in found for end in range(1, len(stop))}
+        firsts = "".join(sorted({re.escape(stop[0]) for stop in found}))
+        starts = f"[{firsts}]"
+        whole = _by_first(found)
         self.whole = re.compile(rf"{starts}(?:{whole}|()(?!))").search
         pattern = re.compile(rf"{starts}(?:{whole}|()(?:{_by_first(begun) or '(?!)'})\Z)")
         self.find, self.at = pattern.search, pattern.match
-        firsts = "".join(sorted({re.escape(stop[0]) for stop in self.stops}))
         self.plain = self.find
         self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
 
@@ -90,22 +111,56 @@ class StopFinder:
         return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops, self.end, self.shown)
+        return StopFinder, (self.stops, self.end, self.shown, self.markers)
 
 
-class RawString(Transcoder):
-    """Reads text up to a stop and passes it on as a JSON string."""
+class _Raw(Transcoder):
+    """Reads text up to a stop."""
 
-    __slots__ = ("begun", "stops")
+    __slots__ = ("stops",)
 
     def __init__(self, stops: StopFinder) -> None:
         super().__init__()
         self.stops = stops
+
+    def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
+        """Returns where the value's text ends, and whether a whole stop follows; sets ``error`` and ``marked``."""
+        self.marked = -1
+        end, over = self.stops.text(text, start, final)
+        return self.checked(text, end, final) if over else (end, False)
+
+    def checked(self, text: str, end: int, final: bool) -> tuple[int, bool]:
+        """The same, where a stop or a marker stands at ``end``."""
+        if end == len(text):
+            return end, True
+        over, quiet = True, self.stops.quiet
+        if quiet is not None:
+            match = quiet.at(text, end)
+            if match is not None and match[1] is not None and not final:
+                return end, False  # it may still become a stop
+            if match is None or match[1] is not None:
+                self.marked, self.stops = end, quiet
+                end, over = quiet.text(text, end, final)
+        if over and self.stops.token is not None and self.stops.token(text[end : end + 1]):
+            self.error, over = self.stops.expected, False
+        return end, over
+
+
+class RawString(_Raw):
+    """Reads text up to a stop and passes it on as a JSON string."""
+
+    __slots__ = ("begun",)
+
+    def __init__(self, stops: StopFinder) -> None:
+        super().__init__(stops)
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
+        self.marked = -1
         end, self.done = self.stops.text(text, start, final)
+        if self.done:
+            end, self.done = self.checked(text, end, final)
         out = escape(text[start:end])
         if not self.begun:
             self.begun = True
@@ -120,17 +175,16 @@ class RawString(Transcoder):
 
     def cut_off(self) -> None:
         if self.stops.end:
-            self.stops = StopFinder(self.stops.stops, False, self.stops.shown)
+            self.stops = StopFinder(self.stops.stops, False, self.stops.shown, self.stops.markers)
 
 
-class RawTyped(Transcoder):
+class RawTyped(_Raw):
     """Reads a value whose schema admits no string: JSON, or Python, of its types, up to a stop."""
 
-    __slots__ = ("expected", "held", "inner", "python", "stops")
+    __slots__ = ("expected", "held", "inner", "python")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        super().__init__()
-        self.stops = stops
+        super().__init__(stops)
         self.expected = " or ".join(sorted(types - {"number"} if "integer" in types else types))
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -148,27 +202,33 @@ class RawTyped(Transcoder):
                 self.inner = _scanner(self.python)
         if self.inner is not None:
             return self._nested(self.inner, text, i, final)
-        end, self.done = self.stops.text(text, i, final)
+        end, self.done = self.text(text, i, final)
         if end > i:
             self.held.append(text[i:end])
         if self.done:
             self.out = self._scalar("".join(self.held), end)
-        elif final:
+        elif final or self.error:
             self.out = "".join(self.held)
             self.error = self.stops.expected
         return end
 
     def _nested(self, inner: Transcoder, text: str, i: int, final: bool) -> int:
         if not inner.done:
-            i = inner.scan(text, i, final)
+            token = None if self.stops.token is None else self.stops.token(text, i)
+            readable = text if token is None else text[: token.start()]
+            i = inner.scan(readable, i, final and token is None)
             self.out, self.error, self.notes, self.plain = inner.out, inner.error, inner.notes, inner.plain
             if not inner.done:
+                if token is not None:
+                    self.error = self.error or self.stops.expected
+                elif self.plain is not None and self.stops.token is not None:
+                    self.plain = _nested_plain
                 return i
             self.plain = None
         start = i
         while i < len(text) and text[i] in " \t\r\n":
             i += 1
-        end, over = self.stops.text(text, start, final)
+        end, over = self.text(text, start, final)
         if end <= i and (over or end < len(text)):
             self.done = over
             return end
@@ -188,14 +248,13 @@ class RawTyped(Transcoder):
         return json.dumps(text, ensure_ascii=False)
 
 
-class RawUnion(Transcoder):
+class RawUnion(_Raw):
     """Reads a value that may be a string or another type; holds it while it may still be the other type."""
 
-    __slots__ = ("began", "held", "others", "probe", "python", "read", "stops", "string", "tail")
+    __slots__ = ("began", "held", "others", "probe", "python", "read", "string", "tail")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        super().__init__()
-        self.stops = stops
+        super().__init__(stops)
         self.others = types - {"string"}
         self.held: list[str] = []
         self.tail = ""
@@ -211,9 +270,9 @@ class RawUnion(Transcoder):
             self._follow(self.string)
             return end
         self.out = ""
-        end, over = self.stops.text(text, start, final)
+        end, over = self.text(text, start, final)
         self.held.append(text[start:end])
-        if self._still_other(text[start:end], over):
+        if self._still_other(text[start:end], over) and not self.error:
             if over:
                 self.out = "".join(self.read).strip()
                 self.done = True
@@ -224,6 +283,7 @@ class RawUnion(Transcoder):
         string.begun = True
         string.scan(text, end, final)
         string.out = '"' + escape("".join(self.held)) + string.out
+        string.marked = max(self.marked, string.marked)
         self._follow(string)
         return end
 
@@ -250,6 +310,7 @@ class RawUnion(Transcoder):
 
     def _follow(self, string: RawString) -> None:
         self.out, self.done, self.error, self.plain = string.out, string.done, string.error, string.plain
+        self.marked = string.marked
 
 
 def _types(text: str, whole: bool) -> frozenset[str]:
@@ -269,6 +330,8 @@ def _scanner(python: bool) -> Transcoder:
     return PythonScanner()
 
 
+_special = re.compile("[\ud800-\udbff]").fullmatch
+_nested_plain: Search = re.compile("[\"'\\\\\x00-\x1f\ud800-\udbff]").search
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
 # Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
