@@ -30,6 +30,7 @@ from .nodes import (
     Header,
     Implied,
     JsonName,
+    Lenient,
     Literal,
     Many,
     Name,
@@ -150,10 +151,19 @@ class _Checker:
             wrong(node, "a call can be empty, so the loop would never end", "let it begin with a marker")
 
     def choice(self, node: Choice) -> None:
+        if self.reading.generated:
+            return
         for option in node.options[:-1]:
-            if not self.reading.generated and _always(option):
+            if _always(option):
                 what = f"the alternatives after {spelt(option)} are never tried, as it always matches"
                 wrong(node, what, "put it last, or use p.optional()")
+        parts = [_parts(option) for option in node.options]
+        for index, begun in enumerate(parts):
+            for later, whole in enumerate(parts[index + 1 :], index + 1):
+                if len(begun) < len(whole) and whole[: len(begun)] == begun:
+                    shown = spelt(node.options[index]), spelt(node.options[later])
+                    what = f"{shown[1]} is never tried, as {shown[0]} before it is how it begins"
+                    wrong(node, what, "put the longer alternative first")
 
     def look_ahead(self, node: Peek | Not) -> None:
         if self.reading.generated:
@@ -321,6 +331,15 @@ def _always(node: Node) -> bool:
     if isinstance(node, Many):
         return node.least == 0 or _always(node.node)
     return isinstance(node, (Space, Until, Cut, Implied)) or (isinstance(node, Chars) and node.least == 0)
+
+
+def _parts(node: Node) -> tuple[Node | str, ...]:
+    """What the parser reads one after the other: the characters of literals, and other nodes."""
+    while isinstance(node, Lenient):
+        node = node.lenient
+    if isinstance(node, Sequence):
+        return tuple(part for item in node.items for part in _parts(item))
+    return tuple(node.text) if isinstance(node, Literal) else (node,)
 
 
 def _regex(node: Node, pattern: str) -> re.Pattern[str]:

@@ -183,6 +183,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             " use p.optional()",
         ),
         (
+            "a longer alternative behind its beginning",
+            lambda p: p.choice("final", "final " + p.token("<json>")) + p.body(),
+            "'final' | 'final ' + p.token('<json>'): 'final ' + p.token('<json>') is never tried, as 'final'"
+            " before it is how it begins; put the longer alternative first",
+        ),
+        (
             "a commitment in a look-ahead",
             lambda p: p.body(
                 p.token("<call>") + p.reads("", p.peek(p.cut() + "{")) + p.json_call(name="name", args="args")

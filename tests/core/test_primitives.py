@@ -200,7 +200,6 @@ ROWS = [
     Row("expected", lambda p: p.expected("ab"), "abc", "||c|", '"ab<c>t></c>"', ""),
     Row("expected, missing", lambda p: p.expected("ab"), "ac", "|ac|", '"ab<c>t></c>"', ""),
     Row("reads", lambda p: p.reads("b", "bc", "b"), "bcd", "||d|", '"b<c>t></c>"', ""),
-    Row("reads, the shorter first", lambda p: p.reads("b", "b", "bc"), "bcd", "|c|d|", '"b<c>t></c>"', ""),
 ]
 SWALLOWING = ("until, no stop", "rest")
 """They take the rest of the turn, the call that is generated after them as well."""
