@@ -108,7 +108,12 @@ class _Compiler:
         self.rules: dict[str, Node] = {}
         self.entries: dict[tuple[str, int, int], _Label] = {}
         self.closers: tuple[str, ...] = ()
+        self.markers: tuple[str, ...] = ()
+        """The markers of calls as the machine's text spells them, and every special token."""
         self.stops: tuple[str, ...] = ()
+        """The texts at which something may begin or end in running text."""
+        self.ends: tuple[str, ...] = ()
+        """Those of them that end what is left of a broken call: a thought does not begin in it."""
         self.thought: Think | None = None
         """The reasoning that the format declares."""
         self.think_node: Think
@@ -188,6 +193,11 @@ class _Compiler:
             if isinstance(node, Rule):
                 self.rules[node.name] = node.node
         self.closers = _closers(tree)
+        sections = [node.calls for node in walk(tree) if isinstance(node, Body) and node.calls is not None]
+        texts = [
+            spelt for part in sections for text in tokens(part) for spelt in self.alphabet.spellings(text)
+        ]
+        self.markers = tuple(dict.fromkeys([*self.alphabet.chars.values(), *texts]))
         self.thought = next((node for node in walk(tree) if isinstance(node, Think)), None)
         if isinstance(tree, Body) and tree.reasoning is None:
             tree = Sequence.of(Tagged(Tag.THOUGHT, _UNDECLARED), tree)
@@ -344,7 +354,7 @@ class _Compiler:
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
-        read = node.syntax.value(self.alphabet.spellings)
+        read = node.syntax.value(self.alphabet.spellings, self.markers)
 
         def make(machine: Machine) -> Transcoder:
             tool = machine.tools.get(machine.tool)
@@ -357,7 +367,13 @@ class _Compiler:
         self.emit(m.VALUE, region, lambda machine: read(ANYTHING), False)
 
     def json_text(self, node: JsonText, region: int, markup: int) -> None:
+        quoted, done = self.label(), self.label()
+        self.attempt(partial(self.emit, m.LIT, m.CONTENT, '"', "a JSON value"), quoted, m.BACK)
+        self.json_value(JsonValue(), m.CONTENT, markup)
+        self.emit(m.JUMP, done)
+        self.place(quoted)
         self.emit(m.VALUE, m.CONTENT, lambda machine: StringScanner(), True)
+        self.place(done)
 
     def calls(self, node: Calls, region: int, markup: int) -> None:
         item: Callable[[], None] = partial(self.node, node.item, region, markup)
@@ -397,7 +413,7 @@ class _Compiler:
         item()
         self.emit(m.DISARM)
         self.emit(m.JUMP, done)
-        spellings = [spelling for text in self.stops for spelling in self.alphabet.spellings(text)]
+        spellings = [spelling for text in self.ends for spelling in self.alphabet.spellings(text)]
         stop = StopFinder(spellings).at
         for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
             found, lost = self.label(), self.label()
@@ -405,7 +421,7 @@ class _Compiler:
             if region == m.CALL:
                 self.emit(m.MARK, m.BROKEN_BEGIN, None)
             scan = self.here()
-            self.text(region, (*texts, *self.stops))
+            self.text(region, (*texts, *self.ends))
             self.attempt(partial(self.node, Sequence.of(gap, begin), markup, markup), found, m.BACK)
             self.emit(m.AT, lost, stop)
             self.emit(m.ONE, region, None, "a character")
@@ -471,6 +487,7 @@ class _Compiler:
             marks.append(_FENCE_END)
         begun = [text for mark in marks for text in first(mark)]
         self.stops = tuple(dict.fromkeys((*starts, *self.format.stops, *self.closers, *begun)))
+        self.ends = tuple(text for text in self.stops if text not in thoughts)
 
         sections: list[Callable[[], None]] = []
         if node.reasoning is not None:
@@ -631,7 +648,7 @@ class _Compiler:
         """What is left of a broken call: all up to the next place where something may begin."""
         self.place(entry)
         self.emit(m.MARK, m.BROKEN_BEGIN, None)
-        self.text(m.CALL, self.stops)
+        self.text(m.CALL, self.ends)
         self.emit(m.MARK, m.BROKEN_END, None)
         self.emit(m.JUMP, loop)
 
@@ -644,10 +661,9 @@ def _closers(tree: Node) -> tuple[str, ...]:
             openers.update(first(node.span.open))
         elif isinstance(node, Body):
             spans = [span.open for span in (node.reasoning, node.content) if span is not None]
-            for part in (node.calls, *spans):
+            for part in (node.calls, node.marks, *spans):
                 openers.update(first(part) if part is not None else ())
-            for part in (node.marks, node.start):
-                openers.update(tokens(part) if part is not None else ())
+            openers.update(tokens(node.start) if node.start is not None else ())
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
 
 

@@ -227,21 +227,22 @@ class Builder(Primitives):
         _expect("value", arg, Argument)
         return Value(arg, syntax)
 
-    def code_call(self, name: str, arg: str) -> Node:
+    def code_call(self, name: str, arg: str, *, declared: bool = False) -> Node:
         """A call whose text is code up to the end of the turn, for interpreters that are called without a header. For
-        parsing only. ``code``"""
+        parsing only. ``declared``: only if the request has a tool of that name. ``code``"""
 
         def code(argument: Argument) -> Node:
             value = Value(argument, Raw(until=self.stops, string=True, end=True))
             return Sequence.of(Implied(Tag.ARG_NAME, arg), value)
 
         arguments = EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
-        return Tagged(Tag.CALL, Sequence.of(Implied(Tag.NAME, name), arguments))
+        named = Sequence.of(Implied(Tag.NAME, name), *([Declared()] if declared else []))
+        return Tagged(Tag.CALL, Sequence.of(named, arguments))
 
     # calls as JSON
 
     def json_text(self) -> Node:
-        """A JSON string whose text is content. ``"…"``"""
+        """A JSON string whose text is content. Parsing also takes any other value, as it stands. ``"…"``"""
         return JsonText()
 
     def member(self, *keys: str) -> Node:

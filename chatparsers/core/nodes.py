@@ -351,7 +351,8 @@ class JsonValue(Node):
 
 @dataclass(frozen=True, slots=True)
 class JsonText(Node):
-    """Parses a JSON string whose text is content; generates a JSON string."""
+    """Parses a JSON string whose text is content, or any other JSON value, which is content as it stands; generates a
+    JSON string."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -307,7 +307,9 @@ def _hollow_sequence(node: Sequence, kind: type[Node]) -> _Hollow:
             continue
         while (inner := through(item)) is not None:
             item = inner
-        if holed and not after and isinstance(item, Many) and not nullable(item.node):
+        if not holed and any(isinstance(part, (Peek, Not)) for part in walk(item)):
+            continue  # it looks at the calls
+        if holed and not after and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
             item = item.node  # models may leave out this closer; where there is no call, it must be there
         after = after or (holed and not nullable(item))
         before = before or not (holed or nullable(item) or _blank(item))

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from chatparsers.core import Argument, Builder, Node, Raw, Tool
+from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Raw, Tag, Tool
 
-__all__ = ["bracket_calls", "call_id", "deepseek_section", "function_call", "tagged_call"]
+__all__ = [
+    "again",
+    "bracket_calls",
+    "bracket_start",
+    "call_id",
+    "deepseek_section",
+    "function_call",
+    "tagged_call",
+]
 
 
 def tagged_call(p: Builder) -> Node:
@@ -30,9 +38,15 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     def function(tool: Tool) -> Node:
         return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"
 
-    call, end = p.each_tool(function), p.space(gap) + p.token(close)
+    call = p.each_tool(function) + again(p, "</function>")
+    end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + call + end
     return p.reads(whole, whole, call + p.optional(end))
+
+
+def again(p: Builder, tag: Node | str) -> Node:
+    """A tag that models may write again, any number of times; not generated."""
+    return p.reads("", p.many(p.space() + tag))
 
 
 def call_id(p: Builder) -> Node:
@@ -43,13 +57,26 @@ def call_id(p: Builder) -> Node:
 def bracket_calls(p: Builder, header: Node | str = "") -> Node:
     """Calls in bracket tags. ``header``: the text that the family writes between a call's name and its arguments."""
     any_header = p.reads(header, p.optional(call_id(p)))
-    args = p.token("[ARGS]")
-    any_args = p.reads(args, args, p.space() + p.peek("{"))
 
     def call(tool: Tool) -> Node:
-        return p.name(tool) + any_header + any_args + p.args(tool)
+        return p.name(tool) + any_header + _bracket_args(p) + p.args(tool)
 
-    return p.calls(p.token("[TOOL_CALLS]") << p.each_tool(call))
+    tag, call_list = p.token("[TOOL_CALLS]"), p.each_tool(call)
+    json = p.json_call(name="name", args="arguments")
+    return p.calls(tag + again(p, tag) << p.reads(call_list, call_list, json, p.array(json)))
+
+
+def bracket_start(p: Builder, calls: Node) -> Node:
+    """Calls that begin the turn; the parser also reads ``get_weather[TOOL_CALLS]{…}`` of a declared tool there."""
+    named = p.name(ANY_TOOL) + p.declared() + p.token("[TOOL_CALLS]")
+    word = p.tag(Tag.CALL, named + _bracket_args(p) + p.args(ANY_TOOL))
+    return p.reads(calls, calls, word)
+
+
+def _bracket_args(p: Builder) -> Node:
+    """The tag before a call's arguments, which models leave out."""
+    tag = p.token("[ARGS]")
+    return p.reads(tag, tag, p.space() + p.peek("{"))
 
 
 _MISSPELT = (
@@ -64,5 +91,7 @@ def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
     """The calls of a turn: each in a pair of tokens, and all of them in another pair."""
     begin = p.token("<｜tool▁calls▁begin｜>")
     one = p.token("<｜tool▁call▁begin｜>") + call << p.token("<｜tool▁call▁end｜>")
-    end = p.space() + p.token("<｜tool▁calls▁end｜>")
-    return (p.reads(begin, begin, *_MISSPELT) << p.calls(one, separator)) + p.expected(end)
+    end = p.expected(p.space() + p.token("<｜tool▁calls▁end｜>"))
+    calls = p.calls(one, separator)
+    section = (p.reads(begin, begin, *_MISSPELT) << calls) + end
+    return p.reads(section, section, calls + end)

@@ -7,8 +7,8 @@
     <tool_calls>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]</tool_calls>
 
 Quirks:
-- The prompt of 1.6 writes the opening phrase. The prompt of 1.5 may leave it out, and the model may begin without it.
-  Then the text before `[BEGIN FINAL RESPONSE]` is reasoning if the request says `thinking=True`, else content.
+- The prompt of 1.6 writes the opening phrase. The prompt of 1.5 may leave it out. Then the model writes it, or it answers
+  at once.
 - 1.5 closes the answer with `[END FINAL RESPONSE]`, and with tools also reasons in `<thinking>…</thinking>`.
 - The template writes ids only into past calls; models may repeat them.
 """
@@ -26,7 +26,6 @@ def build(p: Builder) -> Node:
     think = p.think(
         p.reads(phrase, phrase, p.token("<thinking>")),
         p.reads(begin, begin, p.token("</thinking>")),
-        always=p.options.thinking is True,
         until=section,
     )
     return think + p.body(section, lead="\n", marks=end)

@@ -12,7 +12,8 @@
 
 Quirks:
 - The tool `directly-answer` is no call: the answer follows as content.
-- Seen in the wild: `Action: ```json` on one line, `]` on a line of its own, reasoning as text (`Plan: …`) before it.
+- Seen in the wild: `Action: ```json` on one line, `]` on a line of its own, `<|CHATBOT_TOKEN|>` first,
+  reasoning as text (`Plan: …`) before it.
 """
 
 from chatparsers.core import Builder, Format, Node
@@ -24,7 +25,10 @@ def build(p: Builder) -> Node:
     call = p.json_call(name="tool_name", args="parameters")
     array = p.array(p.reads(call, answer, p.negate(to_user) + call), indent="\n    ")
     block = p.space("\n") + "```json" + p.space("\n") + array << "```"
-    return p.body("Action:" + block + p.trim("\n"), lead="\n")
+    turn = p.reads(
+        "", p.optional(p.token("<|START_OF_TURN_TOKEN|>")) + p.optional(p.token("<|CHATBOT_TOKEN|>"))
+    )
+    return turn + p.body("Action:" + block + p.trim("\n"), lead="\n")
 
 
 FORMAT = Format(

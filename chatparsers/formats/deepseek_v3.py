@@ -7,8 +7,8 @@
 
 Quirks:
 - Several calls stand in one section, with a newline between them.
-- Seen in the wild: the section's opener misspelt (by distilled models), no closer, no fence around the JSON, white space
-  beside the markers.
+- Seen in the wild: the section's opener misspelt (by distilled models) or missing, no closer, no fence around the JSON,
+  white space beside the markers.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

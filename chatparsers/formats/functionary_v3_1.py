@@ -10,6 +10,7 @@ Quirks:
 """
 
 from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
+from chatparsers.formats._shapes import again
 
 
 def build(p: Builder) -> Node:
@@ -17,7 +18,7 @@ def build(p: Builder) -> Node:
         if tool is not ANY_TOOL and tool.name == "python":
             return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
         begin = p.reads(">", ">" + p.peek(p.space() + "{"))
-        return "<function=" + p.name(tool) + begin << p.args(tool) << "</function>"
+        return "<function=" + p.name(tool) + begin << p.args(tool) << "</function>" + again(p, "</function>")
 
     tagged = p.each_tool(call)
     json = p.tag(Tag.CALL, p.implied(Tag.NAME, "python") + p.space() + p.args(ANY_TOOL))

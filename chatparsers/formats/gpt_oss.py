@@ -5,32 +5,49 @@
 Quirks:
 - The prompt ends in `<|start|>assistant`, and every further block begins with it.
 - The recipient stands in the channel header, or in the role header (as the template writes it).
-- Commentary without a recipient is content (a preamble). So is a message `to=assistant`.
+- Commentary without a recipient is content (a preamble). So is a message `to=assistant` or `to=user`.
+- Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
+- Seen in the wild: a header that begins twice, a word between two blocks, the answer of a tool, which the model invents.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
 
+NAME = r"a-zA-Z0-9_.\-"
+
 
 def build(p: Builder) -> Node:
-    start = p.expected(p.token("<|start|>") + "assistant")
-    channel, message = p.token("<|channel|>"), p.token("<|message|>")
-    kind = p.optional(p.space() + p.optional(p.token("<|constrain|>")) + p.chars("a-z"))
+    begin, end, message = p.token("<|start|>"), p.token("<|end|>"), p.token("<|message|>")
+    channel, constrain = p.token("<|channel|>"), p.token("<|constrain|>")
+    start = p.expected(begin + "assistant")
+    to_nobody = p.optional(p.space() + "to=" + p.choice("assistant", "user") + p.negate(p.chars(NAME)))
+    kind = p.optional(p.space() + p.negate("to=") + p.optional(constrain) + p.chars("a-zA-Z0-9_/+-"))
+    any_channel = channel + p.choice("commentary", "analysis", "final")
+    twice = p.many(any_channel + to_nobody + kind + p.peek(channel))
+    filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel))
+
+    def block(strict: str, *also: str) -> Node:
+        role = p.optional(begin + "assistant" + to_nobody)
+        any_header = role + twice + channel + p.choice(strict, *also) + to_nobody + kind
+        return p.reads(start + channel + strict, any_header) + message
 
     def call(tool: Tool) -> Node:
-        to = p.space(" ") + "to=" + p.header(r"(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
-        any_channel = channel + p.choice("commentary", "analysis", "final")
-        in_channel = channel + "commentary" + to + " " + p.token("<|constrain|>") + "json"
+        name = p.header(r"(?!(?:assistant|user)\Z)(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))
+        to = p.space(" ") + "to=" + name
+        in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
-        header = p.reads(in_channel, in_channel, any_channel + to + kind)
-        header = header | p.reads(in_role, in_role, to + any_channel + kind)
-        return start + header + message + p.space() + p.args(tool) + p.optional(p.token("<|call|>"))
+        header = p.reads(
+            in_channel | in_role, twice + any_channel + kind + to + kind, to + twice + any_channel + kind
+        )
+        ended = p.optional(p.token("<|call|>") + p.reads("", filler))
+        return start + header + message + p.space() + p.args(tool) + ended
 
-    preamble = "commentary" + p.optional(p.space() + "to=assistant") + kind
-    reasoning = p.span(start + channel + "analysis" + message, p.token("<|end|>"))
-    final = start + channel + p.reads("final", "final", "final" + kind, preamble) + message
-    content = p.span(final, p.token("<|end|>"), optional=True)
-    return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content)
+    closer = p.reads(end, end + filler)
+    reasoning = p.span(block("analysis"), closer)
+    content = p.span(block("final", "commentary"), closer, optional=True)
+    to_model = begin + p.chars(NAME) + p.space() + "to=assistant" + any_channel + kind + message
+    marks = p.reads("", to_model + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>"))
+    return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content, marks=marks)
 
 
 FORMAT = Format(

@@ -5,12 +5,13 @@
 Quirks:
 - The header's text is the call's id. Its number counts the calls of the conversation.
 - Thinking models write `<think>…</think>` first. They also call tools out of open reasoning.
-- Seen in the wild: no section markers; headers `functions_get_weather_3`, `get_weather:0`, `functionsexec5`.
+- Seen in the wild: no section markers, or `<|tool_call_section_begin|>`; headers `functions_get_weather_3`,
+  `functions.get_weather.3`, `get_weather:0`, `functionsexec5`.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
 
-HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)_?\d+|(?!)))?)"
+HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)[._]?\d+|(?!)))?)"
 
 
 def build(p: Builder) -> Node:
@@ -22,7 +23,8 @@ def build(p: Builder) -> Node:
     calls = p.calls(p.each_tool(call), p.space())
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
     section = begin << calls << end
-    section = p.reads(section, section, calls)
+    singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"
+    section = p.reads(section, section, singular, calls)
     return p.think("<think>", "</think>", until=section) + p.body(section)
 
 

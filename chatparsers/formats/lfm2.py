@@ -4,7 +4,8 @@
 
 Quirks:
 - Values are Python or JSON literals. LFM2.5 models reason first: `<think>…</think>`. A call inside it is reasoning.
-- Seen in the wild: the list in JSON, `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]`.
+- Seen in the wild: the list in JSON, `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]`; calls without the list;
+  the list again after the section.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
@@ -21,8 +22,12 @@ def build(p: Builder) -> Node:
         return (p.name(tool) << "(" << p.each_arg(tool, argument, comma)) + end
 
     call_list = p.each_tool(call)
-    listed = p.array(p.reads(call_list, call_list, p.json_call(name="name", args="arguments")))
-    section = p.token("<|tool_call_start|>") << listed << p.token("<|tool_call_end|>")
+    one = p.reads(call_list, call_list, p.json_call(name="name", args="arguments"))
+    listed = p.array(one)
+    inside = p.reads(listed, listed, p.calls(one, comma))
+    text = p.many(p.negate(")]") + p.chars(r"^\n", 1, 1))
+    echo = p.reads("", p.optional(p.space() + "[" + p.chars(r"a-zA-Z0-9_.\-") + "(" + text + ")]"))
+    section = p.token("<|tool_call_start|>") << inside << p.token("<|tool_call_end|>") + echo
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section)
 
 

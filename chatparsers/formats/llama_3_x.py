@@ -6,11 +6,12 @@
 
 Quirks:
 - The whole message is the call. Other JSON is content. Several calls are separated by `; `.
-- Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it.
-- Any other text after `<|python_tag|>` is code for the `code_interpreter`.
+- Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it, prose before it. After prose, JSON is a
+  call if it begins its line and names a tool of the request.
+- Any other text after `<|python_tag|>` is code, if the request has a tool `code_interpreter`.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
+from chatparsers.core import ANY_TOOL, Argument, Builder, Format, Node, Python, Tag, Tool
 
 
 def build(p: Builder) -> Node:
@@ -23,8 +24,12 @@ def build(p: Builder) -> Node:
 
     bare = p.calls(p.json_call(name="name", args="parameters"), p.space() + ";" + p.space(" "))
     builtins = p.each_tool(builtin)
-    tagged = p.reads(builtins, builtins, bare, p.code_call("code_interpreter", "code"))
-    return p.body(p.token("<|python_tag|>") + tagged, start=p.space() + bare)
+    code = p.code_call("code_interpreter", "code", declared=True)
+    tagged = p.token("<|python_tag|>") + p.reads(builtins, builtins, p.space() + bare, code)
+    line = p.choice('\n{"name":', '\n{"type": "function", "name":') << '"' + p.json_name(ANY_TOOL) + '"'
+    args = p.member("parameters", "arguments") + p.args(ANY_TOOL)
+    in_prose = p.tag(Tag.CALL, line + p.declared() << "," << args << "}")
+    return p.body(p.reads(tagged, tagged, in_prose), start=p.space() + bare)
 
 
 FORMAT = Format(

@@ -6,17 +6,18 @@ Quirks:
 - Magistral 2506 (tokenizer v11) writes plain `<think>Thoughts.</think>`, and ids: `get_weather[CALL_ID]a1b2c3d4e[ARGS]`.
 - Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer.
 - A call inside open reasoning is reasoning.
-- Seen in the wild: no `[ARGS]` before the JSON.
+- Seen in the wild: as in Ministral 3.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import bracket_calls, call_id
+from chatparsers.formats._shapes import bracket_calls, bracket_start, call_id
 
 
 def build(p: Builder) -> Node:
     opener = p.choice(p.token("[THINK]"), "<think>")
     closer = p.choice(p.token("[/THINK]"), "</think>")
-    return p.think(opener, closer) + p.body(bracket_calls(p, p.optional(call_id(p))))
+    calls = bracket_calls(p, p.optional(call_id(p)))
+    return p.think(opener, closer) + p.body(calls, start=bracket_start(p, calls))
 
 
 FORMAT = Format(

@@ -19,6 +19,7 @@ Quirks:
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+from chatparsers.formats._shapes import again
 
 ARGUMENT_NAME = r"""[^"'<>\n]"""
 
@@ -32,7 +33,7 @@ def build(p: Builder) -> Node:
 
     def invoke(tool: Tool) -> Node:
         opener = "<invoke name=" + quote + p.name(tool) + quote + ">"
-        return opener + p.space("\n") + p.each_arg(tool, argument) + "</invoke>"
+        return opener + p.space("\n") + p.each_arg(tool, argument) + "</invoke>" + again(p, "</invoke>")
 
     calls = p.calls(p.each_tool(invoke), p.space("\n"))
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")

@@ -5,15 +5,17 @@
 Quirks:
 - Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer: the JSON ends by itself.
 - A call inside open reasoning is reasoning.
-- Seen in the wild: no `[ARGS]` before the JSON, and the `[CALL_ID]` of tokenizer v11.
+- Seen in the wild: no `[ARGS]` before the JSON, the `[CALL_ID]` of tokenizer v11, `[TOOL_CALLS]` twice, the JSON of
+  Mistral Nemo, a turn that is `get_weather[TOOL_CALLS]{…}`.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import bracket_calls
+from chatparsers.formats._shapes import bracket_calls, bracket_start
 
 
 def build(p: Builder) -> Node:
-    return p.think("[THINK]", "[/THINK]") + p.body(bracket_calls(p))
+    calls = bracket_calls(p)
+    return p.think("[THINK]", "[/THINK]") + p.body(calls, start=bracket_start(p, calls))
 
 
 FORMAT = Format(

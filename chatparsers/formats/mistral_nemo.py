@@ -5,14 +5,18 @@
 Quirks:
 - Ids are nine letters and digits. The model writes them after the arguments.
 - There is no closer: the end of the turn ends the array. The template writes content or calls, never both.
+- Seen in the wild: one call without the array, `[TOOL_CALLS]` twice, a turn that is `get_weather[TOOL_CALLS]{…}`.
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import again, bracket_start
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments", id="id")
-    return p.body(p.token("[TOOL_CALLS]") << p.array(call))
+    tag, array = p.token("[TOOL_CALLS]"), p.array(call)
+    calls = tag + again(p, tag) << p.reads(array, array, call)
+    return p.body(calls, start=bracket_start(p, calls))
 
 
 FORMAT = Format(

@@ -6,15 +6,16 @@ Quirks:
 - Ids are nine letters and digits. The model writes them before the arguments.
 - Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer. The template writes content
   or calls, never both.
-- Seen in the wild: no `[CALL_ID]`, or no `[ARGS]`.
+- Seen in the wild: no `[CALL_ID]`, and as in Ministral 3.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import bracket_calls, call_id
+from chatparsers.formats._shapes import bracket_calls, bracket_start, call_id
 
 
 def build(p: Builder) -> Node:
-    return p.body(bracket_calls(p, call_id(p)))
+    calls = bracket_calls(p, call_id(p))
+    return p.body(calls, start=bracket_start(p, calls))
 
 
 FORMAT = Format(

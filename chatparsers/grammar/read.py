@@ -297,7 +297,8 @@ class _Reader:
         reasoning: Ir = EMPTY
         if node.reasoning is not None and self.request.options.thinking is not False:
             reasoning = Rep(self.span(node, node.reasoning), 0, None)
-        start = None if node.start is None else self.node(node.start)
+        begin = _start(node)
+        start = None if begin is None else self.node(begin)
         if (
             self.request.options.mode == "auto"
             and self.free
@@ -416,6 +417,16 @@ class _Reader:
             *(seq(rest, after) for rest in rests[1:] if rest is not None),
         )
         return opt(seq(Text(common), ref))
+
+
+def _start(body: Body) -> Node | None:
+    """The calls that begin the turn, where they are generated in another way than the later ones."""
+    start, calls = body.start, body.calls
+    while isinstance(start, Lenient):
+        start = start.strict
+    while isinstance(calls, Lenient):
+        calls = calls.strict
+    return None if start is calls else body.start
 
 
 def _text_until(*stops: str) -> Lang:
@@ -817,7 +828,8 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     it as well."""
     request = reader.request
     calls = None if body.calls is None else reader.node(body.calls)
-    start = None if body.start is None else reader.node(body.start)
+    begin = _start(body)
+    start = None if begin is None else reader.node(begin)
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 

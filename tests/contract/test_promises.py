@@ -109,16 +109,18 @@ def test_a_megabyte_without_a_closer(format: Format) -> None:
 def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
     """An opener whose header does not follow is content, and that is reported."""
     implied = {node.value for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
-    for opener in call_openers(format):
+    openers = call_openers(format)
+    for opener in openers:
         for text in (f"One writes {opener.strip()} to call. So be it.", f"Say {opener.strip()}"):
             message = bound(format).parse(text)
             if {call.name for call in message.tool_calls} & implied:
                 continue  # no header follows this opener: what does is the call
             assert not message.tool_calls and message.content == text
-            assert any(
+            reported = any(
                 diagnostic.code in ("stray-marker", "truncated", "malformed")
                 for diagnostic in message.diagnostics
             )
+            assert reported or opener.strip() not in openers  # it opens nothing but a line
             check_cuts(bound(format), text, [list(text)])
 
 

@@ -114,7 +114,7 @@ def test_what_the_mask_lets_through_is_read(name: str, dialect: str, request: py
                 for index in range(20 if nightly else 1):
                     seed = random.Random(f"{name}/{dialect}/{special}/{mode}/{state}/{index}").getrandbits(32)
                     mask = mask_of(turn, dialect, tokenizer, stops)
-                    ids, end = sample(mask, tokenizer, format, stops, seed, 160)
+                    ids, end = sample(mask, tokenizer, format, stops, seed, 240)
                     counts[end] += 1
                     where = f"{mode}, reasoning {state}, special={special}, {index}"
                     shown = tokenizer.decode(ids, skip_special_tokens=False)
