@@ -1,4 +1,4 @@
-"""How time is taken: CPU time of this process, medians over rounds in which all that is compared takes its turn."""
+"""Measures CPU time of this process: medians over rounds. Each round runs all the cases that are compared."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def medians(cases: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median over ``rounds`` of what each case measures; the first round warms up and does not count.
+    """The median over ``rounds`` of each case's measure. The first round warms up and does not count.
 
-    In each round every case runs once, so that what slows the machine down slows all of them. The collector stays on,
-    as in a user's program, but what is there before the run is not its business.
+    In each round every case runs once, so a slow moment of the machine slows all of them. The garbage collector stays
+    on, as in a user's program, but it does not look at older objects.
     """
     found: dict[str, list[float]] = {name: [] for name in cases}
     for number in range(rounds + 1):
@@ -67,7 +67,7 @@ def best_of(run: Callable[[], object], number: int, rounds: int) -> float:
 
 
 def cut(text: str, size: int, pieces: int) -> list[str]:
-    """The first so many pieces of ``size`` characters."""
+    """The first ``pieces`` pieces of ``text``, of ``size`` characters each."""
     return [text[at : at + size] for at in range(0, pieces * size, size)]
 
 
@@ -90,9 +90,9 @@ def step(tokenizer: Tokenizer, ids: Iterable[int]) -> float:
 
 
 def fresh(code: str, times: int) -> list[float]:
-    """The numbers that ``code`` prints as a JSON list, in a process of its own, the median of so many.
+    """Runs ``code`` in ``times`` new processes, and returns the medians of the numbers that it prints as a JSON list.
 
-    ``clock()`` is the CPU time in milliseconds.
+    In ``code``, ``clock()`` is the CPU time in milliseconds.
     """
     script = f"import json, time\nclock = lambda: time.process_time() * 1000\n{code}"
     path = os.pathsep.join(
@@ -114,7 +114,7 @@ def fresh(code: str, times: int) -> list[float]:
 
 
 def machine() -> dict[str, str]:
-    """What the figures depend on: the processor's model, the interpreter, tokenizers."""
+    """The machine that the figures depend on: the processor's model, the interpreter, tokenizers."""
     import tokenizers
 
     name = platform.processor() or platform.machine()
@@ -130,7 +130,7 @@ def machine() -> dict[str, str]:
 
 
 def tokenizers_in(folder: Path | None, only: Sequence[str] = ()) -> dict[str, Tokenizer]:
-    """The tokenizers (``*.json``, ``*.json.gz``) of ``folder``, by the stem of the file's name; loaded now."""
+    """Loads the tokenizers (``*.json``, ``*.json.gz``) of ``folder``, by the stem of the file's name."""
     found: dict[str, Tokenizer] = {}
     for path in sorted(folder.glob("*.json*")) if folder is not None and folder.is_dir() else ():
         name = path.name.removesuffix(".gz").removesuffix(".json")

@@ -12,7 +12,7 @@ __all__ = ["Budget", "Row", "Table", "as_json", "as_markdown", "as_text", "write
 
 @dataclass(frozen=True)
 class Budget:
-    """What a figure may be at most (``least``: must be at least), in ``unit``; ``worst`` is what it is."""
+    """The most that a figure may be (``least``: the least), in ``unit``. ``worst`` is the measured figure."""
 
     limit: float
     unit: str
@@ -29,7 +29,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of figures in the order of the table's columns; None where there is none."""
+    """A line of figures in the order of the table's columns; None for an empty cell."""
 
     name: str
     figures: Sequence[float | str | None]
@@ -38,7 +38,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of one kind. ``columns`` are those behind the name."""
+    """Rows of one kind. ``columns`` are the columns after the name."""
 
     key: str
     title: str
@@ -52,7 +52,7 @@ class Table:
 
 
 def number(value: float | str | None) -> str:
-    """A figure with three digits that mean something."""
+    """A figure with three significant digits."""
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -73,7 +73,7 @@ def _cells(table: Table) -> list[list[str]]:
 
 
 def as_markdown(lines: list[list[str]]) -> list[str]:
-    """A table of cells, its head first, in Markdown."""
+    """A table of cells in Markdown. The first line is its head."""
     head, *rest = (f"| {' | '.join(line)} |" for line in lines)
     rule = "|---|" + "---:|" * (len(lines[0]) - 2) + ("---|" if lines[0][-1] == "budget" else "---:|")
     return [head, rule, *rest]
@@ -131,7 +131,7 @@ def write_page(
 ) -> None:
     """Puts the table of pieces and a table of the other figures between the two comments of a page.
 
-    Raises ValueError where they are not there.
+    Raises ValueError if the comments are missing.
     """
     said = (
         f"CPU time, medians, on {machine['cpu']}, {machine['python']}, one process; `python benchmarks/parse.py` "
@@ -146,7 +146,7 @@ def write_page(
 
 
 def write_between(path: Path, name: str, lines: Iterable[str]) -> None:
-    """Puts lines between the two comments of that name in a page. Raises ValueError where they are not there."""
+    """Puts lines between the two comments of that name in a page. Raises ValueError if the comments are missing."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, begun, rest = path.read_text(encoding="utf-8").partition(begin)
     _, ended, after = rest.partition(end)

@@ -1,7 +1,7 @@
-"""What the benchmarks feed: plain texts, calls in each syntax of values, and the wire around them.
+"""The texts that the benchmarks feed: plain texts, calls in each syntax of values, and the wire around them.
 
-Everything is made here from a few lines of prose and code, endless by repetition, so that a run depends on no file. A
-`Wire` is a text of one kind on the wire of one format; what comes before it is fed before the clock starts.
+They are made here from a few lines of prose and code, by repetition, so a run depends on no file. A `Wire` is a text of
+one kind in one format. The text before it is fed before the clock starts.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def _edits() -> Iterator[dict[str, Any]]:
 
 
 def _points() -> Iterator[dict[str, Any]]:
-    """Many short members, hardly any text: the least that a piece can hold of each."""
+    """Many short members with hardly any text: the worst case, as each piece holds little of each member."""
     for number in count():
         yield {"id": number, "x": -0.5, "ok": True, "t": [1, 2, 30], "s": "ab", "p": {"u": None, "v": [{}]}}
 
 
 def _listed(items: Iterator[Any], write: Callable[[Any], str], characters: int) -> str:
-    """The inside of a list, at least so long, whole items only."""
+    """The inside of a list: whole items, at least ``characters`` long."""
     texts: list[str] = []
     length = 0
     while length < characters:
@@ -138,7 +138,7 @@ TOOLS: list[dict[str, Any]] = [
 
 
 def many_tools(number: int, parameters: int = 10, mark: str = "") -> list[dict[str, Any]]:
-    """So many tools, each with its own names, types and descriptions; ``mark`` makes a list unlike all others."""
+    """A list of tools, each with its own names, types and descriptions. ``mark`` makes the list unlike all others."""
     kinds: tuple[dict[str, Any], ...] = (
         {"type": "string"},
         {"type": "integer"},
@@ -177,8 +177,8 @@ def many_tools(number: int, parameters: int = 10, mark: str = "") -> list[dict[s
 class Wire:
     """A text of one kind, in one format: ``head + text(n) + tail`` is an output of the model.
 
-    ``text(n)`` is at least ``n`` characters (whole members where it is a list of them). ``part``: which part of the
-    message it becomes: ``content``, ``reasoning`` or ``arguments``.
+    ``text(n)`` has at least ``n`` characters (whole members if it is a list). ``part`` is the part of the message that
+    it becomes: ``content``, ``reasoning`` or ``arguments``.
     """
 
     kind: str
@@ -200,7 +200,7 @@ class Wire:
         return str(getattr(message, self.part))
 
     def check(self, characters: int) -> None:
-        """Raises AssertionError where the format does not read the whole output as what this wire is meant to be."""
+        """Raises AssertionError if the format reads the whole output in another way than intended."""
         text = self.text(characters)
         message = self.turn().parse(self.head + text + self.tail)
         assert message.complete, (self.kind, self.format, message.diagnostics)
@@ -278,10 +278,10 @@ KINDS: tuple[Wire, ...] = (
 
 
 def argument_wire(format: Format) -> Wire | None:
-    """One long string argument in the wire text of ``format``; None where no sample of it has a call.
+    """One long string argument in the wire text of ``format``; None if no sample of the format has a call.
 
-    It is the sample in the docstring of the format's module, where the string ``Oslo`` becomes code, escaped where it
-    stands in quotes.
+    It is the sample in the docstring of the format's module, with code in place of the string ``Oslo``. Inside quotes
+    the code is escaped.
     """
     turn = format.bind(tools=TOOLS)
     for sample in _samples(format):
@@ -295,8 +295,8 @@ def argument_wire(format: Format) -> Wire | None:
 
 
 def _samples(format: Format) -> list[str]:
-    """The outputs in the docstring of the format's module: its indented blocks, and what stands in them between empty
-    lines (a block may be one output or several)."""
+    """The outputs in the docstring of the format's module: its indented blocks, and the parts of each block between
+    empty lines (a block may be one output or several)."""
     blocks: list[list[str]] = [[]]
     for line in (inspect.getdoc(sys.modules[format.build.__module__]) or "").split("\n"):
         if line.startswith("    ") or not line.strip():

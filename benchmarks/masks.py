@@ -1,11 +1,11 @@
-"""What the grammars cost: time to write, to compile, and to make a token mask with a real vocabulary of 150,000 tokens.
+"""Measures the grammars: time to write, to compile, and to make a token mask with a real vocabulary of 150,000 tokens.
 
     python benchmarks/masks.py [--shared DIR] [--formats NAME,…] [--tools 3,60] [--json FILE] [--page FILE]
 
-Each format is driven along a required call of one of its tools as its template writes it, reasoning before it where the
-format has that; the mask is made before every token. Beside it stand xgrammar's own structural tags for the same
-models, as far as they take the same text. Compiling: wall-clock, the best of three, two threads. A mask: CPU time, mean
-and worst over all tokens of the text, in the first run over it (a server's usual case: every text is new).
+Each format reads a required call of one of its tools, as its template writes it, with reasoning before it if the format
+has reasoning. The mask is made before every token. For comparison, xgrammar's own structural tags for the same models
+run too, if they take the same text. Compiling is wall-clock time, the best of three, with two threads. A mask is CPU
+time, mean and worst over all tokens of the text, in the first run over it (a server's usual case: every text is new).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ BUILT_IN = {
     "gpt-oss": "harmony",
 }
 TARGETS = {"xgrammar": (500, 50), "llguidance": (50, 200)}
-"""With 60 tools: ms to compile, mean µs a mask."""
+"""The targets with 60 tools: ms to compile, mean µs for a mask."""
 TEXT = 3 * (
     "I think that the user wants to know about the open issues; let me look. A line of code: def f(x): return x + 1 "
     "<b>bold</b>, Ümläute, 你好 and so on, for a while. "
@@ -52,7 +52,7 @@ TEXT = 3 * (
 
 @dataclass(frozen=True)
 class Row:
-    """One grammar in one engine. ``refused``: the token of the text that it did not take, -1 where it took all."""
+    """One grammar in one engine. ``refused``: the token of the text that it refused, -1 if it took all of them."""
 
     format: str
     tools: int
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def within(self) -> bool:
-        """Whether it keeps to the targets, which are for 60 tools; an engine's own tags have none."""
+        """Whether it meets the targets. They are for 60 tools; an engine's own tags have no target."""
         if self.tools < 60 or self.dialect not in grammars.DIALECTS:
             return True
         compile_ms, mean_us = TARGETS[self.engine]
@@ -89,7 +89,7 @@ HEAD = (
 
 
 def timed(run: Callable[[], Any], times: int = 1) -> tuple[float, Any]:
-    """The best time in ms, and what the last run gave."""
+    """The best time in ms, and the result of the last run."""
     best = float("inf")
     for _ in range(times):
         start = time.perf_counter()
@@ -115,8 +115,8 @@ def value_of(schema: dict[str, Any]) -> Any:
 
 
 def example(name: str, tools: list[dict[str, Any]]) -> tuple[chatparsers.Turn, str]:
-    """A request that requires a call, and its answer as the format's template writes it: prose as reasoning, where the
-    format has that, and as the strings of a call with six arguments."""
+    """A request that requires a call, and its answer as the format's template writes it. The answer is a call with six
+    arguments. Prose is the reasoning, if the format has it, and the strings of the call."""
     format = chatparsers.get_format(name)
     function = tools[len(tools) // 2]["function"]
     arguments = {key: value_of(schema) for key, schema in function["parameters"]["properties"].items()}
@@ -160,7 +160,7 @@ class Engines:
         return lambda: self.xgrammar.GrammarMatcher(compiled)
 
     def masks(self, matcher: Any, ids: list[int]) -> list[float]:
-        """The CPU time in µs of the mask before each token, as far as the matcher takes them."""
+        """The CPU time in µs of the mask before each token, up to the first token that the matcher refuses."""
         import numpy as np
 
         if isinstance(matcher, self.llguidance.LLMatcher):
@@ -178,7 +178,7 @@ class Engines:
         return times
 
     def measure(self, row: Row, grammar: str, ids: list[int]) -> Row:
-        """The row with what compiling and the masks cost."""
+        """Measures compiling and the masks, and returns the row with the figures."""
 
         def run() -> Any:
             return self.compile(row.dialect, grammar)()
@@ -196,7 +196,7 @@ class Engines:
 
 
 def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
-    """A format with so many tools: in each dialect, and as the engine has it itself."""
+    """Measures a format with ``tools`` tools: in each dialect, and with the engine's own tags."""
     from samples import many_tools
 
     tools = many_tools(count)
@@ -220,7 +220,7 @@ def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
 
 
 def page(path: Path, rows: list[Row]) -> None:
-    """Puts the figures for 60 tools between the page's two comments. Raises SystemExit where they are not there."""
+    """Puts the figures for 60 tools between the page's two comments. Raises SystemExit if the comments are missing."""
     lines = [
         ["60 tools", "xgrammar, structural tag", "xgrammar, GBNF", "llguidance, Lark", "xgrammar's own tag"]
     ]
@@ -236,7 +236,7 @@ def page(path: Path, rows: list[Row]) -> None:
 
 
 def cell(row: Row | None) -> str:
-    """A row in a cell: ms to compile, mean and worst µs a mask."""
+    """A row as one cell: ms to compile, mean and worst µs for a mask."""
     if row is None:
         return "–"
     if row.refused >= 0:
@@ -245,7 +245,7 @@ def cell(row: Row | None) -> str:
 
 
 def writing() -> Iterator[str]:
-    """What writing 100 tools costs, in lines of text."""
+    """Measures writing the grammar of 100 tools. Returns lines of text."""
     from samples import many_tools
 
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=many_tools(100, 10))

@@ -1,9 +1,9 @@
-"""What parsing costs: CPU time a piece and a token, throughput, latency, memory; each figure beside its budget.
+"""Measures parsing: CPU time for a piece and a token, throughput, latency, memory. Each figure has its budget.
 
     python benchmarks/parse.py [--quick] [--markdown] [--json FILE] [--page docs/performance.md] [--memory] [--strict]
 
 The yardstick is a bare `tokenizers.decoders.DecodeStream` over the same text in the same run. docs/performance.md
-says how to read the tables. Nothing here fails for being slow, unless with ``--strict``.
+says how to read the tables. A slow figure is a failure only with ``--strict``.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ FORMAT_OF = {
 
 
 def started(wire: Wire) -> Stream:
-    """A stream that has read what comes before the text."""
+    """A stream that has read the wire before the text."""
     stream = wire.turn().stream()
     stream.feed(wire.head)
     return stream
 
 
 def grouped(tokenizer: Tokenizer, text: str, size: int) -> list[str]:
-    """The text cut behind every so many tokens."""
+    """The text, cut after each group of tokens."""
     ends = [end for _, end in tokenizer.encode(text, add_special_tokens=False).offsets][size - 1 :: size]
     return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True) if end > start]
 
 
 def a_piece(wire: Wire, pieces: list[str], least: int = 8192) -> Callable[[], float]:
-    """Measures µs a piece; short streams are run several times."""
+    """Measures µs for a piece. Short streams run several times."""
     times = max(1, least // len(pieces))
 
     def run() -> float:
@@ -66,19 +66,19 @@ def a_piece(wire: Wire, pieces: list[str], least: int = 8192) -> Callable[[], fl
 
 
 def a_token(tokenizer: Tokenizer, ids: list[int]) -> float:
-    """µs a token of the yardstick."""
+    """Measures µs for a token of the yardstick."""
     return step(tokenizer, ids) / len(ids) * 1e6
 
 
 def an_id(turn: Turn, head: list[int], pieces: list[Any], tokens: int) -> float:
-    """µs a token of a stream to which ids are fed, alone or in lists."""
+    """Measures µs for a token of a stream that is fed ids, one by one or in lists."""
     stream = turn.stream()
     stream.feed(head)
     return feed(stream, pieces) / tokens * 1e6
 
 
 def check_pieces(wire: Wire, pieces: list[str]) -> None:
-    """The stream says what the whole parse says, so that what is measured is the right thing."""
+    """Asserts that the stream's message is that of the whole parse, so that the right work is measured."""
     stream = started(wire)
     for piece in pieces:
         stream.feed(piece)
@@ -209,7 +209,7 @@ def grammar_table(quick: bool) -> Table:
 
 
 def longest_silence(wire: Wire, pieces: list[str]) -> int:
-    """The longest run of pieces in the text that bring no more of the arguments, in pieces."""
+    """The longest run of pieces in the text without an event for the arguments, in pieces."""
     stream = started(wire)
     longest = silent = 0
     for piece in pieces:
@@ -277,7 +277,7 @@ def ids_table(tokenizers: dict[str, Tokenizer], quick: bool) -> Table:
 
 
 def check_ids(case: Wire, tokenizer: Tokenizer, head: list[int], ids: list[int]) -> None:
-    """What ids bring is what their text brings; some tokenizers write a space before all, and `decode` strips it."""
+    """Asserts that ids give the message of their text. Some tokenizers write a first space, which `decode` strips."""
     turn = case.turn(tokenizer=tokenizer)
     stream = turn.stream()
     for id in [*head, *ids]:
@@ -316,7 +316,7 @@ def memory_table(quick: bool) -> Table:
 
 
 def summary(tables: dict[str, Table]) -> list[tuple[str, str, str]]:
-    """What the page says beside the table of pieces: the figure, what was measured, its budget."""
+    """The lines of the page's second table: name, measured figure, budget."""
 
     def of(key: str, name: str) -> Row:
         return next(row for row in tables[key].rows if row.name == name)
@@ -389,7 +389,7 @@ _TABLES: dict[str, Callable[[argparse.Namespace, Callable[[], dict[str, Tokenize
 
 
 def shared(given: Path | None) -> Path | None:
-    """The folder of tokenizers: that of ``--shared``, else of CHATPARSERS_SHARED, else beside the checkout."""
+    """The folder of tokenizers: of ``--shared``, else of CHATPARSERS_SHARED, else beside the checkout."""
     folder = given or Path(os.environ.get("CHATPARSERS_SHARED") or ROOT.parent / "shared")
     return folder / "tokenizers" if (folder / "tokenizers").is_dir() else None
 
@@ -424,7 +424,7 @@ def main() -> int:
 
     @cache
     def real() -> dict[str, Tokenizer]:
-        """Real tokenizers, Qwen3's first (the yardstick's); else a small one made here."""
+        """Real tokenizers, with Qwen3's (the yardstick's) first; without any, a small one made here."""
         found = tokenizers_in(shared(options.shared), [] if {"ids"} & set(keys) else ["qwen3"])
         if not found:
             special = get_format("qwen3").preserved_tokens

@@ -1,9 +1,9 @@
-"""What a request costs: `Chat.prepare` beside the bare Jinja render of the same prompt; each figure beside its budget.
+"""Measures a request: `Chat.prepare` beside the bare Jinja render of the same prompt. Each figure has its budget.
 
     python benchmarks/prepare.py [--quick] [--markdown] [--shared DIR] [TEMPLATE…]
 
-The yardstick is the template's own ``render`` with messages and tools that are already in the shape it reads, in the
-environment of this package and in the same run. Nothing here fails for being slow, unless with ``--strict``.
+The yardstick is the template's own ``render`` with messages and tools that are already in its shape, in the
+environment of this package and in the same run. A slow figure is a failure only with ``--strict``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def tools(number: int) -> list[dict[str, Any]]:
 
 
 def messages(number: int) -> list[dict[str, Any]]:
-    """A conversation of that many messages, with a call and its result in every sixth."""
+    """A conversation of that many messages. Every sixth has a call and its result."""
     text = "The ship left harbour at dawn with salt and timber for the north. " * 3
     out: list[dict[str, Any]] = [{"role": "user", "content": text}]
     while len(out) < number:
@@ -71,7 +71,7 @@ def messages(number: int) -> list[dict[str, Any]]:
 
 
 def bare(chat: Any, given: list[dict[str, Any]], shown: list[dict[str, Any]] | None) -> Callable[[], object]:
-    """The render that a caller of Jinja would write, after what our own rewrites made of the request."""
+    """The render that a caller of Jinja would write, with the request as our polyfills rewrote it."""
     renderer = chat.renderer(bool(shown))
     template = renderer.template
     rewritten = renderer.rewrite(given, shown)
@@ -88,7 +88,7 @@ def bare(chat: Any, given: list[dict[str, Any]], shown: list[dict[str, Any]] | N
 
 
 def requests(quick: bool) -> list[tuple[str, list[dict[str, Any]], list[dict[str, Any]] | None]]:
-    """What is asked for."""
+    """The measured requests: name, messages, tools."""
     found: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]] | None]] = [
         ("1 message", messages(1), None),
         ("1 message, 20 tools", messages(1), tools(20)),
@@ -98,7 +98,7 @@ def requests(quick: bool) -> list[tuple[str, list[dict[str, Any]], list[dict[str
 
 
 def timed(run: Callable[[], object], number: int) -> Callable[[], float]:
-    """Measures µs a call."""
+    """Measures µs for a call."""
     return lambda: best_of(run, number, 1) * 1e6
 
 

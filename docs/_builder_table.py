@@ -1,6 +1,6 @@
-"""Writes the tables of the builder's methods into formats.md from their docstrings; ``--check``: fails if stale.
+"""Writes the tables of the builder's methods in formats.md from their docstrings; with ``--check``, fails if stale.
 
-A method's docstring begins with a paragraph that says what it means and ends with its production in double backquotes.
+The first paragraph of a method's docstring says what it means, and ends with its production in double backquotes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["main", "table"]
 
 
 def table(owner: type) -> str:
-    """A line for each public method that ``owner`` itself defines, in the order of the source."""
+    """One line for each public method that ``owner`` itself defines, in the order of the source."""
     lines = ["| `p.` | Meaning | Production |", "|---|---|---|"]
     for name, method in vars(owner).items():
         if name.startswith("_") or not inspect.isfunction(method):
@@ -61,7 +61,7 @@ def _whole(text: str) -> str:
 
 def main(arguments: Iterable[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="The tables of the builder's methods in formats.md.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
     given = parser.parse_args(None if arguments is None else list(arguments))
     text = PAGE.read_text(encoding="utf-8")
     whole = _whole(text)

@@ -1,8 +1,8 @@
-"""Writes the table of capabilities.md from the templates in folders; ``--check``: fails if a row of theirs is stale.
+"""Writes the table of capabilities.md from the templates in folders; with ``--check``, fails if a row is stale.
 
     python docs/_capabilities.py [--check] FOLDER…
 
-Rows of templates that are in none of the folders stay as they are.
+Rows of templates that none of the folders holds stay unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["main", "row", "rows_of"]
 
 
 def row(can: Capabilities) -> str:
-    """The cells of a template, behind its name."""
+    """The cells of a template, after its name."""
     shown = "".join(letter if getattr(can, name) else "·" for name, letter in FLAGS.items())
     default = {True: " (on)", False: " (off)", None: ""}[can.thinking_default]
     thinking = f"`{can.thinking_switches[0]}`{default}" if can.thinking_switches else "–"

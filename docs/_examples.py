@@ -1,10 +1,10 @@
 """Runs the examples of the pages: ``python docs/_examples.py [--write] [PAGE …]``, by default of all pages.
 
-A comment in front of a code block says what to do with it:
+A comment before a code block says what to do with it:
 
-- ``<!-- run -->``: it is executed, Python in one namespace a page, ``sh`` in the page's folder (pip installs there).
-  A ``text`` block that follows it is what it prints; ``--write`` puts it there, else a difference is an error;
-- ``<!-- file: NAME -->``: it is written as that file into the page's folder, a temporary one from which modules
+- ``<!-- run -->``: executes it. Python blocks of a page share one namespace. ``sh`` runs in the page's folder, and pip
+  installs there. A ``text`` block after it must be its output; ``--write`` replaces it.
+- ``<!-- file: NAME -->``: writes it as a file into the page's folder. This is a temporary folder, from which modules
   are imported.
 """
 
@@ -36,11 +36,11 @@ _BLOCK = re.compile(
 
 
 class Stale(Exception):
-    """An example does not print what the page says."""
+    """An example prints something else than the page says."""
 
 
 def run(page: Path, write: bool = False) -> int:
-    """Runs the examples of a page; returns how many there are. Raises `Stale`, or what an example raises."""
+    """Runs the examples of a page and returns their number. Raises `Stale`, or the exception of an example."""
     text = page.read_text(encoding="utf-8")
     parts: list[str] = []
     namespace: dict[str, Any] = {"__name__": "__main__"}
