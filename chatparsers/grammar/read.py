@@ -15,7 +15,6 @@ back as it was meant.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -29,13 +28,9 @@ from ..core.nodes import (
     Body,
     Calls,
     Choice,
-    Cut,
-    Declared,
     EachArg,
     EachTool,
-    End,
     Header,
-    Implied,
     JsonName,
     JsonText,
     JsonValue,
@@ -64,7 +59,6 @@ from ..core.values import Json, Raw, Syntax
 from .budget import Budget
 from .ir import (
     ANY,
-    BLANKS,
     EMPTY,
     Alt,
     Blank,
@@ -89,22 +83,9 @@ from .regex import read_regex
 from .residual import residual
 from .schemas import SchemaCompiler, Weakened, Where
 from .syntaxes import RawText, syntax_of
+from .triggers import NO_TEXT, Trigger, beginning, literal_heads, split_heads, stretches, words
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
-
-
-@dataclass(frozen=True, slots=True)
-class Trigger:
-    """What switches a lazy grammar on.
-
-    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole
-    output; the grammar begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its
-    token).
-    """
-
-    kind: str
-    value: str
-    id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +114,6 @@ class Reading:
 
 
 _JSON = Json()
-_NO_CHILDREN = (Cut, Implied, End, Declared)
 
 
 class _Reader:
@@ -376,15 +356,17 @@ class _Reader:
                 node.content,
                 options[:1] if len(options) > 1 and node.content.close is None else options,
             )
-        words = tuple(trigger.value for trigger in _words(node, calls, {}))
+        triggers = tuple(trigger.value for trigger in words(node, calls, {}))
         others: tuple[str, ...] = ()
         if node.calls is not None:
-            others = tuple(text for text in first(node.calls) if not text.startswith(words))
-        rest: Ir = Lang() if calls is None else Free(calls, words, self.request.options.parallel, others)
-        if start is None or all(head.startswith(words) for head in _literal_heads(start)):
+            others = tuple(text for text in first(node.calls) if not text.startswith(triggers))
+        rest: Ir = Lang() if calls is None else Free(calls, triggers, self.request.options.parallel, others)
+        if start is None or all(head.startswith(triggers) for head in literal_heads(start)):
             return rest
-        heads = _split_heads(start, _stretches(node, ""))
-        plain = Lang(tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=(*words, *others))
+        heads = split_heads(start, stretches(node, ""))
+        plain = Lang(
+            tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=(*triggers, *others)
+        )
         begun = alt(*(seq(Shared("begin", head, True), after) for head, after in heads))
         return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
 
@@ -404,7 +386,7 @@ class _Reader:
     def sections(self, span: Span, calls: list[Ir]) -> Ir:
         """Content and calls that end where the next one begins."""
         content = self.node(span.open)
-        common = _common([*_literal_heads(content), *(h for call in calls for h in _literal_heads(call))])
+        common = _common([*literal_heads(content), *(h for call in calls for h in literal_heads(call))])
         if not common:
             raise DefinitionError(
                 "a span without a closer must begin like the calls, so that its end is seen"
@@ -445,7 +427,7 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     AnyChar: lambda reader, node: Chars(ANY),
     CharsNode: lambda reader, node: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
     Until: lambda reader, node: Lang(stops=node.stops),
-    **dict.fromkeys(_NO_CHILDREN, lambda reader, node: EMPTY),
+    **dict.fromkeys(NO_TEXT, lambda reader, node: EMPTY),
     Sequence: lambda reader, node: seq(*map(reader.node, node.items)),
     Choice: _Reader.choice,
     Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
@@ -612,141 +594,6 @@ _OF_STRINGS = frozenset(
 # triggers
 
 
-def _openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
-    """The literals that ``node``'s strict reading can begin with, before any name, and whether they are all of it."""
-    if isinstance(node, (Literal, Token)):
-        return [([node], True)]
-    if isinstance(node, Space):
-        return [([Literal(node.text)], True)] if not node.free else [([], False)]
-    if isinstance(node, Calls):
-        return [(begin, False) for begin, _ in _openings(node.item)]
-    inner = through(node, True)
-    if inner is not None:
-        return _openings(inner)
-    if isinstance(node, Choice):
-        return [found for option in node.options for found in _openings(option)]
-    if isinstance(node, Many):
-        found = [(begin, False) for begin, _ in _openings(node.node)]
-        return found if node.least else [*found, ([], True)]
-    if isinstance(node, Sequence):
-        whole: list[tuple[list[Literal | Token], bool]] = [([], True)]
-        for item in node.items:
-            if not any(more for _, more in whole):
-                break
-            after = _openings(item)
-            whole = [
-                (begin + then, then_more) if more else (begin, False)
-                for begin, more in whole
-                for then, then_more in (after if more else [([], False)])
-            ]
-        return whole
-    return [([], isinstance(node, _NO_CHILDREN))]
-
-
-def _literal_heads(node: Ir) -> list[str]:
-    """The texts that ``node`` begins with, as far as they are literal."""
-    if isinstance(node, (Text, TokenRef)):
-        return [node.text]
-    if isinstance(node, Shared):
-        return _literal_heads(node.node)
-    if isinstance(node, Alt):
-        return [head for option in node.options for head in _literal_heads(option)]
-    if isinstance(node, Seq):
-        found = [""]
-        for item in node.items:
-            if isinstance(item, (Text, TokenRef)):
-                found = [head + item.text for head in found]
-            elif found == [""] and isinstance(item, (Seq, Alt, Shared)):
-                return _literal_heads(item)
-            else:
-                break
-        return found
-    return [""]
-
-
-def _words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
-    """What begins the calls in running text: their marker, or as much more as tells them from the body's
-    other parts."""
-    if body.calls is None or calls is None:
-        return ()
-    others = _stretches(body, "")
-    found: dict[Trigger, None] = {}
-    for begin, _ in _openings(body.calls):
-        while begin and not begin[0].text.strip():
-            begin = begin[1:]
-        text = "".join(item.text for item in begin)
-        if (
-            begin
-            and isinstance(begin[0], Token)
-            and not any(other.startswith(begin[0].text) for other in others)
-        ):
-            number = ids.get(begin[0].text)
-            found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
-        elif text.strip() and not any(other.startswith(text) for other in others):
-            found[Trigger("word", text)] = None
-        else:
-            heads = [head for head in _literal_heads(calls) if head.startswith(text)]
-            found.update((Trigger("word", head), None) for head in heads if head.strip())
-    return tuple(found)
-
-
-def _stretches(body: Body, prefix: str) -> list[str]:
-    """How reasoning and content begin in a body, behind what the prompt has written."""
-    spans = (span.open for span in (body.reasoning, body.content) if span is not None)
-    texts = ("".join(item.text for item in begin) for open in spans for begin, _ in _openings(open))
-    return [text.removeprefix(prefix) for text in texts]
-
-
-def _split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
-    """The ways in which ``node`` can begin, far enough to tell it from prose and from ``others``, each with what
-    follows."""
-    if isinstance(node, Shared):
-        return _split_heads(node.node, others)
-    if isinstance(node, Alt):
-        return [found for option in node.options for found in _split_heads(option, others)]
-    items = node.items if isinstance(node, Seq) else (node,)
-    if not items:
-        return []
-    if isinstance(items[0], (Alt, Shared)):
-        return [(head, seq(after, *items[1:])) for head, after in _split_heads(items[0], others)]
-    text = ""
-    for index, item in enumerate(items):
-        if not isinstance(item, (Text, TokenRef, Blank)):
-            return [(_regular(items[:index]), seq(*items[index:]))]
-        if isinstance(item, (Text, TokenRef)):
-            text += item.text
-            if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
-                return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
-    return [(_regular(items), EMPTY)]
-
-
-def _regular(items: Iterable[Ir]) -> Ir:
-    return seq(
-        *(
-            Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item
-            for item in items
-        )
-    )
-
-
-def _beginning(node: Ir, others: list[str]) -> str:
-    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose and
-    from ``others``."""
-    heads = (_expression(head) for head, _ in _split_heads(node, others))
-    return "(?:" + "|".join(dict.fromkeys(heads)) + ")"
-
-
-def _expression(node: Ir) -> str:
-    if isinstance(node, Text):
-        return re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")
-    if isinstance(node, Seq):
-        return "".join(map(_expression, node.items))
-    return r"\s*"
-
-
-_ENOUGH = re.compile(r"\w{3}").search
-
-
 def _common(texts: list[str]) -> str:
     """The beginning that all texts share."""
     found = min(texts, default="")
@@ -833,10 +680,10 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 
-    others = _stretches(body, request.prefix)
+    others = stretches(body, request.prefix)
 
     def at_start(node: Ir) -> None:
-        triggers[Trigger("pattern", rf"^\s*({_beginning(node, others)}[\s\S]*)")] = None
+        triggers[Trigger("pattern", rf"^\s*({beginning(node, others)}[\s\S]*)")] = None
 
     if request.prefix:
         begun = residual(alt(*options), request.prefix)
@@ -845,5 +692,5 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
             at_start(begun)
     if start is not None:
         at_start(start)
-    triggers.update(dict.fromkeys(_words(body, calls, request.marker_ids)))
+    triggers.update(dict.fromkeys(words(body, calls, request.marker_ids)))
     return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.weakened))

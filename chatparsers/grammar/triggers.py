@@ -1,0 +1,193 @@
+"""How calls begin: the triggers of a lazy grammar, and the texts that tell a call from prose.
+
+Strategy: a call begins with literals and special tokens. `openings` reads them off the tree, `literal_heads` off the
+grammar made of it. A trigger is the shortest beginning that no reasoning and no content of the format shares. Calls
+that begin the turn with ordinary text, such as a bare JSON object, get a regular expression instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..core.nodes import (
+    Body,
+    Calls,
+    Choice,
+    Cut,
+    Declared,
+    End,
+    Implied,
+    Literal,
+    Many,
+    Node,
+    Sequence,
+    Space,
+    Token,
+)
+from ..core.tree import through
+from .ir import BLANKS, EMPTY, Alt, Blank, Ir, Seq, Shared, Text, TokenRef, seq
+
+__all__ = [
+    "NO_TEXT",
+    "Trigger",
+    "beginning",
+    "literal_heads",
+    "openings",
+    "split_heads",
+    "stretches",
+    "words",
+]
+
+NO_TEXT = (Cut, Implied, End, Declared)
+"""The nodes that generate nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """What switches a lazy grammar on.
+
+    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole
+    output; the grammar begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its
+    token).
+    """
+
+    kind: str
+    value: str
+    id: int | None = None
+
+
+def openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
+    """The literals that ``node``'s strict reading can begin with, before any name, and whether they are all of it."""
+    if isinstance(node, (Literal, Token)):
+        return [([node], True)]
+    if isinstance(node, Space):
+        return [([Literal(node.text)], True)] if not node.free else [([], False)]
+    if isinstance(node, Calls):
+        return [(begin, False) for begin, _ in openings(node.item)]
+    inner = through(node, True)
+    if inner is not None:
+        return openings(inner)
+    if isinstance(node, Choice):
+        return [found for option in node.options for found in openings(option)]
+    if isinstance(node, Many):
+        found = [(begin, False) for begin, _ in openings(node.node)]
+        return found if node.least else [*found, ([], True)]
+    if isinstance(node, Sequence):
+        whole: list[tuple[list[Literal | Token], bool]] = [([], True)]
+        for item in node.items:
+            if not any(more for _, more in whole):
+                break
+            after = openings(item)
+            whole = [
+                (begin + then, then_more) if more else (begin, False)
+                for begin, more in whole
+                for then, then_more in (after if more else [([], False)])
+            ]
+        return whole
+    return [([], isinstance(node, NO_TEXT))]
+
+
+def literal_heads(node: Ir) -> list[str]:
+    """The texts that ``node`` begins with, as far as they are literal."""
+    if isinstance(node, (Text, TokenRef)):
+        return [node.text]
+    if isinstance(node, Shared):
+        return literal_heads(node.node)
+    if isinstance(node, Alt):
+        return [head for option in node.options for head in literal_heads(option)]
+    if isinstance(node, Seq):
+        found = [""]
+        for item in node.items:
+            if isinstance(item, (Text, TokenRef)):
+                found = [head + item.text for head in found]
+            elif found == [""] and isinstance(item, (Seq, Alt, Shared)):
+                return literal_heads(item)
+            else:
+                break
+        return found
+    return [""]
+
+
+def words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
+    """What begins the calls in running text: their marker, or as much more as tells them from the body's
+    other parts."""
+    if body.calls is None or calls is None:
+        return ()
+    others = stretches(body, "")
+    found: dict[Trigger, None] = {}
+    for begin, _ in openings(body.calls):
+        while begin and not begin[0].text.strip():
+            begin = begin[1:]
+        text = "".join(item.text for item in begin)
+        if (
+            begin
+            and isinstance(begin[0], Token)
+            and not any(other.startswith(begin[0].text) for other in others)
+        ):
+            number = ids.get(begin[0].text)
+            found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
+        elif text.strip() and not any(other.startswith(text) for other in others):
+            found[Trigger("word", text)] = None
+        else:
+            heads = [head for head in literal_heads(calls) if head.startswith(text)]
+            found.update((Trigger("word", head), None) for head in heads if head.strip())
+    return tuple(found)
+
+
+def stretches(body: Body, prefix: str) -> list[str]:
+    """How reasoning and content begin in a body, behind what the prompt has written."""
+    spans = (span.open for span in (body.reasoning, body.content) if span is not None)
+    texts = ("".join(item.text for item in begin) for open in spans for begin, _ in openings(open))
+    return [text.removeprefix(prefix) for text in texts]
+
+
+def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
+    """The ways in which ``node`` can begin, far enough to tell it from prose and from ``others``, each with what
+    follows."""
+    if isinstance(node, Shared):
+        return split_heads(node.node, others)
+    if isinstance(node, Alt):
+        return [found for option in node.options for found in split_heads(option, others)]
+    items = node.items if isinstance(node, Seq) else (node,)
+    if not items:
+        return []
+    if isinstance(items[0], (Alt, Shared)):
+        return [(head, seq(after, *items[1:])) for head, after in split_heads(items[0], others)]
+    text = ""
+    for index, item in enumerate(items):
+        if not isinstance(item, (Text, TokenRef, Blank)):
+            return [(_regular(items[:index]), seq(*items[index:]))]
+        if isinstance(item, (Text, TokenRef)):
+            text += item.text
+            if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
+                return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
+    return [(_regular(items), EMPTY)]
+
+
+def _regular(items: Iterable[Ir]) -> Ir:
+    return seq(
+        *(
+            Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item
+            for item in items
+        )
+    )
+
+
+def beginning(node: Ir, others: list[str]) -> str:
+    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose and
+    from ``others``."""
+    heads = (_expression(head) for head, _ in split_heads(node, others))
+    return "(?:" + "|".join(dict.fromkeys(heads)) + ")"
+
+
+def _expression(node: Ir) -> str:
+    if isinstance(node, Text):
+        return re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")
+    if isinstance(node, Seq):
+        return "".join(map(_expression, node.items))
+    return r"\s*"
+
+
+_ENOUGH = re.compile(r"\w{3}").search
