@@ -133,3 +133,11 @@ def test_what_closes_a_part_of_the_turn_does_not_end_it(before: str, stops: tupl
     """Else all that follows the first part would be lost, the answer too."""
     chat = chatparsers.load(SEVERAL.replace("$HM$", before), format=CONTENT_ONLY)
     assert chat.format.stops == stops
+
+
+@pytest.mark.parametrize("name", [CONTENT_ONLY, "hermes-2-pro"])
+def test_a_prompt_that_opens_a_thought_for_a_format_without_reasoning(name: str) -> None:
+    turn = chatparsers.load(plain(prompt="<think>{{ '\\n' }}"), format=name).prepare(ASK, polyfills=False)
+    assert turn.prefix == "<think>\n"
+    message = turn.parse("Hm\n</think>\n\nHi<|end|>")
+    assert (message.reasoning, message.content) == ("Hm", "Hi")
