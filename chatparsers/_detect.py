@@ -5,8 +5,9 @@ call. Only renderings are compared, never the template's source, so a cosmetic e
 
 1. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format
    that returns exactly the messages wins.
-2. Else a template may write the calls of one family under the role headers of another. Then some of the markers are
-   enough, but the format must also write the call as the template does, so that its grammar is right too.
+2. Else a template may write the calls of one family under the role headers of another, or with reasoning that the first
+   family has not. Then some of the markers are enough, but the format must also write the call as the template does,
+   so that its grammar is right too.
 3. A template that no format explains is analysed, and the format made of what was found.
 
 Markers only rank: among formats that read the same wire the one with the more specific markers is named, and of two
@@ -138,7 +139,7 @@ def _found(template: Template) -> Detection:
     for info in formats():
         if info.markers and contest.seen(info) == info.markers:
             contest.enter(info)
-    if calls and contest.best is None:
+    if calls and not contest.settled:
         contest.probes = _without_end(template, [*probes, *_several_calls(template)])
         for info in formats():
             if contest.seen(info) not in ((), info.markers):
@@ -165,7 +166,13 @@ class _Contest:
         self.tried: list[str] = []
         self.broken: list[str] = []
         self._rendered = rendered
-        self._rank = (0, False)
+        self._thinks = any("reasoning_content" in probe.message for probe in probes)
+        self._rank = (False, 0, False)
+
+    @property
+    def settled(self) -> bool:
+        """Whether a format is found, and one that declares the reasoning which the template shows or cuts out."""
+        return self.best is not None and self._rank[0]
 
     def seen(self, info: FormatInfo) -> tuple[str, ...]:
         """Those of the format's markers that are in the renderings."""
@@ -183,7 +190,7 @@ class _Contest:
             return
         self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
         markers = self.seen(info)
-        rank = (sum(map(len, markers)), reasoning)
+        rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning)
         if exact and len(exact) == len(self.probes) and alike and rank > self._rank:
             self.best, self._rank = info.name, rank
             self.evidence = (

@@ -84,6 +84,23 @@ def test_reasoning_that_the_template_cuts_out_of_past_answers() -> None:
     assert "an answer behind reasoning that the template cuts out" in found.evidence[1]
 
 
+def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
+    """Every format reads a thought at the start of a turn, but only one that declares it has it in its grammar."""
+    source = (OWN / "hermes-2-pro.jinja").read_text(encoding="utf-8")
+    assert detect(source).name == "hermes-2-pro"
+    answer = "{{- start + message.role + '\\n' + message.content }}"
+    thought = (
+        "'<think>\\n' + message.reasoning_content + '\\n</think>\\n\\n' if message.reasoning_content else ''"
+    )
+    assert answer in source
+    thinking = source.replace(
+        answer, f"{{{{- start + message.role + '\\n' + ({thought}) + message.content }}}}"
+    )
+    found = detect(thinking)
+    assert (found.name, found.score) == ("qwen3", 1.0), found
+    assert "a call behind reasoning" in found.evidence[1]
+
+
 @pytest.mark.parametrize("end", ["</think>", "[/THINK]", "<|END_THINKING|>"])
 def test_which_markers_are_cut_out(end: str) -> None:
     found = detect(plain(cut=f".split('{end}')[-1]"))

@@ -69,3 +69,21 @@ def test_roles_and_pictures() -> None:
     assert strict.images and not (strict.consecutive_users or strict.several_systems or strict.developer_role)
     loose = Template("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}").probe()
     assert loose.consecutive_users and loose.several_systems and loose.developer_role and not loose.images
+
+
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        pytest.param("<{{ k }}>{{ v }}</{{ k }}>", True, id="a tag named by the argument"),
+        pytest.param("{{ k }}={{ v }}", True, id="the name once"),
+        pytest.param("{{ v }}", False, id="no name"),
+        pytest.param("{{ k }}={{ v }}, {{ v }}", False, id="the value twice"),
+    ],
+)
+def test_calls_whose_arguments_are_written_one_by_one(argument: str, shown: bool) -> None:
+    can = Template(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}<call>"
+        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}</call>"
+        "{% endfor %}{% endfor %}"
+    ).probe()
+    assert (can.tool_calls, can.parallel_calls) == (shown, shown)
