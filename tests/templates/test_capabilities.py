@@ -83,7 +83,9 @@ def test_roles_and_pictures() -> None:
 def test_calls_whose_arguments_are_written_one_by_one(argument: str, shown: bool) -> None:
     can = Template(
         "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}<call>"
-        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %}" + argument + "{% endfor %}</call>"
+        "{{ c.function.name }}{% for k, v in c.function.arguments.items() %}"
+        + argument
+        + "{% endfor %}</call>"
         "{% endfor %}{% endfor %}"
     ).probe()
     assert (can.tool_calls, can.parallel_calls) == (shown, shown)
