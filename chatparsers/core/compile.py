@@ -1,9 +1,9 @@
-"""From a format's tree to the machine's program: the parser's reading of the nodes.
+"""Compiles a format's tree to the machine's program: the parser's reading of the nodes.
 
-Strategy: every node becomes a run of instructions; the region of a character is decided here, as it follows
-from where in the tree it is read. Marker texts that a tokenizer has as single tokens are replaced by the one
+Strategy: every node becomes a run of instructions. The place of a node in the tree decides the region of the
+characters that it reads. A tokenizer may have a marker text as a single token; the program then matches the one
 character that stands for the token in the machine's text (core/alphabet.py). So a program belongs to a format, its
-options and a set of such tokens, and is compiled once for them. Tools play no part.
+options and a set of such tokens, and is compiled once for them. It does not depend on the tools.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Compiler:
     def __init__(self, format: Format, answers: bool, inline: bool, alphabet: Alphabet) -> None:
         self.format = format
         self.answers = answers
-        """The content is JSON, around which models put a Markdown fence."""
+        """The content is JSON. Models put a Markdown fence around it."""
         self.inline = inline
         self.alphabet = alphabet
         self.code: list[Instruction] = [(m.FAIL,)]
@@ -117,41 +117,41 @@ class _Compiler:
         self.thought: Think | None = None
         """The reasoning that the format declares."""
         self.think_node: Think
-        """The reasoning that is read, declared or not."""
+        """The reasoning that the parser reads, declared or not."""
         self.thought_markup = m.MARKUP
         self.opened: Callable[[], None] | None = None
         """Emits the opener of reasoning, after any white space."""
         self.reasoning = self.label()
-        """Where reasoning continues after its opener."""
+        """The place after the opener of reasoning, where the reasoning continues."""
 
     # emitting
 
     def emit(self, *instruction: Any) -> None:
-        """Appends an instruction; `_Label` operands become places when the program is whole."""
+        """Appends an instruction. `linked` turns its `_Label` operands into places."""
         self.code.append(instruction)
 
     def label(self) -> _Label:
-        """A new label; `place` says where it is."""
+        """A new label. `place` sets it."""
         return _Label()
 
     def place(self, *labels: _Label) -> None:
-        """The labels are where the code now ends."""
+        """Sets the labels to the present end of the code."""
         for label in labels:
             label.at = len(self.code)
 
     def here(self) -> _Label:
-        """A label where the code now ends."""
+        """A new label, set to the present end of the code."""
         label = _Label()
         self.place(label)
         return label
 
     def linked(self) -> list[Instruction]:
-        """The code with places for labels."""
+        """The code with a place instead of each label."""
         return [tuple(x.at if type(x) is _Label else x for x in instruction) for instruction in self.code]
 
     def attempt(self, code: Callable[[], Any], done: _Label, leave: int = m.COMMIT) -> None:
-        """Emits ``code`` as the first alternative of a choice: where it succeeds, goes to ``done`` (with `BACK` for
-        ``leave``: with nothing read); where it fails, the code that follows is tried."""
+        """Emits ``code`` as the first alternative of a choice. If it succeeds, the machine goes to ``done``; if it
+        fails, the machine tries the code that follows. With `BACK` for ``leave``, success reads nothing."""
         otherwise = self.label()
         self.emit(m.CHOICE, otherwise)
         code()
@@ -167,12 +167,12 @@ class _Compiler:
         self.place(done)
 
     def any_number(self, code: Callable[[], Any]) -> None:
-        """Emits ``code`` as a loop that ends where it fails."""
+        """Emits ``code`` as a loop that ends when it fails."""
         loop = self.here()
         self.attempt(code, loop)
 
     def up_to(self, times: int, code: Callable[[], Any]) -> None:
-        """Emits ``code`` so many times, each tried only after the one before it."""
+        """Emits ``code`` as often as ``times`` says. The machine tries each only after the one before it succeeded."""
         done = self.label()
         for _ in range(times):
             more = self.label()
@@ -209,7 +209,7 @@ class _Compiler:
         self.emit(m.JUMP, fallback)
         return Program(self.linked(), start.at, fallback.at, self.format.late_ids, unwanted, recipe)
 
-    # nodes: ``region`` is that of the text read, ``markup`` that of markers
+    # nodes: ``region`` is the region of the text that is read, ``markup`` the region of markers
 
     def node(self, node: Node, region: int, markup: int) -> None:
         compile = _COMPILERS.get(type(node))
@@ -389,8 +389,8 @@ class _Compiler:
         self.any_number(another)
 
     def _resumable(self, item: Node) -> tuple[Node, Node, tuple[str, ...]] | None:
-        """How the parser finds the next call behind one that is broken: what may stand before it, the beginning by
-        which it is known, and the texts at which to look. None where no text begins a call."""
+        """How the parser finds the next call after a broken one: what may stand before it, the beginning that marks
+        it, and the texts at which to look. None if no text begins a call."""
         begin = Sequence.of(head(item, True), Declared())
         try:
             texts = first(begin)
@@ -404,8 +404,8 @@ class _Compiler:
     def _recovered(
         self, item: Callable[[], None], gap: Node, begin: Node, texts: tuple[str, ...], markup: int
     ) -> None:
-        """One call. Where it is broken behind its header, or not closed, the next of its kind is still read: one of a
-        declared tool that begins as the format writes it."""
+        """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
+        kind. That call must name a declared tool and begin as the format writes it."""
         again, done = self.label(), self.label()
         broken, unclosed = self.label(), self.label()
         self.place(again)
@@ -440,7 +440,7 @@ class _Compiler:
     # the turn
 
     def span(self, region: int, markup: int, span: Span, exits: list[Node]) -> None:
-        """Text of ``region`` up to the span's closer or until one of ``exits`` follows, the closer included."""
+        """Reads text of ``region`` up to the span's closer, which it also reads, or until one of ``exits`` follows."""
         closers = first(span.close) if span.close is not None else ()
         done, loop = self.label(), self.here()
         self.text(
@@ -457,7 +457,7 @@ class _Compiler:
         self.place(done)
 
     def think(self, node: Think, region: int, markup: int) -> None:
-        """The opener of reasoning at the start of the turn; `_reasoning` has the rest."""
+        """Reads the opener of reasoning at the start of the turn. `_reasoning` reads the rest."""
         self.think_node, self.thought_markup = node, markup
         opener = Sequence.of(Space(""), node.span.open)
         self.opened = partial(self.node, opener, markup, markup)
@@ -544,8 +544,8 @@ class _Compiler:
     def _reasoning(
         self, closed: _Label, loop: _Label, call: _Label, in_thought: _Label, ends: list[Node]
     ) -> None:
-        """Reasoning after its opener: up to its closer, which continues at ``closed``; or to a call that breaks out of
-        it, which is read at ``call``. After such a call the reasoning goes on, and need not be closed."""
+        """Reads reasoning after its opener. At its closer, continues at ``closed``. At a call that breaks out of the
+        reasoning, continues at ``call``. After such a call the reasoning goes on, and need not be closed."""
         node, markup = self.think_node, self.thought_markup
         region = m.CONTENT if self.inline else m.REASONING
         assert node.span.close is not None
@@ -581,8 +581,8 @@ class _Compiler:
         self.emit(m.JUMP, call)
 
     def _guarded(self, code: Callable[[], Any], done: _Label, broken: _Label, closed: _Label) -> None:
-        """Emits ``code`` with a recovery point: a call in it that is broken continues at ``broken``, one that was over
-        at ``closed``. Where nothing of it is there, the code that follows is tried."""
+        """Emits ``code`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a call
+        at ``closed``. If ``code`` fails before it commits, the machine tries the code that follows."""
         found, absent = self.label(), self.label()
         self.emit(m.RECOVER, broken, closed)
         self.emit(m.CHOICE, absent)
@@ -604,7 +604,7 @@ class _Compiler:
         self.span(region, markup, span, exits)
 
     def _stray_closers(self, markup: int, loop: _Label) -> None:
-        """A special token with which nothing begins: markup, and noted."""
+        """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
         for closer in self.closers:
             for spelling in self.alphabet.spellings(closer):
                 absent = self.label()
@@ -615,7 +615,7 @@ class _Compiler:
                 self.place(absent)
 
     def _stray_openers(self, starts: Iterable[str]) -> None:
-        """A section's opener without the section: noted; it is read as text."""
+        """Notes a section's opener that has no section. The parser reads it as text."""
         spellings = [
             spelling for text in starts if text == text.lstrip() for spelling in self.alphabet.spellings(text)
         ]
@@ -623,7 +623,7 @@ class _Compiler:
             self.emit(m.UNOPENED, StopFinder(spellings).at)
 
     def _running_text(self, loop: _Label) -> None:
-        """Content: the character at which nothing begins, and all up to the next place where something may."""
+        """Reads content: the character at which nothing begins, and all up to the next place where something may."""
         self.emit(m.ONE, m.CONTENT, None, "a character")
         self.text(m.CONTENT, (*self.stops, *self._begins(m.CONTENT)))
         self.emit(m.JUMP, loop)
@@ -633,7 +633,7 @@ class _Compiler:
         return ("{", "[") if self.answers and region == m.CONTENT else ()
 
     def _answer(self, region: int, loop: _Label) -> None:
-        """A JSON answer, where the request wants one: inside it no marker counts."""
+        """Reads a JSON answer, if the request wants one. Markers inside it are plain text."""
         begins = self._begins(region)
         if begins:
             begun, absent = self.label(), self.label()
@@ -645,7 +645,7 @@ class _Compiler:
             self.place(absent)
 
     def _broken_call(self, entry: _Label, loop: _Label) -> None:
-        """What is left of a broken call: all up to the next place where something may begin."""
+        """Reads the rest of a broken call: all up to the next place where something may begin."""
         self.place(entry)
         self.emit(m.MARK, m.BROKEN_BEGIN, None)
         self.text(m.CALL, self.ends)
@@ -654,7 +654,7 @@ class _Compiler:
 
 
 def _closers(tree: Node) -> tuple[str, ...]:
-    """The special tokens of the tree with which nothing begins: alone in running text they are markup."""
+    """The special tokens of the tree with which nothing begins. In running text, one of these is markup."""
     openers: set[str] = set()
     for node in walk(tree):
         if isinstance(node, Think):
@@ -667,7 +667,7 @@ def _closers(tree: Node) -> tuple[str, ...]:
     return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
 
 
-# The thought of a model whose format declares none: at the start, in any of the usual pairs.
+# The thought of a model whose format declares no reasoning: at the start, in any of the usual pairs of markers.
 _UNDECLARED = Think(
     Span(
         Choice(tuple(Sequence.of(Token(open), Space("")) for open, _ in THOUGHTS)),
@@ -687,11 +687,11 @@ _GROUPS = {"id": m.ID, "name": m.NAME}
 
 
 _JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
-"""One character of the inside of a JSON string, or an escape of which only the backslash is there yet."""
+"""One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
 
 
 def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
-    """The inside of a JSON string as a trail item; None where it is not one."""
+    """The inside of a JSON string as a trail item; None if ``run`` is not the inside of a JSON string."""
     try:
         return [(item, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
     except ValueError:
@@ -699,7 +699,7 @@ def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
 
 
 def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tuple[int, str]] | None:
-    """What the groups of a header's pattern find, as trail items; None where the run is no such header."""
+    """What the groups of a header's pattern find, as trail items; None if the pattern does not match the run."""
     match = whole(run)
     if match is None:
         return None

@@ -6,51 +6,52 @@ than there is, `Machine.run` returns, and the next call continues at that very i
 and the state is plain data that can be copied and pickled.
 
 Invariants:
-- Each character consumed is in exactly one trail item ``(op, raw, value)``; the trail in order spells the text.
+- Each consumed character is in exactly one trail item ``(op, raw, value)``. The trail in order spells the text.
 - A choice point remembers the length of the trail. Going back takes the raw text after that length off the trail and
   puts it in front of the window again. So a choice that holds much text costs no copying while it is open.
 - ``floor`` is a height of the stack. Every choice point below it is dead (`CUT`), and every recovery point below it is
   armed.
 - The trail below the oldest live choice point is final: `Machine.take` hands it out.
-- ``base`` is the position of the window in the text. All that is reported is in positions ``base + i``, which do not
-  depend on how the text was cut.
+- ``base`` is the position of the window in the text. All reported positions are ``base + i``, so they do not depend on
+  how the text was cut.
 - An instruction leaves text unconsumed only up to a bound of the program (a literal, `MAX_HEADER`).
 
-Stack frames are ``(kind, ip, length, calling)``. A choice point: where to continue, the length of the trail, whether
-the machine was inside a call. A recovery point: its own `RECOVER` instruction. A return address: where to continue.
+Stack frames are ``(kind, ip, length, calling)``. In a choice point, ``ip`` is the instruction to continue at,
+``length`` the length of the trail, and ``calling`` whether the machine was inside a call. In a recovery point, ``ip``
+is its own `RECOVER` instruction. In a return address, ``ip`` is the instruction to continue at.
 
-The instructions, each with its operands. "Fails" means that `FAIL` comes next. "Holds": text that the instruction
-leaves unconsumed while it waits for more; at the end of the text it decides without. A label is a place in the code, a
-region one of the first four kinds of items below.
+The table lists the instructions with their operands. "Fails" means that `FAIL` comes next. "Holds" names the text that
+the instruction leaves unconsumed while it waits for more; at the end of the text it decides with what it has. A label
+is a place in the code. A region is one of the first four kinds of items below.
 
 FAIL
     Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
     the text as content.
 TEXT region find whole plain
-    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops and for the beginning of
-    one at the end of the text, ``whole`` for stops alone. ``plain`` searches a later piece for what needs the machine
-    (`Machine.waiting`). Holds the beginning of a stop.
+    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops, and for the beginning of
+    a stop at the end of the text. ``whole`` searches only for complete stops. ``plain`` searches a later piece for the
+    first character that needs the machine (`Machine.waiting`). Holds the beginning of a stop.
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
 SPAN region match
-    Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, fails where the run
-    is longer than `MAX_HEADER`, and holds the run; else holds nothing.
+    Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, holds the run, and
+    fails if the run is longer than `MAX_HEADER`. Otherwise holds nothing.
 ONE region match shown
     Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
 VALUE region make put
-    Reads one value with the transcoder that ``make(machine)`` makes. The trail gets what the transcoder puts out where
-    ``put`` is true, else the text alone. Fails where the value is broken. Holds what the transcoder leaves.
+    Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
+    transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
 CAPTURE match parts shown
-    Reads the run that ``match`` matches as part of a call's header, and puts the items that ``parts`` finds in it on
-    the trail. Fails and expects ``shown`` where ``parts`` finds none. Holds the run, up to `MAX_HEADER`.
+    Reads the run that ``match`` matches as part of a call's header. ``parts`` finds items in the run, which go on the
+    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`.
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
     Drops the choice point on top and goes to the label.
 BACK label
-    Goes back in the text to the choice point on top, drops it and goes to the label: a look-ahead that succeeds.
+    Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
 FAILTWICE
-    Goes back in the text to the choice point on top, drops it and fails: a negative look-ahead that fails.
+    Goes back in the text to the choice point on top, drops it and fails. Ends a negative look-ahead that fails.
 JUMP label
     Goes to the label.
 CALLSUB label
@@ -58,31 +59,32 @@ CALLSUB label
 RETURN
     Goes to the return address on top and drops it.
 CUT
-    Raises the floor to the top of the stack: there is no way back before this point.
+    Raises the floor to the top of the stack, so the machine never goes back before this point.
 RECOVER on_broken on_closed
     Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
 DISARM
     Drops the recovery point on top.
 ABANDON
-    Drops the stack down to the latest recovery point, that included, and continues at its ``on_closed``.
+    Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
 DECLARED
     Fails unless the request has a tool of the name just read.
 PLACE region
-    The running text is of this region from here on.
+    Sets the region of the running text from here on.
 TOP label
-    The head of the body's loop: content, outside of any call. Goes to the label at the end of the text.
+    Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
+    the text.
 AT label at
-    Goes to the label where a text stands (``at``, as in `StopFinder`), or at the end of the window. Holds the beginning
-    of a text.
+    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
+    window. Holds the beginning of such a text.
 UNCLOSED label shown
-    At the end of the text: notes that ``shown`` is missing, unless it is empty, and goes to the label.
+    At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 STRAY length
-    Notes that the marker just read, of so many characters, closes nothing.
+    Notes that the marker just read, ``length`` characters long, closes nothing.
 UNOPENED at
-    If a marker stands here (``at``, as in `StopFinder`): notes that it opens nothing, and sets the flag `SPELT`. Holds
-    the beginning of a marker.
+    If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
+    `SPELT`. Holds the beginning of a marker.
 SET flag
     Sets a flag.
 UNSET flag
@@ -92,7 +94,7 @@ IF flag label
 END
     Fails unless the text is at its end.
 AFTER
-    Reads all that follows as markup: the turn is over.
+    Reads all that follows as markup, because the turn is over.
 """
 
 from __future__ import annotations
@@ -108,7 +110,7 @@ __all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
 MAX_HEADER = 1024
 """The most characters that a name, an id or a run of white space in a call's header may have."""
 
-# Trail items. The first four are stretches of text and name their region.
+# Trail items. The first four are runs of text; each is named after its region.
 MARKUP: Final = 0
 CONTENT: Final = 1
 REASONING: Final = 2
@@ -158,7 +160,7 @@ UNSET: Final = 28
 IF: Final = 29
 AFTER: Final = 30
 
-# Flags of the turn. They change only where nothing can go back.
+# Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
 """An opener was read as text, so a closer is text too."""
 INTERRUPTED: Final = 2
@@ -176,8 +178,8 @@ Instruction = tuple[Any, ...]
 class Program:
     """A compiled format.
 
-    ``code[0]`` is `FAIL`. The parser begins at ``start``; at ``fallback`` it reads all that is left as content.
-    ``late_ids``: it may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
+    ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
+    ``late_ids``: the parser may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
     ``recipe`` is the function that makes the program, and its arguments: a pickle holds only these.
     """
 
@@ -206,8 +208,8 @@ class Program:
 class Machine:
     """One run of a program over a text that comes in pieces.
 
-    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the
-    region of running text where the machine is.
+    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
+    running text that the machine reads.
     """
 
     __slots__ = (
@@ -268,9 +270,10 @@ class Machine:
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:
-        """Adds ``piece`` to the window and runs until it needs more.
+        """Adds ``piece`` to the window and runs until the machine needs more text.
 
-        ``scanned``: the value that is being read has already scanned so many characters of it (-1: it has not).
+        ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
+        seen no part of the piece.
         """
         if self.i:
             self.base += self.i
@@ -281,10 +284,11 @@ class Machine:
         self.run(scanned)
 
     def waiting(self) -> tuple[int, Search | None] | None:
-        """Where the machine waits in the middle of running text or of a value, with nothing held and no way back: the
-        region, and a search. A piece in which the search finds nothing would become trail items as it stands.
+        """The region and a search, if the machine waits in the middle of running text or of a value, holds nothing and
+        cannot go back; else None.
 
-        The search is None where only the value's transcoder can tell. None in any other place.
+        A piece in which the search finds nothing would become trail items unchanged. The search is None where only the
+        value's transcoder can decide this.
         """
         if self.live or self.i < len(self.text):
             return None
@@ -294,7 +298,7 @@ class Machine:
         return None if self.value is None else (ins[1], self.value.plain)
 
     def skip_to(self, position: int) -> None:
-        """Continues at ``position`` of the text: what lies before it was read elsewhere, as `waiting` allows."""
+        """Continues at ``position`` of the text. The text before it was read elsewhere, as `waiting` allows."""
         self.base, self.text, self.i = position, "", 0
 
     @property
@@ -307,14 +311,15 @@ class Machine:
         return region
 
     def finish(self, cut_off: bool = False) -> None:
-        """No more text will come: runs to the end. ``cut_off``: the end of the text ends no value."""
+        """Runs to the end; no more text will come. ``cut_off``: an open value is cut off, not ended, by the end of the
+        text."""
         self.final, self.cut_off = True, cut_off
         if cut_off and self.value is not None:
             self.value.cut_off()
         self.run()
 
     def take(self) -> list[Item]:
-        """What of the trail is final, taken off it."""
+        """Takes the final items off the trail and returns them."""
         stack, floor = self.stack, self.floor
         self.live = False
         for height in range(floor, len(stack)):
@@ -369,7 +374,7 @@ class Machine:
                     end = value.scan(text, i, final)
                 else:
                     end, scanned = scanned, -1
-                if final and value.error:  # cut off: what was held may still have become anything
+                if final and value.error:  # cut off: nobody knows what the held text would have become
                     value.out, value.notes = "", []
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
@@ -588,11 +593,12 @@ class Machine:
         self.text, self.i, self.ip = text, i, ip
 
     def _undecided(self) -> bool:
-        """Whether there is a live choice point: what has been read since may be read in another way."""
+        """Whether there is a live choice point, so that the text after it may yet be read in another way."""
         return any(frame[0] == _CHOICE for frame in self.stack[self.floor :])
 
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
-        """Takes all behind ``length`` off the trail; the window and the place in it where its text begins."""
+        """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
+        the text of these items begins."""
         raw = "".join([item[1] for item in self.trail[length:]])
         del self.trail[length:]
         if len(raw) <= i:

@@ -1,12 +1,12 @@
-"""A stream: pieces in, events out, the message at any time.
+"""A stream takes pieces, gives events, and has the message at any time.
 
-Strategy: the machine hands out trail items that are final; the transcript turns them into events and the message's
-parts. Where the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
-may need the machine. A piece without one is passed on as it is; that is most of them.
+Strategy: the machine hands out trail items that are final. The transcript turns them into events and the message's
+parts. When the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
+may need the machine. Most pieces have no such character; they are passed on unchanged.
 
-Invariants: ``_fed`` is the position of the end of what was fed, in the machine's characters (where a special token is
-one). While a shortcut stands, the machine has read everything but does not know how much that was; `_catch_up` says so
-before the machine runs again.
+Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
+character). While a shortcut stands, the machine has read everything but does not know how much that was. `_catch_up`
+gives it the position before it runs again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _no_shortcut(piece: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class StreamOptions:
-    """What `Turn.stream` was asked for."""
+    """The options of `Turn.stream`."""
 
     strict: bool = False
     inline: bool = False
@@ -49,8 +49,9 @@ class StreamOptions:
 class Start(NamedTuple):
     """How a stream begins.
 
-    ``machine``: has read the prefix, of ``origin`` characters. ``read``: how many of these are decided without the call
-    that the prefix leaves open. ``call``: what was read of that call. ``ids``: the feed of ids, None where text is fed.
+    ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``ids`` is the
+    feed of ids, None if text is fed.
     """
 
     machine: m.Machine
@@ -89,8 +90,8 @@ class Stream:
         tools: Toolset,
         id_seed: str,
     ) -> None:
-        """``start_ids`` makes the start anew where the first piece is an id; None without a tokenizer. The rest is as
-        in `Transcript`."""
+        """``start_ids`` makes a new start if the first piece is an id; it is None without a tokenizer. `Transcript`
+        describes the other arguments."""
         self._start_ids = start_ids
         self._strict = strict
         self._finished = ""
@@ -109,8 +110,8 @@ class Stream:
         self._pieces = self._transcript.pieces
         self._ended = False
         self._early: list[Event] = []
-        """The events of the call that the prefix leaves open: they come with the first piece."""
-        # The shortcut: what finds the first character that needs the machine, what a piece without one becomes.
+        """The events of the call that the prefix leaves open. They come with the first piece."""
+        # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
         self._plain: Callable[[str], object] = _no_shortcut
         self._make: Callable[[str], Event] = Content
         self._parts: list[str] = self._pieces
@@ -122,10 +123,10 @@ class Stream:
     # what a user calls
 
     def feed(self, piece: Piece) -> list[Event]:
-        """The events that ``piece`` brings: more text, a token id, or several ids (a list, or an array).
+        """Reads ``piece`` (more text, a token id, or several ids as a list or an array) and returns its events.
 
         Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` for a
-        piece of another type, where text and ids are mixed, where ids come without a tokenizer, and after `finish`.
+        piece of another type, if text and ids are mixed, if ids come without a tokenizer, and after `finish`.
         """
         if type(piece) is str and piece and self._ids is None:
             if self._plain(piece) is None:
@@ -138,10 +139,10 @@ class Stream:
         return self._feed(piece)
 
     def finish(self, reason: FinishReason | None = None) -> list[Event]:
-        """The events of what was still held; no more text will come. Finishing again does nothing.
+        """Ends the text and returns the events of the held text. Finishing again does nothing.
 
-        ``reason``: ``"stop"`` where the model ended its turn, ``"length"`` where it was cut off: the message is
-        then not complete. None: it ended, as far as one can see.
+        ``reason``: ``"stop"`` if the model ended its turn; ``"length"`` if it was cut off, so that the message is not
+        complete; None if the engine gives no reason, which counts as an end.
         """
         if reason not in (None, "stop", "length"):
             raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
@@ -160,12 +161,12 @@ class Stream:
 
     @property
     def region(self) -> RegionKind:
-        """Where the stream is: ``reasoning``, ``content``, ``call`` or ``markup``."""
+        """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
     def message(self) -> Message:
-        """What has been read so far; whole after `finish`. Cheap enough to ask for after each piece."""
+        """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
         end = self._fed if self._has_shortcut else self._transcript.length
         offsets = self._ids.offsets if self._ids is not None else None
         return self._transcript.message(end, self._finished == "stop", offsets)
@@ -188,7 +189,7 @@ class Stream:
         return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {len(transcript.calls)} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but the shortcut, which is found anew."""
+        """All but the shortcut, which `__setstate__` finds again."""
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _SHORTCUT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -237,8 +238,8 @@ class Stream:
         self._begin(start, transcript.tools, transcript.seed)
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, and to the
-        machine only where something happens that is more than text."""
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder. It goes to the machine
+        only if it brings more than text of the value."""
         end = value.scan(piece, 0, False)
         if end == len(piece) and not (value.done or value.error or value.notes or value.marked >= 0):
             self._pieces.append(piece)
@@ -262,7 +263,7 @@ class Stream:
             self._feed_text(text, events)
 
     def _feed_text(self, text: str, events: list[Event]) -> None:
-        """Ordinary text of ids, by a shortcut if there is one."""
+        """Reads the ordinary text that ids spell, by a shortcut if there is one."""
         if not text:
             return
         if self._plain(text) is None:
@@ -293,7 +294,7 @@ class Stream:
                 self._end(events)
 
     def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
-        """The machine reads ``text``, of which the value that is being read has already scanned so many characters."""
+        """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
         if not text:
             return
         self._pieces.append(text)
@@ -311,7 +312,7 @@ class Stream:
         self._settle()
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
-        """The turn is over: what is held is decided. ``cut_off``: the model had more to say."""
+        """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
         self._catch_up()
         events += self._early
         self._early = []
@@ -350,7 +351,7 @@ class Stream:
             self._value = self._machine.value
 
     def _catch_up(self) -> None:
-        """Says to the machine that the pieces which took the shortcut are read."""
+        """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
             self._machine.skip_to(self._fed)
             self._transcript.length = self._fed
@@ -360,7 +361,7 @@ class Stream:
     # strict mode
 
     def _check(self) -> None:
-        """Raises for the first thing that is wrong, once."""
+        """Raises `OutputError` for the first diagnostic, once."""
         if self._transcript.broken:
             self._strict = False
             message = self.message

@@ -1,14 +1,14 @@
-"""What a stream has read: the message so far, its calls, its regions and what was wrong.
+"""The record of what a stream has read: the message so far, its calls, its regions and its diagnostics.
 
 Strategy: `Transcript.apply` turns the machine's trail items into events and into parts of the message. Texts are kept
-as lists of pieces; asking for the message joins each list and puts the joined text in place of its pieces. So what was
-joined once is copied as a whole afterwards, and asking often stays cheap.
+as lists of pieces. Asking for the message joins each list and puts the joined text in place of its pieces. So a text
+that was joined once is later copied as a whole, and asking often stays cheap.
 
 Invariants:
-- Positions are in the machine's characters, where a special token is one. They become characters of the model's text
+- Positions count the machine's characters; a special token is one of them. They become positions in the model's text
   when the message is asked for (`_Text`).
-- The order of the items is the order of the text, so regions are runs: ``runs`` has the start of each, and all but the
-  last are over.
+- The items come in the order of the text, so each region is a run. ``runs`` has the start of each run, and all runs but
+  the last are over.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .schema import Toolset
 __all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]
 
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
-"""The name of each region that the machine's items have."""
+"""The name of each region, by the machine's item."""
 
 SERIOUS = frozenset({"malformed", "truncated"})
 """The codes with which a message is not complete."""
 
 Sink = tuple[Callable[[str], Event], "list[str]"]
-"""What becomes of a piece that is part of a region: the event it makes, and the texts it is added to."""
+"""What becomes of a piece that is part of a region: the event it makes, and the texts that it is added to."""
 
 _SNIPPET = 40
 _NAMES_SHOWN = 6
@@ -57,7 +57,7 @@ class Spelling(Protocol):
 
 
 def call_id(seed: str, index: int) -> str:
-    """The id of the call at ``index`` where the model writes none: nine letters and digits, the same for the same
+    """The id of the call at ``index`` if the model writes no id: nine letters and digits, the same for the same
     ``seed``."""
     digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     number = int.from_bytes(digest, "big")
@@ -69,11 +69,11 @@ def call_id(seed: str, index: int) -> str:
 
 
 class _Call:
-    """A call being read.
+    """A call that is being read.
 
-    ``members``: how many arguments have begun, -1 where they come as one object. ``started``: its `CallStart` has gone
-    out. ``broken``: that object is no JSON, so the text that follows is kept as it stands. ``record``: the finished
-    call, once somebody has asked for it.
+    ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
+    out. ``broken``: the object of its arguments is not JSON, so the text that follows is kept unchanged. ``record``:
+    the finished call, once somebody has asked for it.
     """
 
     __slots__ = (
@@ -113,12 +113,12 @@ class _Call:
 
 
 class Transcript:
-    """What has been read of one turn.
+    """The record of one turn.
 
-    ``tools`` are those of the request. ``unwanted``: the request wants no calls, so a call makes no event.
-    ``late_ids``: the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not
-    write. The text before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of the last item.
-    ``spelling`` is None if text is fed.
+    ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
+    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write. The text
+    before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of the last item. ``spelling`` is
+    None if text is fed.
     """
 
     __slots__ = (
@@ -173,10 +173,10 @@ class Transcript:
         self.runs: list[tuple[int, int]] = []
         self.notes: list[_Note] = []
         self.broken = False
-        """Whether a note is serious."""
+        """Whether there is a note with which the message is not complete."""
         self.ending = False
-        """Whether the text is over: what is then left of a call is no argument of it."""
-        # What the last message had of it, and will not change any more.
+        """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
+        # Parts of the last message that will not change any more.
         self.regions: list[Region] = []
         self.diagnostics: list[Diagnostic] = []
         self.text = _Text(origin)
@@ -195,7 +195,7 @@ class Transcript:
         return other
 
     def sink(self, region: int) -> Sink | None:
-        """What becomes of a piece that continues the last item's region; None where it must come by `apply`."""
+        """What becomes of a piece that continues the last item's region; None if it must come through `apply`."""
         if region == m.ARGUMENT:
             call = self.call
             return call.sink if call is not None and call.started and self.kind == m.CALL else None
@@ -208,14 +208,14 @@ class Transcript:
     # from trail items to events
 
     def advance(self, kind: int, length: int) -> None:
-        """The next ``length`` characters are of region ``kind``."""
+        """Notes that the next ``length`` characters are in the region ``kind``."""
         if kind != self.kind and length:
             self.runs.append((self.length, kind))
             self.kind = kind
         self.length += length
 
     def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
-        """Takes the items into the message, and adds what they bring to ``events``."""
+        """Takes the items into the message, and adds their events to ``events``."""
         spelling = self.spelling
         for op, raw, value in items:
             if raw:
@@ -258,7 +258,7 @@ class Transcript:
         elif op == m.NAME:
             call.name = value
         elif op == m.ID:
-            if not call.id:  # the first stands, where a model writes several
+            if not call.id:  # if a model writes several ids, the first counts
                 call.id = value or None
         elif op == m.ARGS_BEGIN:
             call.members = 0
@@ -285,7 +285,7 @@ class Transcript:
             self.close(events)
 
     def _argue(self, call: _Call, text: str, events: list[Event]) -> None:
-        """More text of the arguments."""
+        """Adds text to the call's arguments."""
         if not text:
             return
         call.arguments.append(text)
@@ -295,7 +295,7 @@ class Transcript:
             self._start(call, events)
 
     def _start(self, call: _Call, events: list[Event]) -> None:
-        """Once the call's name is known: it goes out, with the arguments that came before."""
+        """Sends the call's start, once its name is known, with the arguments that came before the name."""
         if call.started or call.name is None:
             return
         call.started = True
@@ -308,7 +308,7 @@ class Transcript:
             events.append(CallArguments(call.index, "".join(call.arguments)))
 
     def close(self, events: list[Event]) -> None:
-        """The open call is over, if there is one."""
+        """Ends the open call, if there is one."""
         call, self.call = self.call, None
         if call is not None:
             self._start(call, events)
@@ -319,13 +319,13 @@ class Transcript:
         return call.id or call_id(self.seed, call.index)
 
     def over(self) -> None:
-        """No more text will come; the items of what was held follow."""
+        """Notes that no more text will come. The items of the held text follow."""
         self.ending = True
         if self.call is not None:
             self.call.broken = False
 
     def note(self, code: DiagnosticCode, at: int, expected: str, call: int | None = None) -> None:
-        """Something was wrong at a position, in ``call`` or in the one that is open."""
+        """Notes that something was wrong at the position ``at``, in ``call`` or else in the open call."""
         if call is None and self.call is not None:
             call = self.call.index
         self.notes.append((code, at, expected, call))
@@ -335,9 +335,9 @@ class Transcript:
     # the message
 
     def message(self, end: int, ended: bool, offsets: list[int] | None) -> Message:
-        """What has been read, up to the position ``end``.
+        """The message up to the position ``end``.
 
-        ``ended``: the model ended its turn. ``offsets``: the position of each token, where ids were fed.
+        ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed.
         """
         text = self.text.whole(self.pieces, self.spelling)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
@@ -360,7 +360,7 @@ class Transcript:
         return record
 
     def _diagnostics(self, text: str) -> list[Diagnostic]:
-        """A diagnostic a note, in the order of the text. One whose snippet is whole is kept."""
+        """One diagnostic for each note, in the order of the text. A diagnostic whose snippet is whole is made once."""
         kept = self.diagnostics
         found = []
         for code, at, expected, call in self.notes[len(kept) :]:
@@ -372,7 +372,7 @@ class Transcript:
         return sorted(kept + found, key=_place)
 
     def _regions(self, end: int, offsets: list[int] | None) -> list[Region]:
-        """A region a run. One that is over is kept."""
+        """One region for each run. A region that is over is made once."""
         kept = self.regions
         runs = self.runs
         for (start, kind), (over, _) in zip(runs[len(kept) : -1], runs[len(kept) + 1 :], strict=True):
@@ -385,10 +385,10 @@ class Transcript:
 
 
 class _Text:
-    """The model's text, and where in it a position of the machine is.
+    """The model's text, and the way from the machine's positions to positions in it.
 
-    ``marks`` are the positions of the characters that stand for special tokens; ``grown`` by how much the text before
-    each is longer than the machine's, one more at the end.
+    ``marks`` are the positions of the characters that stand for special tokens. ``grown`` says how much longer the
+    model's text before each mark is than the machine's; its last entry is for the text after the last mark.
     """
 
     __slots__ = ("grown", "marks", "origin", "read", "spelt")
@@ -407,7 +407,7 @@ class _Text:
         return other
 
     def whole(self, pieces: list[str], spelling: Spelling | None) -> str:
-        """All that was fed, as the model spells it."""
+        """All that was fed, as the model writes it."""
         encoded = _joined(pieces)
         if spelling is None:
             return encoded
@@ -420,20 +420,20 @@ class _Text:
         return _joined(self.spelt)
 
     def position(self, at: int) -> int:
-        """The machine's position ``at`` as a character of the model's text."""
+        """The machine's position ``at`` as a position in the model's text."""
         at = max(at - self.origin, 0)
         return at + self.grown[bisect_left(self.marks, at)] if self.marks else at
 
 
 def _joined(texts: list[str]) -> str:
-    """All of the texts; from now on they are one."""
+    """Joins the texts, and puts the joined text in the list in their place."""
     if len(texts) > 1:
         texts[:] = ["".join(texts)]
     return texts[0] if texts else ""
 
 
 def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
-    """The events, with neighbours of a kind made one."""
+    """The events; neighbours of the same kind are joined to one."""
     for _, run in groupby(events, type):
         found = list(run)
         head = found[0]
@@ -445,7 +445,7 @@ def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def _token_span(offsets: list[int], start: int, end: int) -> tuple[int, int]:
-    """The tokens that hold the characters from ``start`` to ``end``; ``offsets``: where each token begins."""
+    """The tokens that hold the characters from ``start`` to ``end``. ``offsets`` has the start of each token."""
     first = bisect_left(offsets, start)
     if first == len(offsets) or offsets[first] > start:
         first = bisect_right(offsets, start) - 1

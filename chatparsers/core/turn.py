@@ -42,7 +42,7 @@ _PLAIN = Alphabet()
 
 
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
-"""One of the three modes, or the function that must be called: its name, or OpenAI's object that names it."""
+"""One of the three modes, or the function that the model must call: its name, or OpenAI's object that names it."""
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
@@ -52,9 +52,9 @@ ReasoningMode: TypeAlias = Literal["split", "inline"]
 class Turn:
     """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
 
-    Made by `Format.bind` and `Chat.prepare`; it does not change. ``options`` and ``named`` (the function that must be
-    called, or None) are what the request asks of the format's tree. ``token_config`` is as in generation_config.json;
-    ``polyfills`` names what the template lacked and was written in another way.
+    Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and
+    ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
+    ``polyfills`` names what the template cannot write, so that it was written in another way.
     """
 
     format: Format
@@ -96,11 +96,11 @@ class Turn:
         return self.format.preserved_tokens
 
     def grammar(self, dialect: Dialect = "gbnf", **options: Any) -> Grammar | None:
-        """The grammar that keeps the model to the format and the tools' schemas; None where nothing is constrained.
+        """The grammar that keeps the model to the format and the tools' schemas; None if nothing is constrained.
 
         ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
-        vLLM, SGLang). ``options``: those of `chatparsers.grammar.write`, of which ``max_size`` (characters) and
-        ``max_work`` (steps) bound what schemas may cost. Raises `RequestError` for an unknown dialect,
+        vLLM, SGLang). ``options``: the options of `chatparsers.grammar.write`. Two of them, ``max_size`` (characters)
+        and ``max_work`` (steps), limit what schemas may cost. Raises `RequestError` for an unknown dialect, and
         `SchemaError` for an invalid schema or a grammar that does not fit.
         """
         if not isinstance(dialect, str):
@@ -118,10 +118,10 @@ class Turn:
     ) -> Stream:
         """A new stream for this turn.
 
-        ``strict``: `OutputError` where the model leaves its format. ``reasoning``: ``"split"``, or ``"inline"``
-        to leave it in the content with its markers. Where ids are fed: ``skip_special_tokens`` False shows
-        special tokens that are no markers of the format, and ``token_text_fallback`` takes a marker that the
-        model spells out as ordinary text for one as well.
+        ``strict``: `feed` raises `OutputError` if the model leaves its format. ``reasoning``: ``"split"``, or
+        ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
+        ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
+        ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
         """
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
@@ -136,7 +136,7 @@ class Turn:
 
     def _start(self, options: StreamOptions, prefix: str, alphabet: Alphabet, ids: Any = None) -> Start:
         compiled = program(self.format, self.options, options.inline, alphabet.key)
-        # A long prefix is read anew each time, so that what is kept is bounded.
+        # A long prefix is read again each time, so that the kept machines are small.
         start = _started if len(prefix) <= _KEPT else _started.__wrapped__
         started, read, call = start(compiled, prefix)
         machine = started.copy()
@@ -144,7 +144,7 @@ class Turn:
         return Start(machine, len(prefix), read, call, ids)
 
     def start_ids(self, options: StreamOptions) -> Start:
-        """How a stream begins where ids are fed: with a program in which markers are single tokens."""
+        """How a stream of ids begins: with a program in which markers are single tokens."""
         feed = load_reference(_ID_FEED)(
             self.tokenizer,
             self.preserved_tokens,
@@ -164,9 +164,9 @@ class Turn:
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
     ) -> Message:
-        """The message of a whole output, text or ids; the same as a stream's, however it was cut.
+        """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
-        The options are those of `stream`. Raises `OutputError` in strict mode alone.
+        The options are those of `stream`. Raises `OutputError` only in strict mode.
         """
         stream = self.stream(
             strict=strict,
@@ -202,18 +202,18 @@ class Turn:
         return tuple(sorted(ids[text] for text in self.preserved_tokens if text in ids))
 
     def call_id(self, index: int) -> str:
-        """The id of the call at ``index`` where the model writes none."""
+        """The id of the call at ``index`` if the model writes no id."""
         return call_id(self.id_seed, index)
 
 
 _KEPT = 4096
-"""The longest prefix, in characters, of which a machine is kept."""
+"""The longest prefix, in characters, whose machine is kept."""
 
 
 @lru_cache(maxsize=1024)
 def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, ...]]:
-    """A machine that has read ``prefix``, which the prompt wrote; how many characters of it lie before the call that
-    it leaves open, or are decided; and what it read of that call."""
+    """A machine that has read ``prefix``, which the prompt wrote; how many characters of the prefix are decided, which
+    leaves out a call that the prefix leaves open; and the items read of that call."""
     machine = Machine(compiled, Toolset())
     if prefix:
         machine.feed(prefix)
@@ -228,7 +228,7 @@ def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, 
 
 
 def read_choice(choice: ToolChoice, tools: Toolset) -> tuple[str, str | None]:
-    """The mode, and the name of the function that must be called. Raises `RequestError` for any other choice."""
+    """The mode, and the name of the function that the model must call. Raises `RequestError` for any other choice."""
     if isinstance(choice, Mapping):
         function = choice.get("function", choice)
         name = function.get("name") if isinstance(function, Mapping) else None
@@ -255,7 +255,7 @@ def read_choice(choice: ToolChoice, tools: Toolset) -> tuple[str, str | None]:
 
 
 def read_schema(response_format: Mapping[str, Any] | None) -> Any:
-    """The JSON Schema of the answer, None where it is free text. Raises `RequestError` for an unknown kind."""
+    """The JSON Schema of the answer, None if it is free text. Raises `RequestError` for an unknown kind."""
     if response_format is None:
         return None
     kind = response_format.get("type") if isinstance(response_format, Mapping) else None
