@@ -1,7 +1,7 @@
-"""Options and fixtures of all tests: where the real templates and tokenizers are, and how long to run.
+"""Options and fixtures of all tests: the folder of real templates and tokenizers, and how long to run.
 
-``--shared DIR`` (or ``CHATPARSERS_SHARED``; else ``../shared`` where it exists) has ``templates/`` and
-``tokenizers/``; any llama.cpp checkout may serve, then the templates are in ``models/templates/``.
+``--shared DIR`` (or ``CHATPARSERS_SHARED``, or ``../shared`` if it exists) has ``templates/`` and ``tokenizers/``. A
+llama.cpp checkout works too; its templates are in ``models/templates/``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TESTS = Path(__file__).parent
 for _folder in ("core", "grammar"):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
-# Imported by pytest itself, so that its asserts tell what they compared: nothing of it is imported before.
+# pytest itself must import this first, so that its asserts show the compared values.
 pytest_plugins = ["chatparsers.testing", "grammar_report"]
 
 NO_TEMPLATES = "no real templates: give --shared DIR or --templates DIR, or set CHATPARSERS_SHARED"
@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def shared_folder(config: pytest.Config) -> Path | None:
-    """The folder of real data, None where there is none."""
+    """The folder of real data; None if there is none."""
     given = config.getoption("--shared") or os.environ.get("CHATPARSERS_SHARED")
     folder = Path(given) if given else _TESTS.parents[1] / "shared"
     if not folder.is_dir():
@@ -72,7 +72,7 @@ def template_files(config: pytest.Config) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def shared_dir(pytestconfig: pytest.Config) -> Path:
-    """The folder of real data; skips where there is none."""
+    """The folder of real data; skips the test if there is none."""
     folder = shared_folder(pytestconfig)
     if folder is None:
         pytest.skip("no real data: give --shared DIR or set CHATPARSERS_SHARED")
@@ -81,7 +81,7 @@ def shared_dir(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def real_templates(pytestconfig: pytest.Config) -> list[Path]:
-    """All real templates; skips where there are none."""
+    """All real templates; skips the test if there are none."""
     found = template_files(pytestconfig)
     if not found:
         pytest.skip(NO_TEMPLATES)
@@ -90,7 +90,7 @@ def real_templates(pytestconfig: pytest.Config) -> list[Path]:
 
 @pytest.fixture
 def tokenizer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
-    """``tokenizer(name)``: a real tokenizer, loaded once in a run; skips where it is not there."""
+    """``tokenizer(name)``: a real tokenizer, loaded once in a run; skips the test if it is missing."""
 
     from chatparsers.testing.plugin import add_record, tokenizer_loaders
 
@@ -105,7 +105,7 @@ def tokenizer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that asks for an ``entry`` is run for every format with each template of its family."""
+    """Runs a test that has an argument ``entry`` for every format with each template of its family."""
     if "entry" in metafunc.fixturenames:
         from chatparsers import get_format
 

@@ -1,4 +1,4 @@
-"""From a model's files to messages: load, prepare, stream; and what is said where that does not work."""
+"""From a model's files to messages: load, prepare, stream; and the errors if that does not work."""
 
 from __future__ import annotations
 

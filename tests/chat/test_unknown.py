@@ -1,5 +1,4 @@
-"""What a chat does where its template says little: whose calls it reads, what ends its turns, and what it says
-aloud."""
+"""A chat whose template says little: the calls that it reads, the stops of its turns, and its warnings."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# A template that shows tools and calls in a way of its own, which no format reads.
+# A template that shows tools and calls in its own way, which no format reads.
 STRANGE = (
     "{% if tools %}(tools {{ tools | tojson }}){% endif %}{% for m in messages %}({{ m.role }} {{ m.content }}"
     "{% for c in m.tool_calls or [] %}~{{ c.function.name }}~{{ c.function.arguments | tojson }}~{% endfor %})"

@@ -1,4 +1,4 @@
-"""Running the command line, in this process and in one of its own."""
+"""Runs the command line, in this process and in a new one."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ TOOLS = [
 
 
 class Ran(NamedTuple):
-    """What a run printed, and its exit status."""
+    """The output of a run, and its exit status."""
 
     status: int
     out: str
     err: str
 
     def json(self) -> Any:
-        """The JSON value that was printed; the run must have gone well."""
+        """The printed JSON value. Asserts that the run succeeded."""
         assert self.status == 0, self.err
         return json.loads(self.out)
 
@@ -52,7 +52,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line in this process; ``stdin``: what it reads."""
+    """Runs the command line in this process. ``stdin`` is its input."""
 
     def call(*argv: object, stdin: str | bytes = "") -> Ran:
         raw = stdin.encode("utf-8") if isinstance(stdin, str) else stdin
@@ -65,7 +65,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def spawn() -> Run:
-    """Runs ``python -m chatparsers`` in a process of its own, without a terminal."""
+    """Runs ``python -m chatparsers`` in a new process, without a terminal."""
 
     def call(*argv: object, stdin: str | bytes = b"", **environment: str) -> Ran:
         raw = stdin.encode("utf-8") if isinstance(stdin, str) else stdin

@@ -1,4 +1,4 @@
-"""The other commands: render, detect, inspect, formats; and what holds for all of them."""
+"""The other commands: render, detect, inspect, formats; and promises that hold for all commands."""
 
 from __future__ import annotations
 

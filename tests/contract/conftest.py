@@ -1,4 +1,4 @@
-"""The formats that each promise is tested on: all that are built in."""
+"""The formats on which each promise is tested: all built-in formats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""C7 as one property: whatever is repeated in whatever context, eight times the text costs about eight times the work.
+"""C7 as one property: for any repeated unit in any context, eight times the text costs about eight times the work.
 
-Work is counted, not timed: the instructions that the machine fetches, the characters that are copied out of what was
-fed, and the calls that the interpreter makes. A family is a format, a context and a unit that is repeated, all drawn
-from what the format writes. It fails where a count grows faster than the length to the power of 1.2.
+Work is counted, not timed: the instructions that the machine fetches, the characters copied out of the fed text, and
+the calls of the interpreter. A family is a format, a context and a repeated unit, all drawn from the format's own
+texts. It fails if a count grows faster than the length to the power of 1.2.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
 
 
 class Work:
-    """What has been counted."""
+    """The counts."""
 
     steps = copied = calls = 0
 
@@ -35,7 +35,7 @@ class Work:
 
 
 class Code(list[Any]):
-    """A program's instructions; counts those that are fetched."""
+    """A program's instructions. Counts each fetch."""
 
     work = Work()
 
@@ -45,7 +45,7 @@ class Code(list[Any]):
 
 
 class Text(str):
-    """A text that counts the characters that are copied out of it and out of what is made of it."""
+    """A text that counts the characters copied out of it, and out of texts made from it."""
 
     work = Work()
 
@@ -64,7 +64,7 @@ class Text(str):
 
 
 def count(format: Format, context: str, text: str, piece: int, strict: bool) -> tuple[int, int, int]:
-    """Steps, copied characters and calls for ``text`` behind ``context`` in pieces of that size."""
+    """Steps, copied characters and calls for ``text`` after ``context``, in pieces of that size."""
     stream = format.bind(tools=TOOLS).stream(strict=strict)
     work = Code.work = Text.work = Work()
     program = stream._machine.program
@@ -100,7 +100,7 @@ def families(number: int) -> Iterator[tuple[Format, str, str]]:
 
 
 def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The counts see work that the interpreter does in one step of its own."""
+    """The counts include work that the interpreter does in a single step."""
     scan = ObjectScanner.scan
 
     def copying(scanner: ObjectScanner, text: str, start: int, final: bool) -> int:

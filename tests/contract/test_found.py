@@ -1,4 +1,4 @@
-"""What fuzzing found that is not about one text of one format."""
+"""Mistakes that fuzzing found and that are not about one text of one format."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_events_of_a_call_that_the_prefix_left_open_come_once() -> None:
 def test_many_broken_values_in_one_piece_cost_as_much_as_they_are_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The interpreter's JSON error counts the lines before it, so a value is tried on a part of the text alone."""
+    """The interpreter's JSON error counts the lines before it. So a value is tried only on a part of the text."""
     counted = 0
 
     class Counting(json.JSONDecoder):

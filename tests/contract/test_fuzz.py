@@ -1,4 +1,4 @@
-"""The campaign of `chatparsers.testing.fuzz`: a few cases of each target, and that it finds what is broken."""
+"""The campaign of `chatparsers.testing.fuzz`: a few cases of each target, and a broken promise that it must find."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
 
 @pytest.mark.parametrize("target", sorted(fuzz.TARGETS))
 def test_a_few_cases_of_each_target(target: str, pytestconfig: pytest.Config) -> None:
-    """Two cases a format, ten times as many nightly."""
+    """Two cases for each format, and ten times as many nightly."""
     number = (20 if pytestconfig.getoption("--nightly") else 2) * len(NAMES)
     report = fuzz.campaign(NAMES, [target], seed=1, number=number)
     assert report.cases[target] == number

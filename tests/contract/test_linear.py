@@ -1,8 +1,7 @@
-"""C7: the work a piece costs does not grow with the text, whatever the text is.
+"""C7: the work for a piece does not grow with the text before it, for any text.
 
-Work is counted, not timed: the calls that the interpreter makes while feeding (each step of the machine
-makes one or two), and the characters that the machine has before it whenever it runs (which a search or a
-slice may touch).
+Work is counted, not timed: the calls of the interpreter while feeding (each step of the machine makes one or two), and
+the characters in the machine's window whenever it runs (a search or a slice may touch them).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ PIECE = 4
 
 
 class Work:
-    """What feeding a text costs: ``calls`` and ``characters``."""
+    """The cost of feeding a text: ``calls`` and ``characters``."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = self.characters = 0
@@ -42,7 +41,7 @@ class Work:
     def feed(
         self, format: Format, start: str, text: str, strict: bool = False, polled: bool = False
     ) -> tuple[float, float]:
-        """Calls and characters a piece; ``polled``: the message is asked for after each."""
+        """Calls and characters for a piece. ``polled``: asks for the message after each piece."""
         stream = format.bind(tools=TOOLS).stream(strict=strict)
         stream.feed(start)
         pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
@@ -64,7 +63,7 @@ class Work:
 
 
 def adversaries(format: Format) -> Iterator[tuple[str, str, str]]:
-    """Names, what is fed before, and what is then repeated."""
+    """Names, the text that is fed first, and the text that is then repeated."""
     text = sample(format)
     inside = text[: text.find("Oslo") + 2] if "Oslo" in text else text
     name = text[: text.find("get_weather") + 3] if "get_weather" in text else ""
@@ -124,7 +123,7 @@ STRING = '<tool_call>{"name": "get_weather", "arguments": {"city": "'
 def test_work_beside_the_machine_is_linear(
     start: str, unit: str, strict: bool, polled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Strict mode does not read all notes again, nor does the message join all pieces."""
+    """Strict mode does not read all notes again, and the message does not join all pieces again."""
     work = Work(monkeypatch)
     hermes = get_format("hermes-2-pro")
     small, large = (
@@ -135,7 +134,7 @@ def test_work_beside_the_machine_is_linear(
 
 
 class Counted(str):
-    """A text that counts the characters that are cut out of it."""
+    """A text that counts the characters sliced out of it."""
 
     copied = 0
 
@@ -151,7 +150,7 @@ class Counted(str):
     ids=["null or not", "a quote in three quotes"],
 )
 def test_a_scan_does_not_copy_the_rest_of_the_text(scanner: type[Transcoder], before: str, at: str) -> None:
-    """A large piece may hold very many values: each looks at a bounded part of what follows it."""
+    """A large piece may hold very many values. Each looks only at a bounded part of the text after it."""
     reader = scanner()
     reader.scan(before, 0, False)
     text = Counted(at + " " * 100_000)
@@ -162,7 +161,7 @@ def test_a_scan_does_not_copy_the_rest_of_the_text(scanner: type[Transcoder], be
 
 @pytest.mark.parametrize("start", ["<tool_call>", '<tool_call>{"name": "get_weather",', STRING + '"},'])
 def test_white_space_in_a_header_is_bounded(start: str) -> None:
-    """A million blanks where a call's header goes on: the text is not held, however it is cut."""
+    """A million blanks inside a call's header are not held, in any chunking."""
     turn = get_format("hermes-2-pro").bind(tools=TOOLS)
     text = start + " " * 1_000_000
     stream = turn.stream()

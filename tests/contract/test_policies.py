@@ -1,4 +1,4 @@
-"""The policies of docs/contract.md, one row each: what a text means that leaves its format, whatever the chunking."""
+"""The policies of docs/contract.md, a row for each: the meaning of a text that leaves its format, in any chunking."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TAGGED_CALL = (
 
 
 class Row(NamedTuple):
-    """A text of a format, and what it means: content, reasoning, how many calls, the codes of diagnostics."""
+    """A text of a format, and its meaning: content, reasoning, number of calls, codes of diagnostics."""
 
     format: str
     text: str

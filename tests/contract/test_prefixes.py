@@ -1,4 +1,4 @@
-"""C3, said of whole turns: a turn that is cut off has no call that the turn itself would not have.
+"""C3 for whole turns: a turn that is cut off has no call that the whole turn would not have.
 
 For every prefix of a turn: a call that is complete is complete in the turn, and what a call has (its name, the id that
 the model wrote, its arguments) is a prefix of what it has in the turn. A definition whose call can end before its
@@ -27,7 +27,7 @@ _NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
 
 
 def cases(format: Format) -> list[tuple[str, dict[str, Any]]]:
-    """The cases of a format and their names: what models wrote, goldens and frozen finds."""
+    """The cases of a format and their names: texts of models, goldens and frozen finds."""
     own = load_cases(_NEEDLE / "cases" / format.name)
     found = [(path, case) for path, case in load_cases(_NEEDLE / "found") if case["format"] == format.name]
     return [(path.stem, case) for path, case in (*own, *found)]
@@ -39,12 +39,12 @@ def bound(format: Format, case: dict[str, Any], **more: Any) -> Turn:
 
 
 def implied_names(format: Format) -> set[str]:
-    """The tools whose calls have no header: only the end of the turn tells that it was one of them."""
+    """The tools whose calls have no header. Only the end of the turn shows that it was such a call."""
     return {str(node.value) for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
 
 
 def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str]) -> Iterator[str]:
-    """What the calls of a turn that was cut off have and those of the whole turn have not."""
+    """The differences by which the calls of a cut-off turn exceed those of the whole turn."""
     for index, call in enumerate(cut.tool_calls):
         if index >= len(whole.tool_calls):
             yield f"call {index} is not in the turn: {call}"
@@ -63,7 +63,7 @@ def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str]) -> Iterat
 
 
 def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> list[str]:
-    """What is wrong with the prefixes of a turn that comes in these pieces, for each reason why it may end there."""
+    """The problems with the prefixes of a turn in these pieces, for each reason why it may end there."""
     whole = turn.parse("".join(pieces) if isinstance(pieces, str) else list(pieces))
     implied = implied_names(turn.format)
     found: dict[str, str] = {}
@@ -80,8 +80,10 @@ def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> l
 
 
 def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
-    """Every prefix of every case, by the character. An implied name's call is whole wherever its turn ends, so it is
-    only compared where the turn ends for want of tokens."""
+    """Checks every prefix of every case, by character.
+
+    A call with an implied name is whole wherever its turn ends. So it
+    is compared only if the turn ends for want of tokens."""
     reasons = ["length"] if implied_names(format) else [None, "length"]
     problems = [
         f"{name}: {problem}"
@@ -96,7 +98,7 @@ def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
     ["hermes-2-pro", "glm-4-5", "qwen3-coder", "function-gemma", "gpt-oss", "mistral-nemo", "deepseek-v3"],
 )
 def test_no_prefix_of_ids_has_what_the_turn_has_not(name: str) -> None:
-    """The same where markers are single tokens."""
+    """Checks the same with markers that are single tokens."""
     format = get_format(name)
     tokenizer = byte_tokenizer((*format.preserved_tokens, *format.stops))
     problems = []

@@ -1,4 +1,4 @@
-"""One property a promise, each for every format: on text that no template writes."""
+"""One property for each promise, for every format, on text that no template writes."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def bound(format: Format, **more: object) -> Turn:
 
 
 def prefixes(format: Format) -> list[str]:
-    """What prompts may have written: nothing, or a sample up to any marker."""
+    """Possible ends of a prompt: nothing, or a sample up to any marker."""
     return ["", *(text for text in fragments(format)[:12] if len(text) < 40)]
 
 
 def test_nothing_is_lost_and_cuts_do_not_matter(format: Format) -> None:
-    """C1, C2, C3, C5, C6: on any text, for any request, behind any prefix."""
+    """C1, C2, C3, C5, C6: on any text, for any request, after any prefix."""
 
     @EXAMPLES
     @given(texts(format), REQUESTS, st.sampled_from(prefixes(format)), st.integers(0, 2**16))
@@ -76,21 +76,21 @@ def test_nothing_is_lost_and_cuts_do_not_matter(format: Format) -> None:
 
 
 def test_broken_outputs(format: Format, pytestconfig: pytest.Config) -> None:
-    """C5: what was left out, doubled, moved or put in is reported or harmless, and cuts do not matter."""
+    """C5: text left out, doubled, moved or put in is reported or harmless, and cuts do not matter."""
     turn = bound(format)
     for text in broken(format, 1000 if pytestconfig.getoption("--nightly") else 100):
         check_cuts(turn, text, [list(text), *chunkings.random_cuts(text, 4)])
 
 
 def test_cut_off_anywhere(format: Format) -> None:
-    """C5: samples cut off at every character; an open call is told to be incomplete."""
+    """C5: samples cut off at every character. An open call is incomplete."""
     for text in samples(format):
         assert check_prefixes(bound(format), text)
         assert check_prefixes(format.bind(), text)
 
 
 def test_a_megabyte_without_a_closer(format: Format) -> None:
-    """C5: wherever the sample stops, however much follows."""
+    """C5: a sample cut at any place, with any text after it."""
     turn = bound(format)
     text = sample(format)
     for share in (0.4, 0.6, 0.8):
@@ -107,7 +107,7 @@ def test_a_megabyte_without_a_closer(format: Format) -> None:
 
 
 def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
-    """An opener whose header does not follow is content, and that is reported."""
+    """An opener without its header is content, and that is reported."""
     implied = {node.value for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
     openers = call_openers(format)
     for opener in openers:
@@ -125,7 +125,7 @@ def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
 
 
 def test_no_tools_no_calls(format: Format) -> None:
-    """A request without tools: nothing is a call."""
+    """In a request without tools, nothing is a call."""
     for text in samples(format):
         turn = format.bind()
         message = turn.parse(text)
@@ -134,7 +134,7 @@ def test_no_tools_no_calls(format: Format) -> None:
 
 
 def test_strict_mode_raises_where_the_format_is_left(format: Format) -> None:
-    """C5: OutputError with position, expectation and the message so far, where the lenient reading complains."""
+    """C5: if the lenient reading complains, OutputError has position, expectation and the message so far."""
     for number, text in enumerate(broken(format, 60, seed=1)):
         turn = bound(format)
         whole = turn.parse(text)
@@ -161,7 +161,7 @@ def test_strict_mode_raises_where_the_format_is_left(format: Format) -> None:
 
 
 def test_forks_are_independent(format: Format) -> None:
-    """What is fed to a fork does not reach its origin, nor the other way round."""
+    """Text fed to a fork does not reach its origin, and the reverse."""
     chance = random.Random(7)
     turn = bound(format)
     for text, other in zip(broken(format, 40, seed=2), broken(format, 40, seed=3), strict=True):
@@ -178,7 +178,7 @@ def test_forks_are_independent(format: Format) -> None:
 
 
 def test_pickled_at_every_cut(format: Format) -> None:
-    """A stream that is pickled between two pieces goes on as if it had not been."""
+    """A stream that is pickled between two pieces continues as usual."""
     turn = bound(format)
     for text in [*samples(format), *broken(format, 5, seed=4)]:
         whole = turn.parse(text)
@@ -193,7 +193,7 @@ def test_pickled_at_every_cut(format: Format) -> None:
 
 
 def test_inline_reasoning_keeps_all_of_it(format: Format) -> None:
-    """``reasoning="inline"``: no reasoning but content, its markers included; the calls are the same."""
+    """With ``reasoning="inline"``, reasoning and its markers are content. The calls are the same."""
     turn = bound(format)
     for text in [*samples(format), *broken(format, 40, seed=5)]:
         split, inline = turn.parse(text), check_cuts(turn, text, [list(text)], reasoning="inline")
@@ -206,7 +206,7 @@ def test_inline_reasoning_keeps_all_of_it(format: Format) -> None:
 
 
 def test_complete_calls_are_json_objects(format: Format) -> None:
-    """C6: whatever the model wrote, arguments of a complete call are JSON."""
+    """C6: for any text of the model, the arguments of a complete call are JSON."""
     turn = bound(format)
     for text in broken(format, 150, seed=6):
         for call in turn.parse(text).tool_calls:

@@ -1,4 +1,4 @@
-"""What a caller gives: each wrong value is a `RequestError` that names it, each usual one works."""
+"""The caller's arguments: each wrong value raises a `RequestError` that names it, and each usual value works."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
 
 
 def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of ids, and its turn, do not carry the vocabulary; where its tokenizer is not loaded, that is said."""
+    """The pickles of a stream of ids and its turn do not hold the vocabulary. A missing tokenizer raises an error."""
     turn, ids = of_ids()
     stream = turn.stream()
     unread = pickle.dumps(stream)
@@ -199,7 +199,7 @@ def test_what_is_shown_of_turns_and_streams() -> None:
     ],
 )
 def test_public_classes_live_in_the_package(name: str) -> None:
-    """In a repr, a traceback and a pickle, whatever file a class is in; and its annotations can still be resolved."""
+    """Public classes have the module ``chatparsers`` in a repr, a traceback and a pickle. Their annotations resolve."""
     found = getattr(chatparsers, name)
     assert found.__module__ == "chatparsers"
     if name not in ("Stream", "Turn", "OutputError", "Format"):
@@ -207,7 +207,7 @@ def test_public_classes_live_in_the_package(name: str) -> None:
 
 
 def test_the_message_may_be_asked_for_after_each_piece() -> None:
-    """It is what a stream says that nobody asked; what was asked for before does not change."""
+    """A polled stream has the message of one that was not polled. A message taken earlier does not change."""
     turn, ids = of_ids()
     text = "<tool_call>a\ufffd" + CALL.replace("Oslo", "\t\n") + "</tool_call>" + CALL
     for pieces, whole in ((list(text), text), (ids, ids)):

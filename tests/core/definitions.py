@@ -26,8 +26,8 @@ def format_of(build: Callable[[Builder], Node], stops: tuple[str, ...] = ()) -> 
 
 
 def shown(events: Iterable[Event]) -> str:
-    """Content as it is, reasoning between tildes, a call as ``(name arguments)``, ``(name arguments?)`` where it is
-    not whole."""
+    """Events as text: content unchanged, reasoning between tildes, a call as ``(name arguments)``, an incomplete call
+    as ``(name arguments?)``."""
     out = ""
     for event in events:
         if isinstance(event, Content):
@@ -44,7 +44,7 @@ def shown(events: Iterable[Event]) -> str:
 
 
 def stream(turn: Turn, text: str) -> tuple[str, Message]:
-    """What comes out after each character and at the end, with ``|`` between; and the message."""
+    """The events after each character and at the end, with ``|`` between them; and the message."""
     reader = turn.stream()
     steps = [shown(reader.feed(char)) for char in text]
     steps.append(shown(reader.finish()))

@@ -1,8 +1,8 @@
 """Any tree that the builder's calls make is refused with a `DefinitionError`, or safe to stream.
 
-Random definitions, most of them nonsense: each is refused, or reads any text (its own markers, whole and cut, in any
-order) without an error, in a bounded number of steps, the same for every way the text is cut, and without a complete
-call whose arguments are not a JSON object.
+The definitions are random, and most of them are nonsense. Each is refused, or it reads any text (its own markers, whole
+and cut, in any order) without an error, in a bounded number of steps, in the same way for every chunking. No complete
+call has arguments that are not a JSON object.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from chatparsers.core.nodes import (
 from chatparsers.core.tree import children, walk
 
 Make = Callable[[Builder, Tool, Argument], Any]
-"""A part of a definition: what it makes, inside these makes (the placeholders outside them)."""
+"""A part of a definition. It gets the tool and argument of the functions around it, else the placeholders."""
 
 TEXTS = (
     "<c>",
@@ -211,7 +211,7 @@ def chain(*parts: Make) -> Make:
 
 
 def sometimes(usual: st.SearchStrategy[Make]) -> st.SearchStrategy[Make]:
-    """``usual``, and now and then anything."""
+    """``usual``, and sometimes any value."""
     return st.integers(0, 24).flatmap(lambda chance: ANY if chance == 24 else usual)
 
 
@@ -251,7 +251,7 @@ SECTION = st.builds(
 
 @st.composite
 def builds(draw: st.DrawFn) -> Callable[[Builder], Node]:
-    """A definition: perhaps something first, perhaps reasoning, and a body."""
+    """A definition: perhaps a first part, perhaps reasoning, and a body."""
     before = draw(rarely(ANY))
     think = draw(rarely(st.tuples(MARK, MARK, st.booleans())))
     calls, start, marks = draw(SECTION), draw(rarely(SECTION)), draw(rarely(PLAIN))
@@ -272,12 +272,12 @@ def builds(draw: st.DrawFn) -> Callable[[Builder], Node]:
 
 
 class TooManySteps(Exception):
-    """The machine goes on and on."""
+    """The machine does not come to an end."""
 
 
 @contextmanager
 def bounded(steps: int) -> Iterator[None]:
-    """Raises `TooManySteps` where more calls are made than that: each step of the machine makes one or two."""
+    """Raises `TooManySteps` after that many calls. Each step of the machine makes one or two."""
     left = steps
 
     def count(frame: object, event: str, argument: object) -> None:
@@ -315,7 +315,7 @@ def texts_of(format: Format, chance: random.Random) -> Iterator[str]:
 
 
 def written(node: Node | Span | None, chance: random.Random) -> str:
-    """A text that the parser may find for ``node``, more or less."""
+    """A text that the parser may read as ``node``, roughly."""
     if isinstance(node, (Literal, Token, Space)):
         return node.text
     if isinstance(node, (Name, JsonName, Header)):

@@ -1,6 +1,6 @@
-"""Definitions that are wrong, and what their authors are told: the format, the node, what is wrong, and the mend.
+"""Wrong definitions, and their errors: each names the format, the node, the mistake and the mend.
 
-Each of these was compiled before trees were checked, and then hung, raised in `feed`, lost a call or wrote another one.
+Before trees were checked, each of these compiled, and then hung, raised in `feed`, lost a call or wrote another one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def argument(p: Builder) -> Callable[[Argument], Node]:
 
 
 def tagged(make: Callable[[Builder, Argument], Any]) -> Build:
-    """Calls of which ``make`` writes each argument."""
+    """Calls in which ``make`` writes each argument."""
     return call(lambda p, tool: p.name(tool) + ">" + p.each_arg(tool, lambda arg: make(p, arg)) + "</call>")
 
 
@@ -436,7 +436,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
 
 
 def told(build: Build) -> str:
-    """What the author of ``build`` is told."""
+    """The error text for the author of ``build``."""
     format = Format("acme", "Acme", "https://example.org", build)
     with pytest.raises(DefinitionError) as raised:
         format.tree(Options(tools=True))

@@ -1,4 +1,4 @@
-"""Every idiom and every value syntax: a definition, a text, what comes out at every prefix, and what is generated."""
+"""Every idiom and every value syntax: a definition, a text, the events at every prefix, and the generated text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from chatparsers.core import ANY_TOOL, Argument, Builder, Gemma, Json, Node, Pyt
 
 @dataclass(frozen=True)
 class Row:
-    """``events``: what comes out after each character of ``text`` and at the end (`definitions.stream`); ``grammar``:
-    what is generated where a call is required."""
+    """``events``: the events after each character of ``text`` and at the end (`definitions.stream`). ``grammar``: the
+    grammar of a required call."""
 
     name: str
     build: Callable[[Builder], Node]

@@ -1,4 +1,4 @@
-"""The machine's instructions are what its table says, in every program; and where it waits can be asked."""
+"""The machine's instructions agree with its table in every program. The machine says where it waits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_table_names_each_instruction_once() -> None:
 
 
 def test_instructions_have_the_operands_of_the_table() -> None:
-    """An operand that is added, dropped or left as a label without a place is found here."""
+    """Finds an operand that was added, dropped, or left as a label without a place."""
     operands, names = table(), numbers()
     for name, compiled in programs():
         for place, (op, *given) in enumerate(compiled.code):
@@ -68,7 +68,7 @@ def test_instructions_have_the_operands_of_the_table() -> None:
     ],
 )
 def test_where_it_waits(hermes: Turn, text: str, region: int | None, plain: bool | None) -> None:
-    """`waiting` says nothing while text is held or may be read again, and else what the next piece becomes."""
+    """`waiting` is None while text is held or may be read again. Else it says what the next piece becomes."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed(text)
     machine.take()
@@ -80,7 +80,7 @@ def test_where_it_waits(hermes: Turn, text: str, region: int | None, plain: bool
 
 
 def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
-    """After `skip_to`, the machine reports positions as if it had read what was skipped."""
+    """After `skip_to`, the machine reports positions as if it had read the skipped text."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed("The answer")
     machine.take()
@@ -97,6 +97,6 @@ def hermes() -> Turn:
 
 
 def test_tools_are_read_by_name_when_asked() -> None:
-    """Binding reads no schema: a broken one is found when its tool is used."""
+    """Binding reads no schema. A broken schema is found when its tool is used."""
     tools = read_tools([{"type": "function", "function": {"name": "f", "parameters": 5}}])
     assert "f" in tools and "g" not in tools

@@ -1,4 +1,4 @@
-"""Every primitive: a definition, a text, what comes out at every prefix of it, and what is generated."""
+"""Every primitive: a definition, a text, the events at every prefix of the text, and the generated text."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ TEXT = Tag.CONTENT
 
 @dataclass(frozen=True)
 class Row:
-    """``events``: what comes out after each character of ``text`` and at the end (`definitions.stream`); ``grammar``:
-    what is generated where a call is required."""
+    """``events``: the events after each character of ``text`` and at the end (`definitions.stream`). ``grammar``: the
+    grammar of a required call."""
 
     name: str
     build: Callable[[Builder], Node]
@@ -202,7 +202,7 @@ ROWS = [
     Row("reads", lambda p: p.reads("b", "bc", "b"), "bcd", "||d|", '"b<c>t></c>"', ""),
 ]
 SWALLOWING = ("until, no stop", "rest")
-"""They take the rest of the turn, the call that is generated after them as well."""
+"""They take the rest of the turn, also the call that is generated after them."""
 
 
 def framed(row: Row) -> Callable[[Builder], Node]:
@@ -262,7 +262,7 @@ WRONG: list[tuple[str, Callable[[Builder], object], str]] = [
 
 @pytest.mark.parametrize(("build", "error"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_a_slip_is_an_error_in_the_line_that_makes_it(build: Callable[[Builder], object], error: str) -> None:
-    """Those that a look at the whole tree would be too late for; the others are in test_bad_definitions.py."""
+    """Mistakes that the node itself reports. Those of whole trees are in test_bad_definitions.py."""
     with pytest.raises(DefinitionError, match=error):
         build(Builder(Options(tools=True)))
 

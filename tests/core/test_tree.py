@@ -1,4 +1,4 @@
-"""Every kind of node is known to every walk and every reading: none is a leaf, or nothing, by default."""
+"""Every walk and every reading knows every kind of node. By default no node is a leaf or is left out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_another_node_is_refused() -> None:
 
 
 def test_a_value_syntax_is_written_in_grammars() -> None:
-    """`Raw` has no terminals of its own: its strings are text and all else is JSON."""
+    """`Raw` has no terminals of its own: its strings are text, and its other values are JSON."""
     assert {*_WRITERS, Raw} == set(kinds(values, Syntax))
 
 

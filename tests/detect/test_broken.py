@@ -1,4 +1,4 @@
-"""A format whose definition is wrong is reported by its name, once, and disturbs no other."""
+"""A format with a wrong definition is reported by its name, once. The other formats work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_detection_tells_it_by_name_and_goes_on() -> None:
 
 @pytest.mark.usefixtures("broken")
 def test_it_is_told_where_it_is_asked_for() -> None:
-    """Not by the first stream: where the format is looked up, and where a model is loaded with it."""
+    """The error comes when the format is looked up or a model is loaded with it, not in the first stream."""
     with pytest.raises(DefinitionError) as found:
         get_format("acme-broken")
     assert TOLD in str(found.value)

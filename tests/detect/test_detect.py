@@ -1,5 +1,4 @@
-"""Each real template and each of ours is detected as its own format, and stays so under cosmetic edits of its
-source."""
+"""Each real template and each of ours is detected as its own format, also after cosmetic edits of its source."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ HERE = Path(__file__).parent
 OWN = sorted((HERE.parent / "templates_own").glob("*.jinja"))
 FAMILIES = json.loads((HERE.parent / "needle" / "templates.json").read_text(encoding="utf-8"))
 
-# What has no markers to be detected by: a model without a tool syntax is told what to write in its system prompt.
+# This format has no markers: a model without a tool syntax gets its instructions in the system prompt.
 UNDETECTABLE = {"generic"}
 
 Tokens = list[list[str]]

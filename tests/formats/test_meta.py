@@ -1,4 +1,4 @@
-"""What every format module must have: facts as data, a sample that parses, cases, and no more than 80 lines."""
+"""Every format module has its facts as data, a sample that parses, cases, and at most 80 lines."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def format(request: pytest.FixtureRequest) -> Format:
 
 
 def module_of(format: Format) -> Path:
-    """The file in which the format's record stands; its build may be a sibling's."""
+    """The file that holds the format's record. Its build may be a sibling's."""
     (info,) = [info for info in formats() if info.name == format.name and info.origin == "chatparsers"]
     module = info.source.target.partition(":")[0]  # type: ignore[union-attr]
     return Path(str(sys.modules[module].__file__))
 
 
 def read(format: Format, text: str) -> Message:
-    """The sample read with the tools that it calls."""
+    """The sample's message, read with the tools that it calls."""
     anything = {"type": "function", "function": {"name": "anything", "parameters": {"type": "object"}}}
     names = dict.fromkeys(call.name for call in format.bind(tools=[anything]).parse(text).tool_calls)
     tools = [
@@ -53,7 +53,7 @@ def test_the_docstring_has_a_title_a_sample_and_quirks(format: Format) -> None:
 
 
 def test_the_sample_parses(format: Format) -> None:
-    """Each block of it to a message without complaint, and one of them to a call where the format has calls."""
+    """Each block parses without a diagnostic, and one of them has a call if the format has calls."""
     called = 0
     for text in samples(format):
         message = read(format, text)
@@ -92,7 +92,7 @@ def imported(source: str) -> Iterator[str]:
 
 
 def authors_sources() -> Iterator[tuple[str, str]]:
-    """What authors read and copy: the format modules, the plugin examples, the Python blocks of the pages."""
+    """The code that authors read and copy: the format modules, the plugin examples, the Python blocks of the pages."""
     root = Path(__file__).parents[2]
     modules = [path for path in Path(inspect.getfile(_package)).parent.glob("*.py") if path.name not in _OURS]
     for path in (*modules, *(root / "tests" / "plugins").glob("*-formats/*.py")):
@@ -103,7 +103,7 @@ def authors_sources() -> Iterator[tuple[str, str]]:
 
 
 def test_authors_import_from_one_place() -> None:
-    """The modules of the core may move: a format imports its names from `chatparsers.core` alone."""
+    """A format imports its names only from `chatparsers.core`, because the modules of the core may move."""
     sources = list(authors_sources())
     assert len(sources) > 40
     deep = [

@@ -1,4 +1,4 @@
-"""A small tokenizer of the tests' own, and real ones with a format's markers added."""
+"""A small tokenizer for these tests, and real ones with a format's markers added."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 
 def byte_tokenizer(special: tuple[str, ...] = ()) -> Tokenizer:
-    """One token a byte, with these special tokens."""
+    """One token for each byte, with these special tokens."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

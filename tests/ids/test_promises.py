@@ -1,4 +1,4 @@
-"""What ids promise beside reading the same: no spoofing, nothing lost, ends of turns, token spans."""
+"""Promises for ids only: no spoofing, nothing lost, ends of turns, regions in tokens."""
 
 from __future__ import annotations
 

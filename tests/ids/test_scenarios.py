@@ -1,5 +1,5 @@
-"""Every scenario fed by ids reads the same as fed by text: with the tokenizer as it is (markers spelt out over several
-tokens where it lacks them), and with the format's markers added to it as special tokens."""
+"""Every scenario reads the same by ids as by text: with the unchanged tokenizer (missing markers are spelt in several
+tokens), and with the format's markers added to it as special tokens."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REAL = ["qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken
 
 @cache
 def cases(name: str) -> list[Case]:
-    """What our own template of a format shows, rendered once for all tokenizers."""
+    """The scenarios of our own template of a format, rendered once for all tokenizers."""
     info = next(info for info in formats() if info.name == name)
     entry = Entry(info.load(), OWN / f"{name}.jinja")
     found = []
@@ -69,7 +69,7 @@ def check_ids(turn: Turn, text: str, ids: list[int]) -> None:
 
 
 def run(name: str, tokenizer: Tokenizer) -> int:
-    """How many cases were read alike."""
+    """The number of cases that were read alike."""
     count = 0
     for case in cases(name):
         turn = case.turn(tokenizer=tokenizer)

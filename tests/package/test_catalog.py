@@ -1,4 +1,4 @@
-"""What is generated from the format modules is up to date, and the generator bears broken ones."""
+"""The texts generated from the format modules are up to date, and the generator survives broken modules."""
 
 from __future__ import annotations
 

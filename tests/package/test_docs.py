@@ -1,4 +1,4 @@
-"""The pages say what is so: their examples are run, their tables are those of the code, their links lead somewhere."""
+"""The pages are true: their examples run, their tables agree with the code, and their links lead somewhere."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="no docs: not a checko
 
 
 def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The script of docs/ in a process of its own, as formats that examples register stay there."""
+    """Runs the script of docs/ in a new process, because examples register formats."""
     given = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
     for name in ("CHATPARSERS_PLUGINS", "PYTEST_ADDOPTS"):
         given.pop(name, None)

@@ -1,4 +1,4 @@
-"""``import chatparsers`` is lazy and quick, and its names are what they are whatever was imported before."""
+"""``import chatparsers`` is lazy and quick. Its names do not depend on earlier imports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAVY = {"jinja2", "parsimonious", "pluggy", "tokenizers", "importlib.metadata",
 
 
 def fresh(code: str) -> Any:
-    """What ``code`` leaves in ``result``, in a process of its own."""
+    """Runs ``code`` in a new process, and returns its ``result``."""
     script = f"import json, sys, time\nbefore = set(sys.modules)\n{code}\nprint(json.dumps(result))"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120
@@ -67,7 +67,7 @@ assert stream.message.content == 'Hello'
 
 
 def test_texts_and_grammars_need_no_other_package() -> None:
-    """Streams, all dialects of grammars and the list of formats work where none of the four can be imported."""
+    """Streams, all dialects of grammars and the list of formats work if the four packages cannot be imported."""
     code = """
 for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
     sys.modules[name] = None

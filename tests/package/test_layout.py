@@ -1,4 +1,4 @@
-"""Who may import whom. A line of the layout imports only from lines above it and its own, at any depth of the code."""
+"""The rule of imports: a line of the layout imports only from lines above it and its own, also inside functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chatparsers.core.lazy import load_reference
 
 PACKAGE = Path(chatparsers.__file__).parent
 
-# Top to bottom: the parts of the package ("" is its __init__), and what of other packages each line may import.
+# Top to bottom: the parts of the package ("" is its __init__), and the other packages that each line may import.
 LINES: list[tuple[set[str], set[str]]] = [
     ({"core"}, set()),
     ({"grammar"}, {"parsimonious"}),
@@ -58,12 +58,12 @@ LINES: list[tuple[set[str], set[str]]] = [
 ]
 LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in parts}
 
-# The one way down: services that a line has bound lazily, by ``load_reference("module:attribute")``.
+# The one way down: services of a lower line, loaded at their first use by ``load_reference("module:attribute")``.
 DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry")}
 
 
 class Import(NamedTuple):
-    """``importer`` imports ``target``, both dotted; ``line`` in its source; ``typing``: for the type checker alone."""
+    """``importer`` imports ``target``, both dotted, in ``line`` of its source; ``typing``: for type checkers only."""
 
     importer: str
     target: str
@@ -119,7 +119,7 @@ FOREIGN = [found for found in IMPORTS if found.target.split(".")[0] not in ("cha
 
 
 def references() -> Iterator[tuple[str, str, int]]:
-    """Every text ``"chatparsers.x:y"`` in the code, but for the catalog of the formats."""
+    """Every text ``"chatparsers.x:y"`` in the code, except in the catalog of formats."""
     for module, tree in TREES.items():
         for node in ast.walk(tree):
             if (
@@ -166,7 +166,7 @@ def test_modules_of_a_part_import_one_another_in_no_circle(name: str) -> None:
 
 
 def test_formats_import_the_core_and_one_another_alone() -> None:
-    # A family whose wire format is another's is a record over the same build: it imports that, never a copy.
+    # A family with another family's wire format is a record over the same build. It imports the build, never copies it.
     wrong = [
         str(found)
         for found in OWN
@@ -194,7 +194,7 @@ def test_lazy_references_are_declared_and_lead_somewhere() -> None:
 
 
 def test_modules_are_imported_by_name_nowhere_else() -> None:
-    """``importlib`` is used by those alone whose subject it is: it would be a way around this test."""
+    """Only modules about importing use ``importlib``, because it is a way around this test."""
     allowed = {"chatparsers", "chatparsers.core.lazy", "chatparsers.formats._generate", "chatparsers.plugins"}
     lazy_packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
     wrong = [
@@ -209,7 +209,7 @@ def test_modules_are_imported_by_name_nowhere_else() -> None:
 
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_public_modules_have_an_exact_all(module: str) -> None:
-    """Every name in ``__all__`` is there, once; formats and ``__main__`` need none."""
+    """Every name in ``__all__`` exists and is listed once. Formats and ``__main__`` need no ``__all__``."""
     tree, path = TREES[module], MODULES[module]
     assigned = [
         node.value

@@ -29,7 +29,7 @@ TEMPLATE = """\
 
 
 class Site:
-    """A directory per distribution, put on the path of a process as the test needs it."""
+    """A directory for each distribution. A test puts those that it needs on the path of a process."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -56,7 +56,7 @@ class Site:
             assert done.returncode == 0, done.stderr
 
     def run(self, code: str, *names: str, plugins: str | None = None) -> Any:
-        """What ``code`` puts into ``result`` where these distributions are installed, and the texts of its warnings."""
+        """Runs ``code`` with these distributions installed. Returns its ``result`` and the texts of its warnings."""
         script = (
             "import json, warnings, chatparsers\n"
             "with warnings.catch_warnings(record=True) as caught:\n"

@@ -1,4 +1,4 @@
-"""The loader, on distributions made up here."""
+"""The loader of plugins, on distributions made here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chatparsers.plugins import BUILTIN, Plugins, PluginWarning, Selection, hook
 
 
 class Made(Distribution):
-    """A distribution that exists in memory alone."""
+    """A distribution that exists only in memory."""
 
     def __init__(self, name: str, entry_points: str, metadata: str = "") -> None:
         self.files_ = {
@@ -176,7 +176,7 @@ def test_formats_without_an_end_are_cut(module: ModuleType) -> None:
 
 
 class Odd(BaseException):
-    """Neither an error nor an exit."""
+    """It is neither an error nor an exit."""
 
 
 @pytest.mark.parametrize("problem", [Odd("x"), SystemExit(3), GeneratorExit(), RecursionError("deep")])
@@ -198,7 +198,7 @@ def test_whatever_a_plugin_raises_stays_in_it(module: ModuleType, problem: BaseE
 
 
 def test_ctrl_c_is_passed_on_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A plugin that raises it at import would else end every call of every user for good."""
+    """Otherwise a plugin that raises it at import would end every call of every user."""
     (tmp_path / "interrupting_formats.py").write_text("raise KeyboardInterrupt\n", encoding="utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("chatparsers.plugins._interrupted", set())

@@ -1,4 +1,4 @@
-"""Names to formats, where no plugin is installed."""
+"""Names to formats, without any plugin."""
 
 from __future__ import annotations
 

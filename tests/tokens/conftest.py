@@ -1,4 +1,4 @@
-"""Tokenizers for these tests: two small ones made here, and the real ones where the data folder has them."""
+"""Tokenizers for these tests: two small ones made here, and the real ones if the folder of real data has them."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def byte_fallback() -> Tokenizer:
 
 @pytest.fixture(scope="session")
 def new_byte_level() -> Callable[[], Tokenizer]:
-    """For tests that change it or drop it."""
+    """A fresh tokenizer, for tests that change it or drop it."""
     return make_byte_level
 
 

@@ -13,7 +13,7 @@ from chatparsers.tokens import Detokenizer, Vocabulary
 
 
 def decode(tokenizer: Tokenizer, ids: list[int]) -> str:
-    """All of ``ids`` through a Detokenizer, one at a time."""
+    """The text of ``ids``, through a Detokenizer, one at a time."""
     detokenizer = Detokenizer(Vocabulary.of(tokenizer))
     text = "".join([detokenizer.decode(id) for id in ids]) + detokenizer.flush()
     assert detokenizer.pending == 0
@@ -21,7 +21,7 @@ def decode(tokenizer: Tokenizer, ids: list[int]) -> str:
 
 
 def same(text: str, whole: str) -> bool:
-    """Whether ``text`` is ``whole``, or what ``whole`` was before the tokenizer stripped its first space."""
+    """Whether ``text`` is ``whole``, with or without a first space that the tokenizer strips."""
     return text in (whole, " " + whole)
 
 
@@ -31,7 +31,7 @@ def fallback(tokenizer: Tokenizer, data: bytes) -> list[int]:
 
 
 def broken_in_part(tokenizer: Tokenizer, ids: list[int]) -> bool:
-    """Whether a run of byte-fallback ids is broken in part: ``decode`` then replaces all of it."""
+    """Whether a run of byte-fallback ids is partly broken. Then ``decode`` replaces the whole run."""
     run = b""
     for id in [*ids, None]:
         token = tokenizer.id_to_token(id) if id is not None else None
@@ -67,15 +67,13 @@ def test_random_ids_of_real_tokenizers(real: Tokenizer) -> None:
 
 
 def compare_random_ids(tokenizer: Tokenizer, rounds: int) -> None:
-    """Nothing raises, and what is decoded is what ``decode`` has, unknown ids and broken bytes included."""
+    """Nothing raises, and the text is that of ``decode``, also for unknown ids and broken bytes."""
     chance = random.Random(7)
     size = tokenizer.get_vocab_size(True) + 20
     skip = {tokenizer.token_to_id(token) for token in ("é!", "▁▁▁", "<｜a▁b｜>")}
     for _ in range(rounds):
         ids = [chance.randrange(size) for _ in range(60)]
-        ids = [
-            id for id in ids if id not in skip
-        ]  # where a token's own text is better than what decode makes of it
+        ids = [id for id in ids if id not in skip]  # here a token's own text is better than that of decode
         text = decode(tokenizer, ids)
         if not broken_in_part(tokenizer, ids):
             assert same(text, tokenizer.decode(ids, skip_special_tokens=False))
@@ -146,7 +144,7 @@ def test_byte_fallback_replaces_each_broken_byte(byte_fallback: Tokenizer, data:
 
 
 def test_the_trap_of_a_broken_byte_after_a_newline(byte_fallback: Tokenizer) -> None:
-    """DecodeStream raises here and at every later step: the newline was given out, then taken back."""
+    """DecodeStream raises here and at every later step: it returned the newline, and then took it back."""
     ids = [*fallback(byte_fallback, b"\n\xe2"), *byte_fallback.encode("the", add_special_tokens=False).ids]
     stream = DecodeStream([], False)
     with pytest.raises(Exception, match="Invalid prefix"):

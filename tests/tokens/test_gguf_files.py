@@ -98,7 +98,7 @@ def check(built: Tokenizer, original: Tokenizer, text: str) -> None:
 def test_a_sentence_piece_vocabulary(
     tmp_path: Path, byte_fallback: Tokenizer, text: str, with_merges: bool
 ) -> None:
-    """Scores alone, as in files of the kind ``llama``, or merges (``gemma4``): one tokenizer comes out."""
+    """Only scores, as in files of the kind ``llama``, or merges (``gemma4``): both give the same tokenizer."""
     tokens, types = vocabulary_of(byte_fallback)
     order = ["th", "the", "▁the", "▁▁", "in"]
 

@@ -1,4 +1,4 @@
-"""Files that a stranger made: each is an error at once, in little memory."""
+"""Files from strangers: each raises an error at once, in little memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(value: str) -> bytes:
 
 
 def gguf(path: Path, fields: int, data: bytes, size: int = 0) -> Path:
-    """A GGUF file that claims so many fields; ``size``: of holes, so that it takes no room."""
+    """A GGUF file that claims that many fields. ``size``: makes a sparse file, which takes no room on the disk."""
     with path.open("wb") as file:
         file.write(b"GGUF" + pack("<IQQ", 3, 0, fields) + data)
         if size:

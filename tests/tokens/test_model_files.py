@@ -14,7 +14,7 @@ from chatparsers.tokens import ModelFiles, SpecialTokens, read_model, read_token
 
 
 def write(folder: Path, **files: Any) -> Path:
-    """Files by their stem: JSON for what is no text. ``__`` is a slash, ``.jinja`` is added to texts."""
+    """Writes files by their stem, where ``__`` is a slash. A text gets the suffix ``.jinja``, another value is JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, value in files.items():
         path = folder / (name.replace("__", "/") + (".jinja" if isinstance(value, str) else ".json"))

@@ -49,7 +49,7 @@ def test_every_byte_has_its_character(byte_level: Tokenizer) -> None:
 
 
 def test_an_added_token_is_its_own_text(byte_level: Tokenizer, byte_fallback: Tokenizer) -> None:
-    """Not what the byte alphabet would make of its letters, and its ``▁`` stays."""
+    """The byte alphabet does not respell its letters, and its ``▁`` stays."""
     pieces = Vocabulary.of(byte_level).pieces
     assert pieces[number(byte_level, "é!")] == "é!"
     assert pieces[number(byte_level, "<｜tool▁call｜>")] == "<｜tool▁call｜>"
@@ -73,7 +73,7 @@ def test_an_unknown_id_spells_nothing(small: Tokenizer, id: int) -> None:
 
 def test_an_id_may_be_any_integer_type_but_nothing_else(byte_level: Tokenizer) -> None:
     class Scalar:
-        """Like a zero-dimensional tensor: an integer that hashes by identity."""
+        """An integer that hashes by identity, like a zero-dimensional tensor."""
 
         def __index__(self) -> int:
             return number(byte_level, "A")

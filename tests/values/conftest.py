@@ -1,4 +1,4 @@
-"""How the tests of value transcoders read a text: in pieces, with what is left over put before the next piece."""
+"""Reads a text with a value transcoder, in pieces. Unconsumed text is put before the next piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chatparsers.core.values.base import Transcoder
 
 @dataclass
 class Reading:
-    """What a transcoder made of a text; equal where all is equal that must not depend on the cuts."""
+    """The result of a transcoder. Two are equal if all fields are equal that must not depend on the cuts."""
 
     out: str
     done: bool
@@ -22,9 +22,9 @@ class Reading:
     position: int
     notes: list[tuple[int, str, str]]
     outs: list[str] = field(compare=False)
-    """What went out piece by piece."""
+    """The output for each piece."""
     most_held: int = field(compare=False)
-    """The most characters that were left unconsumed behind a piece."""
+    """The largest number of characters left unconsumed after a piece."""
 
 
 Make = Callable[[], Transcoder]
@@ -36,7 +36,7 @@ def _same(scanner: Transcoder) -> Transcoder:
 
 
 def _copied(scanner: Transcoder) -> Transcoder:
-    """A copy; what becomes of the original must not matter."""
+    """A copy. Later changes of the original must not reach it."""
     copy = scanner.copy()
     scanner.scan("x\"]}'1 ", 0, True)
     return copy
@@ -62,8 +62,8 @@ def _read(
 ) -> Reading:
     """Reads ``text`` cut at ``cuts``.
 
-    ``last_empty``: its end is told with an empty piece. ``carry``: what becomes of the transcoder between pieces
-    (``same``, ``copy``, ``pickle``). ``shortcut``: pieces that are ``plain`` go unscanned.
+    ``last_empty``: an empty last piece marks the end. ``carry``: between pieces, the transcoder is kept, copied or
+    pickled (``same``, ``copy``, ``pickle``). ``shortcut``: ``plain`` pieces are not scanned.
     """
     bounds = [0, *sorted(cut for cut in cuts if 0 <= cut <= len(text)), len(text)]
     pieces = [text[start:end] for start, end in pairwise(bounds)]
@@ -83,7 +83,7 @@ def _read(
         if number:
             scanner = _CARRY[carry](scanner)
         fed = rest + piece
-        # What stands before `start` must not matter.
+        # The text before `start` must not matter.
         start = number % 3
         end = scanner.scan("\\'\""[:start] + fed, start, final) - start
         assert 0 <= end <= len(fed)

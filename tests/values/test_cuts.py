@@ -1,4 +1,4 @@
-"""How a text is cut, copied, pickled or short-cut on the way is invisible, for every transcoder."""
+"""For every transcoder: cutting, copying, pickling and shortcuts do not change the result."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAKES: dict[str, Make] = {
     "raw union": _raw("string", "integer", "null"),
 }
 
-# Fragments that mean something to some transcoder, so that random texts of them reach its corners.
+# Fragments with a meaning to some transcoder, so that random texts of them reach rare cases.
 _FRAGMENTS = [
     *"{}[](),:+-.0129eExu_\\'\"<>|tTnNrbfa \n\t\r\x00\x7f\u00e9\u2028\U0001f600\ud801",
     *(

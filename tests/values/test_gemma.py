@@ -1,4 +1,4 @@
-"""Gemma's syntax comes out as the JSON of the same value; the judge is a small writer of that syntax."""
+"""Gemma's syntax becomes the JSON of the same value. The judge is a small writer of that syntax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Read = Callable[..., Any]
 
 QUOTES = ["<escape>", '<|"|>', "\ud801"]
 
-# Text that is full of what is nearly a marker.
+# Text that is full of near-markers.
 _texts = st.text() | st.lists(
     st.sampled_from(
         ["<", "<e", "<escape", "<<escape", "<|", '<|"', '<|"|', ">", '"', "\\", "\n", "a", ":", "}", ","]
@@ -40,7 +40,7 @@ cuts = st.lists(st.integers(0, 400), max_size=8)
 
 
 def write(value: Any, quote: str, draw: Callable[[st.SearchStrategy[str]], str]) -> str:
-    """``value`` in Gemma's syntax, compact as the templates write it or with some of the freedom that is read."""
+    """``value`` in Gemma's syntax: compact, as the templates write it, or with the variations that are read."""
 
     def among(*choices: str) -> str:
         return draw(st.sampled_from(choices))

@@ -1,4 +1,4 @@
-"""JSON is passed on byte for byte, ends where it ends, and breaks where it breaks; the judge is `json.loads`."""
+"""JSON is passed on byte for byte, and ends and breaks in the right places. The judge is `json.loads`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ cuts = st.lists(st.integers(0, 400), max_size=8)
 
 @st.composite
 def json_texts(draw: st.DrawFn) -> str:
-    """JSON in one of the ways that it may be laid out."""
+    """JSON in one of its possible layouts."""
     separators = draw(st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " :\r\n")]))
     return json.dumps(
         draw(values),
@@ -232,7 +232,7 @@ def test_strings_that_break_or_are_mended(read: Read, text: str, out: str, posit
 
 
 def test_bad_escapes_cost_no_copy_of_the_rest() -> None:
-    """Ten times the text is ten times the characters that are looked at: `text[i:]` is never taken of a long rest."""
+    """For ten times the text, ten times the characters are read: `text[i:]` never copies a long rest."""
 
     class Counted(str):
         taken = 0

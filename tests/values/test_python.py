@@ -1,4 +1,4 @@
-"""Python literals come out as the JSON of the same value; the judges are `ast.literal_eval` and `json.loads`."""
+"""Python literals become the JSON of the same value. The judges are `ast.literal_eval` and `json.loads`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ cuts = st.lists(st.integers(0, 400), max_size=8)
 
 
 def as_json(value: Any) -> Any:
-    """``value`` as JSON has it: keys are strings, every sequence is a list."""
+    """``value`` as JSON: keys are strings, every sequence is a list."""
     if isinstance(value, dict):
         return {next(iter(json.loads(json.dumps({key: 0})))): as_json(inner) for key, inner in value.items()}
     return [as_json(inner) for inner in value] if isinstance(value, (list, tuple, set)) else value
@@ -58,7 +58,7 @@ def test_the_many_ways_to_write_a_value(read: Read, value: Any, data: st.DataObj
 
 
 def write(value: Any, draw: Callable[[st.SearchStrategy[str]], str], nested: bool = False) -> str:
-    """``value`` as a literal as models write them: Python's and JSON's spellings mixed."""
+    """``value`` as a literal in a model's style, with Python's and JSON's spellings mixed."""
 
     def among(*choices: str) -> str:
         return draw(st.sampled_from(choices))

@@ -1,4 +1,4 @@
-"""Imports, but its hooks fail, return something else, or do not exist."""
+"""Imports, but its hooks fail, return a wrong value, or do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rival's formats: one of its own, one by a name that Acme has too, one by a built-in name."""
+"""Rival's formats: one of its own, one with a name that Acme has too, one with a built-in name."""
 
 from __future__ import annotations
 
