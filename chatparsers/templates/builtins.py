@@ -1,7 +1,7 @@
 """The templates of this package, for models that come without one: small Jinja files, a name each.
 
-They write roles, results and thoughts as their models read them. Tools and calls they leave to the polyfills, which
-take them from the format's own definition: so no syntax of calls is spelt here a second time. Three families mark
+They write roles, results and thoughts as their models read them. Tools and calls are left to the polyfills, which
+take them from the format's own definition, so no syntax of calls is spelt a second time here. Three families mark
 the parts of an answer one by one; their templates write the calls as well.
 """
 
@@ -15,7 +15,7 @@ from ..core.errors import LoadError, did_you_mean
 __all__ = ["UNKNOWN", "builtin_names", "builtin_source"]
 
 UNKNOWN = "chatml"
-"""The template of a model that nothing is known of."""
+"""The template for an unknown model."""
 
 _SUFFIX = ".jinja"
 
@@ -28,7 +28,7 @@ def builtin_names() -> tuple[str, ...]:
 
 
 def builtin_source(name: str) -> str:
-    """The text of a built-in template. Raises `LoadError` for a name that is none."""
+    """The text of a built-in template. Raises `LoadError` for an unknown name."""
     key = name.strip().lower().replace("_", "-")
     if key not in builtin_names():
         raise LoadError(f"no built-in template is named {name!r}: {did_you_mean(key, builtin_names())}")

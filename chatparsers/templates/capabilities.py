@@ -1,8 +1,8 @@
-"""What a template can show, and in which shape it wants it: found by rendering, never by reading its source.
+"""Finds what a template can show, and in which shape it reads it, by rendering. Its source is never read.
 
-Each question is a few small renderings of words that occur nowhere else; a candidate shape is right when
-every needle comes out, once and not as a Python dict. So a cosmetic edit of the template cannot change the
-answer. All of it is lazy and cached: a template that is only ever given texts is asked about texts alone.
+Each question is a few small renderings of needles: words that occur nowhere else. A candidate shape is right if every
+needle comes out once, and not inside a printed Python dict. So a cosmetic edit of the template cannot change the
+answer. Everything is lazy and cached: if a template is given only texts, only the shape of texts is looked for.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _SWITCHES: tuple[tuple[str, object, object], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a template shows of a conversation; what is False is lost or refused.
+    """What a template shows of a conversation. If a field is False, the template drops or refuses that part.
 
     ``tools``: the tools' definitions. ``tool_calls``, ``parallel_calls``: one, and more than one, call in a
     turn. ``content_beside_calls``: the text of a turn that calls, as content (not as reasoning).
@@ -60,9 +60,10 @@ class Capabilities:
     ``system_role``, ``tool_role``, ``developer_role``: such messages. ``several_systems``, ``consecutive_users``: two
     of them in a row. ``parallel_results``: the results of two calls; ``result_ids``: which call a result answers, by
     its id. ``images``: a picture's place among parts of text. ``content_as``, ``arguments_as``, ``reasoning_as``: see
-    ``Wants``. ``thinking_switches``: the keywords that turn thinking on and off; ``thinking_default``: what
-    they are where nothing is passed, None if that is neither. ``channel``: what opens and closes the content of an
-    answer, apart from what opens and ends the turn. ``generation_prompt``: what it adds behind a user message.
+    ``Wants``. ``thinking_switches``: the keywords that turn thinking on and off. ``thinking_default``: whether
+    thinking is on without them, None if the prompt is neither the one nor the other. ``channel``: the markers that
+    open and close the content of an answer, without the turn's own. ``generation_prompt``: the text that the template
+    adds after a user message.
     """
 
     tools: bool
@@ -131,7 +132,7 @@ def probe_tools() -> list[dict[str, Any]]:
 
 
 def shows(text: str | None, *needles: str) -> bool:
-    """Whether all needles come out, none of them as a printed Python or JSON part."""
+    """Whether all needles come out, and no needle inside a printed Python or JSON part."""
     if text is None or any(needle not in text for needle in needles):
         return False
     return not any(_PRINTED.search(text[: text.index(needle)][-16:]) for needle in needles)
@@ -255,7 +256,7 @@ class Prober:
                 found.append((name, on, off))
         if found:
             return tuple(found)
-        # Not every effort has an "off": where "none" does not change the prompt's end, the least is "low".
+        # Not every effort has an "off": if "none" does not change the prompt's end, "low" is the least effort.
         for off in ("none", "low"):
             text, default = self._thinking_text({"reasoning_effort": off}), self._thinking_text({})
             if (
@@ -271,7 +272,7 @@ class Prober:
         return self._try([_user()], self.plain, generate=True, variables=variables)
 
     def thinking(self, thinking: bool | None) -> dict[str, Any]:
-        """The keywords that turn thinking on or off; none for None."""
+        """The keywords that turn thinking on or off; ``{}`` for None."""
         if thinking is None:
             return {}
         return _given({name: on if thinking else off for name, on, off in self._switches})
@@ -334,7 +335,7 @@ class Prober:
         )
 
     def _result_ids(self, messages: Messages, wants: Wants) -> bool:
-        """Whether the result's own place has the id: it is there once more than in the call alone."""
+        """Whether a result shows its id: with the result, the id occurs more often than with only the call."""
         id = messages[1]["tool_calls"][0]["id"]
         whole, call = (self._try(messages[:end], wants, tools=True) for end in (3, 2))
         return whole is not None and call is not None and whole.count(id) > call.count(id)
@@ -342,7 +343,7 @@ class Prober:
     def _content_beside_calls(self, wire: Callable[..., str | None]) -> bool:
         text = wire(_assistant(NEEDLE, calls=1), NEEDLE, _CALLED[0])
         if text is None or text == wire(_assistant("", reasoning=NEEDLE, calls=1), NEEDLE):
-            return False  # the latter: shown, but in the place of reasoning
+            return False  # in the second case the text is shown, but in the place of reasoning
         plain = wire(_assistant(NEEDLE), NEEDLE)
         end = plain[plain.rindex(NEEDLE) + len(NEEDLE) :].strip() if plain else ""
         first, last = sorted((text.index(NEEDLE), text.index(_CALLED[0])))
@@ -358,7 +359,7 @@ def _called(number: int) -> dict[str, Any]:
 
 
 def _channel(wire: str) -> tuple[str, str]:
-    """What stands around the needle: markers before it, and the first marker behind it where another one follows."""
+    """The text from the first marker before the needle, and the first marker after it if a second one follows."""
     before, _, behind = wire.partition(NEEDLE)
     opens = [found for found in MARKER.finditer(before)]
     closes = MARKER.findall(behind)

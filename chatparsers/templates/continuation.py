@@ -1,7 +1,8 @@
-"""``continue_final_message``: a rendering that ends inside the last message, for the model to go on there.
+"""``continue_final_message``: a rendering that ends inside the last message, so that the model continues it.
 
-As in transformers, a tag is put at the place, the whole conversation is rendered, and the text is cut at the
-tag. The tag ends in a space: where that is gone, the template strips its texts, so the cut text is stripped too.
+As in transformers, a tag is added to the message's text, the whole conversation is rendered, and the rendering is cut
+at the tag. The tag ends in a space. If that space is gone, the template strips its texts, so the cut text is stripped
+too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _TAG = "continuefinalmessage "
 
 
 def check_final(messages: Sequence[Mapping[str, Any]], name: str) -> None:
-    """Raises `TemplateError` where the last message is none that can be continued."""
+    """Raises `TemplateError` if the last message cannot be continued."""
     final = messages[-1] if messages else {}
     role = final.get("role") if isinstance(final, Mapping) else None
     if role != "assistant" or final.get("tool_calls"):
@@ -34,7 +35,7 @@ def check_final(messages: Sequence[Mapping[str, Any]], name: str) -> None:
 
 
 def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
-    """The messages with the tag behind the final one's content, or its reasoning if that is all it has."""
+    """The messages with the tag after the final message's content, or after its reasoning if it has no content."""
     check_final(messages, name)
     final = messages[-1]
     content: Any = final.get("content")
@@ -52,7 +53,7 @@ def tagged(messages: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str
 
 
 def cut_at_tag(text: str, name: str, index: int) -> str:
-    """The rendering up to the tag of ``messages[index]``; raises ``TemplateError`` where it was dropped."""
+    """The rendering up to the tag of ``messages[index]``. Raises ``TemplateError`` if the template dropped the tag."""
     at = text.rfind(_TAG.strip())
     if at < 0:
         raise TemplateError(

@@ -1,4 +1,4 @@
-"""The edges of an assistant's turn, read off renderings: what the prompt already wrote of it, and what ends it."""
+"""The edges of an assistant's turn, found in renderings: the beginning that the prompt wrote, and the text that ends it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["end_marker", "opening"]
 
 
 def opening(fmt: Format, generation_prompt: str) -> str:
-    """What a generation prompt already wrote of the assistant's turn: from the first marker of the format on."""
+    """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on."""
     places = [at for text in _openings(fmt) if (at := generation_prompt.find(text)) >= 0]
     return generation_prompt[min(places) :] if places else ""
 
@@ -39,13 +39,14 @@ def _openings(fmt: Format) -> frozenset[str]:
 
 
 def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tuple[str, ...]:
-    """What ends a turn: a marker, before it the same with the white space that the template writes there; ``()`` where
-    nothing does.
+    """The texts that end a turn; ``()`` if nothing ends it.
 
-    ``behind``: what stands after the content of the last answer. ``between``: what stands between an answer and the
-    user's next message; where nothing marks the end of a turn, the header of the next one does. The format's own
-    markers, such as the closer of its content, are passed over. ``before``: what the turn has before its content. A
-    marker that is there already ends no turn, so the text goes on to the first that does.
+    They are a marker and, before it in the tuple, the marker with the white space that the template writes before it.
+
+    ``behind``: the text after the content of the last answer. ``between``: the text between an answer and the user's
+    next message; if nothing marks the end of a turn, the header of the next one ends it. The format's own markers,
+    such as the closer of its content, are skipped. ``before``: the turn's text before its content. A marker that
+    occurs there ends no turn; then the end is the text up to the last marker that does not occur there.
     """
     marked = bool(behind.strip())
     text = behind if marked else between

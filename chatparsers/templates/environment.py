@@ -1,10 +1,10 @@
-"""The sandbox in which chat templates run: transformers' own, and what real templates need beyond it.
+"""The sandbox in which chat templates run: that of transformers, with what real templates need in addition.
 
 As in transformers: an immutable sandbox, ``trim_blocks``, ``lstrip_blocks``, loop controls, ``{% generation
-%}``, the filter ``tojson`` and the functions ``raise_exception`` and ``strftime_now``. Beyond it, because
-templates in use ask for it: the filter ``from_json``, ``tojson`` of iterables and of exact numbers,
-``list.append`` and ``list.pop``. The last two are safe because a template only ever sees copies of what the
-caller passed (see ``messages.own``). How much a template may do is in ``limits``.
+%}``, the filter ``tojson`` and the functions ``raise_exception`` and ``strftime_now``. In addition, because
+templates in use need them: the filter ``from_json``, ``tojson`` of iterables and of exact numbers,
+``list.append`` and ``list.pop``. The last two are safe because a template sees only copies of the caller's
+data (see ``messages.own``). ``limits`` says how much a template may do.
 
 Source: ``transformers.utils.chat_template_utils._compile_jinja_template``.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["compile_source", "environment", "strftime_now"]
 
 _KEPT = 65_536
-"""The longest source, in characters, that is kept compiled; 64 of them are."""
+"""The longest source, in characters, that is kept compiled. The last 64 templates are kept."""
 
 
 def strftime_now(pattern: str) -> str:
-    """The local time now in ``strftime`` notation; templates write dates into system texts with it."""
+    """The local time now, in ``strftime`` notation. Templates write dates into system texts with it."""
     current().spend(256 * len(pattern))  # a letter of it may be a whole date
     return datetime.now().strftime(pattern)
 
 
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
-    """The one environment of this process; jinja2 is imported here and nowhere earlier."""
+    """The only environment of this process. jinja2 is imported here, not earlier."""
     from .sandbox import Sandbox
 
     env = Sandbox()
@@ -43,9 +43,9 @@ def environment() -> jinja2.Environment:
 
 
 def compile_source(source: str) -> jinja2.Template:
-    """The compiled template, kept for the next call where the source is not long.
+    """The compiled template. It is kept for the next call if the source is not long.
 
-    Raises jinja2's ``TemplateSyntaxError`` for whatever cannot be compiled.
+    Raises jinja2's ``TemplateSyntaxError`` if the source cannot be compiled.
     """
     from jinja2 import TemplateSyntaxError
 

@@ -1,9 +1,9 @@
-"""JSON whose numbers survive: what Python's ``int`` and ``float`` would respell is kept as it was written.
+"""JSON that keeps its numbers: if Python's ``int`` and ``float`` would respell a number, its text is kept unchanged.
 
 A template wants a call's arguments as a dict and writes them out again with ``tojson``. Between the two,
 ``1e400`` would become ``Infinity``, ``1.10`` would become ``1.1`` and ``-0`` would become ``0``. Only such
-numbers are kept as ``ExactNumber``; all others stay plain, so that a template's arithmetic and tests work on
-them as ever.
+numbers become an ``ExactNumber``. All others stay plain, so a template's arithmetic and tests work on them as
+usual.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ExactNumber(Decimal):
-    """A JSON number that is written as it was read.
+    """A JSON number that is written exactly as it was read.
 
-    It is a ``Decimal`` and not a ``float``: the C encoder of ``json`` asks us about it instead of writing
-    ``repr(float)``.
+    It is a ``Decimal`` and not a ``float``: for a ``float`` the C encoder of ``json`` writes ``repr(float)``, for a
+    ``Decimal`` it calls our ``default``.
     """
 
     text: str
@@ -62,7 +62,7 @@ def _int(text: str) -> int | ExactNumber:
 
 
 def from_json(text: str) -> Any:
-    """The value of a JSON text, numbers exact; raises ``ValueError`` where it is not JSON."""
+    """The value of a JSON text, numbers exact. Raises ``ValueError`` if it is not JSON."""
     return _decoder.decode(text)
 
 
@@ -117,7 +117,7 @@ def to_json(
 
     text = dump()
     if numbers:
-        # Write each number as a string that occurs nowhere else, then put its text in that string's place.
+        # Write each number as a string that occurs nowhere else, then replace that string by the number's text.
         salt = 0
         while (mark := f"@number{salt}@") in text:
             salt += 1

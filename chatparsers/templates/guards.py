@@ -1,8 +1,8 @@
-"""What templates call, within limits: jinja2's filters, tests and functions, and the methods of Python's own types.
+"""Limits for what templates call: jinja2's filters, tests and functions, and the methods of Python's own types.
 
-A guard pays (see `limits`) for what it is about to do and then calls jinja2's or Python's own function, so that results
-are theirs. What is not named here costs the same for every value. Each guard takes the context, which keeps jinja2
-from computing it while it compiles.
+A guard pays (see `limits`) for its work in advance and then calls jinja2's or Python's own function, so the results are
+the same as without it. A function that is not named here costs the same for every value. Each guard takes the context;
+so jinja2 does not compute it while it compiles.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _list(context: Context, value: Any) -> Any:
 
 @pass_context
 def _keywords(context: Context, value: Any) -> Any:
-    """What stands behind ``**`` in a call."""
+    """The keywords after ``**`` in a call."""
     return current().mapping(value) if isinstance(value, Mapping) else value
 
 

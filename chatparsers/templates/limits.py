@@ -2,14 +2,15 @@
 
 Strategy. No Python code can stop a C function halfway, so an operation is paid for *before* it runs, out of one account
 per rendering. A unit stands for a character put together, or for about 50 ns of work. So the same account bounds time,
-memory and output, and the answer depends on the template and the conversation alone, never on the machine or its load.
+memory and output. The answer depends only on the template and the conversation, never on the machine or its load.
 
 - Loops, macros and blocks pay for their body each time it runs, by a weight found when the template is compiled.
-- Whatever depends on the size of a value (operators, comparisons, filters, methods, the output) pays by that size.
-- A value is measured as it is printed: a list that holds another one twice counts it twice.
+- Operations whose cost depends on the size of a value (operators, comparisons, filters, methods, the output) pay by
+  that size.
+- A value is measured as it is printed: if a list holds another list twice, that list counts twice.
 
-Invariants: what is made is paid for before it exists, or is no larger than what it was made from. An account that is
-overdrawn stays so: all that follows in the same call fails at once, so a hundred probes cost no more than one.
+Invariants: each new value is paid for before it exists, or is no larger than the values it was made from. An overdrawn
+account stays overdrawn: everything later in the same call fails at once, so a hundred probes cost no more than one.
 """
 
 from __future__ import annotations
@@ -81,21 +82,21 @@ class Meter:
         self._given: tuple[object, ...] | None = given
 
     def spend(self, units: int) -> None:
-        """Pays ``units``; raises `Exhausted` where they are not there."""
+        """Pays ``units``. Raises `Exhausted` if the account has fewer."""
         self.left -= units
         if self.left < 0:
             self.stretch()
 
     def afford(self, units: int) -> None:
-        """Raises `Exhausted` where ``units`` are not there, without paying them."""
+        """Raises `Exhausted` if the account has fewer than ``units``. Pays nothing."""
         if units > self.left:
             self.spend(units)
             self.left += units
 
     def stretch(self) -> None:
-        """Adds once what the given data allow; raises `Exhausted` where that is not enough."""
+        """Adds, once, the units that the caller's data allow. Raises `Exhausted` if that is not enough."""
         if self._given is not None:
-            # Measured here, as few templates come here. The caller's own data: templates change copies alone.
+            # Measured only now, as few templates get here. It is the caller's own data: templates change only copies.
             self.left += self.limits.growth * _characters(self._given)
             self._given = None
         if self.left < 0:
@@ -131,7 +132,7 @@ class Meter:
                 if kind is dict:
                     try:
                         total += len("".join(item))
-                    except TypeError:  # a key that is no text
+                    except TypeError:  # a key that is not a text
                         stack.extend(item)
                     item = item.values()
                 stack.extend(item)
@@ -178,7 +179,7 @@ class Meter:
         return value
 
     def keys(self, values: Iterable[Any]) -> list[Any]:
-        """``values`` as the keys of a dict or a set: each paid for, and few where they may be chosen to collide."""
+        """``values`` as keys of a dict or a set. Each is paid for; keys that could be chosen to collide must be few."""
         keys = list(self.stream(values, 25))
         if len(keys) > _FEW_KEYS and not all(isinstance(key, str) for key in keys):
             raise Exhausted(
@@ -189,7 +190,7 @@ class Meter:
         return keys
 
     def number(self, value: object) -> None:
-        """Pays for calculating with a number; raises `Exhausted` where its digits are too many."""
+        """Pays for calculating with a number. Raises `Exhausted` if it has too many digits."""
         if isinstance(value, int):
             bits = value.bit_length()
             if bits > _WORD:
@@ -228,7 +229,7 @@ class Meter:
         return "".join(parts)
 
     def concat(self, values: tuple[object, ...]) -> str:
-        """The values as texts, one behind the other: the operator ``~``."""
+        """The operator ``~``: the values as texts, joined."""
         return self.join([self.text(value) for value in values])
 
     # Operators
@@ -318,7 +319,7 @@ class Meter:
         return self.made(left % right)
 
     def widths(self, form: str, numbers: re.Pattern[str] = _DIGITS) -> None:
-        """Raises `Exhausted` where a text cannot be as wide as the numbers in ``form`` together say."""
+        """Raises `Exhausted` if the numbers in ``form`` together make a text wider than the account can pay."""
         wide = [number.lstrip("0") for number in numbers.findall(form)]
         if any(len(number) > 9 for number in wide):
             raise Exhausted(_TOO_LARGE)
@@ -430,7 +431,7 @@ def _characters(given: tuple[object, ...]) -> int:
 
 
 def entries(value: object) -> list[Any] | tuple[Any, ...] | None:
-    """What a container shows when it is printed, None for what is no container."""
+    """The values that a container shows when it is printed; None if the value is not a container."""
     if isinstance(value, (list, tuple)):
         return value
     if isinstance(value, Mapping):
@@ -450,16 +451,16 @@ _current: ContextVar[Meter | None] = ContextVar("chatparsers.templates.limits", 
 
 
 def current() -> Meter:
-    """The account of the call that is under way; a fresh one where a template's function is called by itself."""
+    """The account of the current call. A fresh one if a template's function is called outside a rendering."""
     return _current.get() or Meter(DEFAULT)
 
 
 @contextmanager
 def account(limits: Limits, name: str, *given: object) -> Iterator[None]:
-    """One account for all that is rendered inside; inside another account, that one.
+    """Opens one account for everything rendered inside the block. Inside another account, that one is used.
 
-    ``name``: what errors call the template. ``given``: the caller's data, for whose size `Limits.growth` adds units.
-    Raises `TemplateError` where the outermost account is overdrawn; an inner one raises `Exhausted` through.
+    ``name``: the template's name in errors. ``given``: the caller's data; `Limits.growth` adds units for its size.
+    Raises `TemplateError` if the outermost account is overdrawn. An inner block passes `Exhausted` on.
     """
     if _current.get() is not None:
         yield

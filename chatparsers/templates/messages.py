@@ -23,15 +23,15 @@ ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blo
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """How a template wants to be given what a message holds.
+    """The shape in which a template reads messages.
 
-    ``content_as``: text, a list of parts, or either. ``empty_content``: what stands for no text beside calls.
-    ``arguments_as``: an object, or JSON text. ``call_ids``: ``keep`` the caller's; ``fill`` in those that are
-    missing; also replace those that are not ``short`` (nine alphanumerics) or not ``function`` ids
-    (``functions.NAME:INDEX``). ``reasoning_as``: the field that is read, a content ``part`` of type thinking,
-    Apertus-style ``blocks``, or None where reasoning is lost. ``join_content``: beside a call there is room
-    for reasoning or content alone, so they are joined. ``no_tools``: what stands for no tools. ``functions``:
-    the tools also go into the text variable ``functions``.
+    ``content_as``: text, a list of parts, or either. ``empty_content``: the value for no text beside calls.
+    ``arguments_as``: an object, or JSON text. ``call_ids``: ``keep`` the caller's; ``fill`` in missing ids;
+    also replace ids that are not ``short`` (nine alphanumerics) or not ``function`` ids
+    (``functions.NAME:INDEX``). ``reasoning_as``: the field that the template reads, a content ``part`` of type
+    thinking, Apertus-style ``blocks``, or None if reasoning is lost. ``join_content``: beside a call the template
+    shows only reasoning or only content, so the two are joined. ``no_tools``: the value for no tools.
+    ``functions``: the tools also go into the text variable ``functions``.
     """
 
     content_as: Literal["text", "parts", "either"] = "text"
@@ -83,7 +83,7 @@ def is_plain(value: object) -> bool:
 
 
 def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """The tools, each and each of its arguments with a description: some templates raise where there is none."""
+    """The tools; each tool and argument gets a description if it has none, as some templates raise without it."""
 
     def function(tool: dict[str, Any]) -> dict[str, Any]:
         parameters = tool.get("parameters")
@@ -104,7 +104,7 @@ def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None
 
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
-    """The reasoning of a message, whichever of the usual keys it stands under; ``""`` where there is none."""
+    """The reasoning of a message, under any of the usual keys; ``""`` if the message has no reasoning."""
     for key in _REASONING:
         text = message.get(key)
         if text and isinstance(text, str):
@@ -115,7 +115,7 @@ def reasoning_of(message: Mapping[str, Any]) -> str:
 def shape(
     messages: Iterable[Mapping[str, Any]], wants: Wants, name: str = "<template>"
 ) -> list[dict[str, Any]]:
-    """Copies of the messages as the template wants them; raises ``TemplateError`` for what is no message."""
+    """Copies of the messages as the template wants them; raises ``TemplateError`` for a malformed message."""
     shaped: list[dict[str, Any]] = []
     ids = _Ids(wants.call_ids)
     bare = (
@@ -218,7 +218,7 @@ def _calls(calls: Any, wants: Wants, ids: _Ids, where: str) -> list[dict[str, An
 
 
 def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
-    """Arguments as an object or as JSON text, numbers verbatim; text that is no JSON object stays."""
+    """Arguments as an object or as JSON text, numbers verbatim. A text that is not a JSON object stays unchanged."""
     if arguments is None or arguments == "":
         arguments = {}
     if form == "text":
@@ -233,12 +233,12 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
 
 
 def _content(message: dict[str, Any], wants: Wants) -> None:
-    """Put content and reasoning where the template looks for them."""
+    """Puts content and reasoning into the fields that the template reads."""
     content = message.get("content")
     if type(content) is str and wants.content_as != "parts" and message["role"] != "assistant":
         return
     content = "" if content is None else content
-    # Where a list is taken too, an assistant's may still lose all but its first part.
+    # Even a template that reads lists may show only the first part of an assistant's message.
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
     if joined and isinstance(content, list) and all(map(_is_text, content)):
         content = "".join(part if isinstance(part, str) else part["text"] for part in content)
@@ -278,7 +278,7 @@ def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
             content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
         )
         return [{"type": "thinking", "thinking": reasoning}, *texts]
-    # Where no field is read, the usual one does no harm.
+    # If the template reads no field, the usual one does no harm.
     field = wants.reasoning_as if wants.reasoning_as in _REASONING else "reasoning_content"
     message[field] = reasoning
     return content

@@ -1,4 +1,4 @@
-"""Content parts that are no text: shown where the template has a place for them, else refused by name."""
+"""Content parts other than text. They are shown if the template can show them, else refused by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NEEDLE = "needlepart"
 
 
 def part_kind(part: object) -> str | None:
-    """The type of a part that is no text, such as ``image_url``; None for text."""
+    """The type of a part other than text, such as ``image_url``; None for text."""
     if not isinstance(part, Mapping) or isinstance(part.get("text"), str):
         return None
     kind = str(part.get("type", "object"))
@@ -26,8 +26,8 @@ def part_kind(part: object) -> str | None:
 
 
 def shown_parts(template: Template, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    """The messages, with each part that is no text under the type that the template has a place for: ``image`` for
-    OpenAI's ``image_url``, where it reads only that.
+    """The messages, with each part other than text under the type that the template reads: OpenAI's ``image_url``
+    becomes ``image`` if the template reads only that.
 
     Raises `TemplateError` for the first part of a type that the template drops or prints as data.
     """

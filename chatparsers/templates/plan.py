@@ -1,13 +1,13 @@
-"""Which polyfills a template needs for a conversation, found by rendering needles.
+"""Finds the polyfills that a template needs for a conversation, by rendering needles.
 
-1. The conversation is brought down to its *outline*: the kinds of its messages, rounds and steps that repeat left out.
-   Conversations of one outline need the same polyfills, so the answer is kept by outline: most requests find theirs.
-2. The outline is written out again as a conversation of needles and rendered with ever more polyfills, the cheapest
-   first. The first rendering in which no needle is missing names the plan; mostly it is the one without any.
-3. Where none shows all, the plan says what is lost, and the caller hears of it instead of the model not hearing of it.
+1. The conversation is reduced to its *outline*: the kinds of its messages, without repeated rounds and steps.
+   Conversations of one outline need the same polyfills, so plans are kept by outline, and most requests find theirs.
+2. The outline is written out as a conversation of needles and rendered with more and more polyfills, the cheapest
+   first. The first rendering that shows every needle names the plan. Mostly it is the one without any polyfill.
+3. If no rendering shows every needle, the plan says what is lost, so that the caller gets an error.
 
-So no polyfill is chosen by a flag that could be wrong in company: whatever a template does with these messages one
-after the other, it has been seen to show all of them.
+So no polyfill is chosen by a flag that could be wrong in some combination: the template was seen to show all of these
+messages in this order.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Plan:
 
 
 def outline(messages: Iterable[Message]) -> Outline:
-    """The kinds of the messages, without the rounds and steps that come again.
+    """The kinds of the messages, without repeated rounds and steps.
 
-    A step is a message with the results that answer it; a round begins where the user speaks after the assistant.
+    A step is a message with the results that answer it. A user message after an assistant's begins a round.
     """
     rounds: list[list[tuple[Kind, ...]]] = []
     before = ""
@@ -109,8 +109,8 @@ Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]
 class Planner:
     """Finds and keeps the plans of one template and one syntax of calls.
 
-    ``render`` is the template's. ``knows_results``: whether it has a place for results; where it has none, their
-    role is printed by accident. ``reads_back``: whether a call written as text is read back from a rendering.
+    ``render`` renders with the template. ``knows_results``: whether the template shows results on purpose; if not, it
+    prints their role by accident. ``reads_back``: whether a call written as text is read back from a rendering.
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Planner:
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
 
     def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
-        """The plan for conversations of this outline, made of ``allowed`` polyfills alone."""
+        """The plan for conversations of this outline, made only of ``allowed`` polyfills."""
         key = shape, tools, allowed
         found = self._plans.get(key)
         if found is None:
@@ -194,7 +194,7 @@ class Planner:
 
 
 def _described() -> list[dict[str, Any]]:
-    """The probe's tool, with a needle for each thing that is said of it."""
+    """The probe's tool, with a needle in each of its fields."""
     tool = probe_tools()[0]
     function = {**tool["function"], "description": "needledescribed"}
     schema = {"type": "string", "description": "w"}
@@ -247,7 +247,7 @@ def _call(word: str, number: int, id: bool) -> dict[str, Any]:
 
 
 def _all_there(text: str, words: tuple[str, ...]) -> bool:
-    """Whether all words come out, none of them in a printed dict or in JSON that is the text of JSON."""
+    """Whether all words come out, and no word inside a printed dict or inside JSON within a JSON string."""
     return shows(text, *words) and not any(f'\\"{word}' in text or f"{{'{word}" in text for word in words)
 
 

@@ -1,8 +1,8 @@
-"""What a template lacks, written in another way: each polyfill rewrites a conversation, none of them knows a template.
+"""Polyfills write what a template cannot show in another way. Each rewrites a conversation and knows no template.
 
-A rewrite takes OpenAI-shaped messages and gives new ones; messages that it does not touch are passed on, none is
-changed in place. Which of them a template needs for a conversation is found by rendering needles (``plan.py``).
-They run in the order of `POLYFILLS`, so that each sees what those before it wrote.
+A rewrite takes OpenAI-shaped messages and returns new ones. It passes other messages on and changes no message in
+place. ``plan.py`` finds the polyfills that a template needs for a conversation, by rendering needles. They run in the
+order of `POLYFILLS`, so that each sees the output of those before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
 Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"
-_LONG = 65_536  # bytes: what is longer is written anew each time
+_LONG = 65_536  # bytes: a longer text is written anew each time
 
 
 class Syntax(Hashable, Protocol):
@@ -100,7 +100,7 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
 
 
 def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    """What the model is told of its tools: their schemas, and a call as its format writes it."""
+    """The text that describes the tools to the model: their schemas, and a call as its format writes it."""
     return _kept(_description, list(tools), syntax)
 
 
@@ -289,7 +289,7 @@ def _text(content: Any) -> str:
 
 
 def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
-    """Contents as one: a text, or a list of parts where one of them holds more than text."""
+    """Joins contents: to a text, or to a list of parts if one of them holds more than text."""
     given = [content for content in contents if content]
     if not any(isinstance(content, list) and not all(map(_is_text, content)) for content in given):
         return between.join(map(_text, given))
