@@ -39,7 +39,7 @@ _TOOL_TEMPLATES = ("tool_use", "default")
 _AUTO = "auto"
 """The name that stands for the analysis of the template."""
 _DEFAULT_SYNTAX = "hermes-2-pro"
-"""The syntax of calls for models that were taught none: docs/templates.md says why."""
+"""The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
 
 
 class Chat:
@@ -71,7 +71,7 @@ class Chat:
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
 
-        Raises `TemplateError` where it is no Jinja template.
+        Raises `TemplateError` if it is not a Jinja template.
         """
         names = _TOOL_TEMPLATES if tools else ("default",)
         name = next(
@@ -100,12 +100,12 @@ class Chat:
 
     @property
     def builtin(self) -> str | None:
-        """The name of the built-in template that the chat was given; None where it is the model's own."""
+        """The name of the built-in template that is used; None if the template is the model's own."""
         return None if self._builtin is None else self._builtin[0]
 
     @cached_property
     def tokenizer(self) -> Any:
-        """The model's tokenizer; None where its files have none."""
+        """The model's tokenizer; None if its files have no tokenizer."""
         return self._tokenizer if self._tokenizer is not None else self.files.tokenizer
 
     @cached_property
@@ -127,21 +127,21 @@ class Chat:
 
     @cached_property
     def format(self) -> Format:
-        """The model's format, with the stops that its template writes; where no known one explains the template, that
-        which its analysis found, else `content-only`: all that the model writes is content."""
+        """The model's format, with the stops that its template writes. If no known format explains the template, it is
+        the format that the analysis found, else `content-only`: then everything that the model writes is content."""
         found = self._format or self.detection.format or get_format(self.detection.name or CONTENT_ONLY)
         return self._with_stops(found, own=found.name != CONTENT_ONLY)
 
     @cached_property
     def syntax(self) -> Format:
-        """The format of tools and calls where the template shows none: the model's own, or one that many models
-        know, with the model's own reasoning."""
+        """The format of tools and calls if the template shows no tools: the model's own, or one that many models know,
+        with the model's own reasoning."""
         if self.format.features.tools:
             return self.format
         return self._with_stops(with_calls(self.format, get_format(_DEFAULT_SYNTAX)), own=False)
 
     def _with_stops(self, fmt: Format, *, own: bool) -> Format:
-        """The format that ends a turn where the template does; ``own``: and where it ends one itself."""
+        """The format with the template's stops. ``own``: its own stops stay as well."""
         stops = dict.fromkeys(fmt.stops) if own else {}
         for stop in (*self.template(False).end_of_turn(fmt), self.files.eos_token):
             if stop:
@@ -177,13 +177,14 @@ class Chat:
     ) -> Turn:
         """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
 
-        What the template cannot show is written in another way: the turn's ``polyfills`` names those that were used;
-        False or a list of names overrides what `load` was given. ``thinking``: True or False where the template has a
-        switch (a warning says where it has none), None for its default. ``continue_final_message``: the last message is
-        an assistant's that the model goes on with; its beginning is the turn's ``prefix``, and the stream reads what is
-        new. ``template_kwargs``, ``documents``: the template's own variables. ``now``: the time that the template
-        writes. ``id_seed`` as in `Format.bind`. Raises `RequestError` for tools or a choice that are none, and for a
-        choice that no answer of this model could be read for; `TemplateError` where the messages cannot be rendered.
+        Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
+        used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
+        template's switch (if it has no switch, a warning says so), None leaves its default.
+        ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
+        turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
+        own variables. ``now``: the time that the template writes. ``id_seed``: as in `Format.bind`. Raises
+        `RequestError` for malformed tools or an invalid choice, and for a choice if no call of this model could be
+        read. Raises `TemplateError` if the messages cannot be rendered.
         """
         if isinstance(messages, (str, Mapping)) or not messages:
             found = type(messages).__name__ if messages else "none"
@@ -254,7 +255,7 @@ class Chat:
         return {**variables, **(template_kwargs or {})}
 
     def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
-        """Says so where the model does not hear of the tools, or nobody could read its calls."""
+        """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
         if not fmt.features.tools:
             why, mend = "no format explains the template", "name one with load(…, format=…)"
         elif not template.probe().tools:
@@ -272,9 +273,9 @@ class Chat:
             warnings.warn(text, UserWarning, stacklevel=4)
 
     def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
-        """A conversation to which messages are added one by one, each giving only the text that is new.
+        """A conversation to which messages are added one by one. Each step gives only the new text.
 
-        ``request``: the options of `prepare`, the same for every step. ``messages``: those to begin with.
+        ``request``: the options of `prepare`, the same for every step. ``messages``: the first messages.
         """
         conversation = Conversation(self, request)
         first = list(messages)
@@ -285,8 +286,8 @@ class Chat:
     def parse_prompt(self, text: str) -> list[PromptMessage]:
         """The messages of a rendered conversation, such as a dataset's row or a log, each with its span.
 
-        `PromptMessage.written` marks those of the model: a loss mask over the text or its tokens. What the template
-        merges or drops does not come back. Raises `TemplateError` where the template marks no roles.
+        `PromptMessage.written` marks the model's messages: a loss mask over the text or its tokens. Text that the
+        template merges or drops does not come back. Raises `TemplateError` if the template marks no roles.
         """
         template = self.template()
         headers = role_headers(template, self.syntax)
@@ -400,7 +401,7 @@ def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
 
 
 def _chosen(polyfills: bool | Iterable[str]) -> frozenset[str]:
-    """The names of the polyfills that may be used. Raises `RequestError` for a name that is none."""
+    """The names of the polyfills that may be used. Raises `RequestError` for an unknown name."""
     if isinstance(polyfills, bool):
         return frozenset(POLYFILLS) if polyfills else frozenset()
     names = frozenset([polyfills] if isinstance(polyfills, str) else polyfills)

@@ -1,8 +1,8 @@
-"""A prompt that ends inside the answer, for the model to go on with it.
+"""A prompt that ends inside the answer, so that the model continues it.
 
-Where the template shows the beginning of an answer and the format reads it as what it is, the template's rendering
-is taken. Some templates drop reasoning, put content into a thought that they opened, or write more behind the last
-message. There the prompt for a new answer is taken, and the format's own writing of the beginning goes behind it.
+If the template shows the beginning of an answer, and the format reads it as content or reasoning rightly, the
+template's rendering is used. Some templates drop reasoning, put content into a thought that they opened, or write more
+text after the last message. Then the prompt for a new answer is used, followed by the beginning as the format writes it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .templates.renderer import Rewritten
 
 __all__ = ["continued"]
 
-_END, _THOUGHT = "\ue000", "\ue001"  # of the private use area: where a text is cut
+_END, _THOUGHT = "\ue000", "\ue001"  # from the private use area: they mark the place of a cut
 
 
 def continued(
     fmt: Format, template: Template, given: Rewritten, variables: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """The prompt, and what of it is the answer. Raises `TemplateError` where neither way leads there."""
+    """The prompt, and the part of it that belongs to the answer. Raises `TemplateError` if both ways fail."""
     check_final(given.messages, template.name)
     final = given.messages[-1]
     wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
@@ -48,14 +48,14 @@ def continued(
 
 
 def _region(fmt: Format, prefix: str) -> str:
-    """What the model writes next behind ``prefix``."""
+    """The kind of text that the model writes after ``prefix``."""
     return str(fmt.bind(prefix=prefix).stream().region or "content")
 
 
 def _written(
     fmt: Format, template: Template, given: Rewritten, wanted: str, variables: Mapping[str, Any]
 ) -> tuple[str, str]:
-    """The prompt for a new answer, and behind it the answer's beginning as the format writes it."""
+    """The prompt for a new answer, followed by the answer's beginning as the format writes it."""
     history, final = given.messages[:-1], given.messages[-1]
     base = template.render(history, tools=given.tools, add_generation_prompt=True, **variables)
     generated = template.generation_prompt_of(base, history, tools=given.tools, **variables)
@@ -85,7 +85,7 @@ def _written(
 def _behind_header(
     fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
 ) -> str:
-    """What of ``prompt`` is the last message: all behind its role header. Raises `TemplateError`."""
+    """The last message in ``prompt``: everything after its role header. Raises `TemplateError`."""
     messages, tools = given.messages, given.tools
     history: Sequence[Mapping[str, Any]] = messages[:-1]
     plain = template.render(history, tools=tools, **variables) if history else ""

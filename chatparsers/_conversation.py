@@ -1,8 +1,8 @@
-"""A conversation that grows: each message gives the text that is new, and says what of the old still stands.
+"""A conversation that grows: each step gives the new text, and says how much of the old text is still valid.
 
-The whole conversation is rendered at each step, once: no template can be trusted to render a message alone. What is
-new is found by comparing with what the engine already has, so a caller keeps its KV cache as far as the template
-lets it: most only add, some rewrite (they drop reasoning of earlier turns, or move the system text).
+Each step renders the whole conversation once: no template can be trusted to render a single message. The new text is
+found by comparing with the text that the engine already has. So a caller keeps its KV cache as far as the template
+allows. Most templates only add text; some rewrite (they drop reasoning of earlier turns, or move the system text).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["Conversation", "Grown"]
 class Grown:
     """What a step added.
 
-    ``text``: what is new. ``kept``: how many leading characters of what the engine had still stand; ``rewritten`` where
-    that is not all of them. ``ids`` and ``kept_ids``: the same in tokens, None without a tokenizer.
+    ``text``: the new text. ``kept``: how many leading characters of the engine's text are still valid. ``rewritten``:
+    True if that is not all of them. ``ids`` and ``kept_ids``: the same in tokens, None without a tokenizer.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Grown:
 class Conversation:
     """Messages and their rendering. Made by `Chat.conversation`.
 
-    ``text``, ``ids``: what the engine has been given and what it wrote. ``turn``: that of the last step.
+    ``text``, ``ids``: the last prompt. ``turn``: the turn of the last step.
     """
 
     def __init__(self, chat: Chat, request: Mapping[str, Any]) -> None:
@@ -59,16 +59,16 @@ class Conversation:
     ) -> Grown:
         """Adds messages; one rendering.
 
-        ``wrote``: the text or the ids of the model's own answer that the engine holds already, where the first of
-        ``messages`` is that answer. ``add_generation_prompt``: None adds it where the model is
-        to answer: behind a user's message or a result. Raises what `Chat.prepare` raises, and then nothing is added.
+        ``wrote``: if the first of ``messages`` is the model's own answer, the text or the ids of it that the engine
+        already holds. ``add_generation_prompt``: None adds it after a user's message or a result, as the model then
+        answers. Raises the errors of `Chat.prepare`, and then nothing is added.
         """
         return self._step([*self.messages, *messages], wrote, add_generation_prompt)
 
     def replace(
         self, messages: Iterable[Mapping[str, Any]], *, add_generation_prompt: bool | None = None
     ) -> Grown:
-        """Takes these messages instead of those that are there, such as an edited history."""
+        """Replaces all messages by these, such as an edited history."""
         return self._step(list(messages), "", add_generation_prompt)
 
     def _step(
@@ -83,7 +83,7 @@ class Conversation:
             grown = Grown(turn.prompt[kept:], kept, kept < len(held))
         else:
             had = [*self.ids, *self._encoded(wrote)]
-            # What stands of the last text, which may be less than of ``held``: the growing ids are the prompt's alone.
+            # Compared with the last prompt and not with ``held``: the growing ids cover only the prompt.
             self.ids = list(self._growing.update(turn.prompt, common(self._growing.text, turn.prompt)))
             kept_ids = common_ids(had, self.ids)
             grown = Grown(turn.prompt[kept:], kept, kept < len(held), self.ids[kept_ids:], kept_ids)

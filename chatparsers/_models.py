@@ -1,8 +1,8 @@
-"""What a model's name tells where its template does not: the format it was trained on, and a template to serve it with.
+"""Known model names, for models whose template does not show their format.
 
-This is data. A row is a pattern that is looked for in the name (lower case, every run of other characters one
-``-``), the format, and the built-in template. The first row that is found decides, so a variant stands before its
-family.
+A row has a pattern, the format that the model was trained on, and the built-in template to serve it with. The pattern
+is searched in the name (in lower case, every run of other characters replaced by one ``-``). The first row that is
+found decides, so a variant stands before its family.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _ROWS: tuple[tuple[str, str, str], ...] = (
 
 
 def known(names: Iterable[str]) -> Known | None:
-    """What the first of these names that is known tells; None where none is."""
+    """The row of the first of these names that is known; None if all are unknown."""
     for name in names:
         key = re.sub(r"[^a-z0-9]+", "-", name.lower())
         for pattern, format, template in _ROWS:

@@ -1,8 +1,8 @@
-"""A rendered conversation read back into messages: a dataset's row or a log, with what of it a model wrote.
+"""Reads a rendered conversation, such as a dataset's row or a log, back into messages, and marks the model's parts.
 
-Where a message begins is told by the headers that the template writes for each role (templates/roles.py); an
-assistant's turn is read by the format's parser. What a template drops or merges cannot come back: the tools stand
-in the system text, the reasoning of earlier turns is gone.
+The headers that the template writes for each role show where messages begin (templates/roles.py). The format's parser
+reads an assistant's turn. Text that a template drops or merges cannot come back: the tools stay in the system text,
+the reasoning of earlier turns is gone.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["PromptMessage", "read_back"]
 class PromptMessage:
     """A message of a rendered conversation.
 
-    ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text, for an assistant's with
-    what ends its turn: what the model writes, and so what a loss counts. ``tokens``: the same in tokens, None
-    without a tokenizer.
+    ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text. An assistant's span includes
+    the text that ends its turn: all that the model writes, and so all that a loss counts. ``tokens``: the same in
+    tokens, None without a tokenizer.
     """
 
     message: dict[str, Any]
@@ -41,7 +41,7 @@ class PromptMessage:
 
 
 class _Place(NamedTuple):
-    """Where a message stands: its header from ``begin`` to ``start``."""
+    """The place of a message. Its header goes from ``begin`` to ``start``."""
 
     role: str
     header: str
@@ -52,7 +52,7 @@ class _Place(NamedTuple):
 def read_back(
     text: str, headers: Mapping[str, Headers], fmt: Format, name: str, tokenizer: Any = None
 ) -> list[PromptMessage]:
-    """The messages of a rendered conversation. Raises `TemplateError` where the template marks no roles."""
+    """The messages of a rendered conversation. Raises `TemplateError` if the template marks no roles."""
     if not headers:
         raise TemplateError(
             f"template {name}: no message can be found in its text, as it does not mark where a user's message and the "
@@ -77,7 +77,7 @@ def read_back(
 
 
 def _places(text: str, headers: Mapping[str, Headers]) -> list[_Place]:
-    """Every header in the text, in order; where two begin alike, the longer one."""
+    """Every header in the text, in order. If two begin at one place, the longer one."""
     known = [(role, before) for role, header in headers.items() for before in header.before]
     known.sort(key=lambda item: -len(item[1].strip()))
     spelt = (re.escape(before.strip()).replace(re.escape(ANY), r"[^\s<>]+") for _, before in known)
@@ -93,7 +93,7 @@ def _places(text: str, headers: Mapping[str, Headers]) -> list[_Place]:
 
 
 def _answer(text: str, place: _Place, end: int, fmt: Format, after: str) -> tuple[dict[str, Any], int]:
-    """What an assistant's text says, and where what the model wrote ends."""
+    """The message in an assistant's text, and the position at which the model's own text ends."""
     wire = text[place.start : end]
     ends = [at + len(stop) for stop in fmt.stops if (at := wire.find(stop)) >= 0]
     if ends:

@@ -1,4 +1,4 @@
-"""The explicit record of a model's format: all that is known about it, in one place."""
+"""The explicit record of a model's format: all that is known about it, in one record."""
 
 from __future__ import annotations
 

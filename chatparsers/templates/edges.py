@@ -1,4 +1,4 @@
-"""The edges of an assistant's turn, found in renderings: the beginning that the prompt wrote, and the text that ends it."""
+"""The edges of an assistant's turn, found in renderings: the part that the prompt wrote, and the text that ends it."""
 
 from __future__ import annotations
 

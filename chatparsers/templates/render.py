@@ -28,9 +28,9 @@ __all__ = ["Template"]
 class Template:
     """A model's chat template, in the sandbox that transformers uses.
 
-    ``bos_token``, ``eos_token``: what the template writes for them. ``name``: what errors call it. ``limits``:
-    how much it may do in one call. Raises ``TemplateError`` where the source is not valid Jinja2; each method
-    raises it where the limits are reached.
+    ``bos_token``, ``eos_token``: the texts that the template writes for them. ``name``: its name in errors.
+    ``limits``: how much it may do in one call. Raises ``TemplateError`` if the source is not valid Jinja2. Each
+    method raises it if the limits are reached.
     """
 
     def __init__(
@@ -77,12 +77,12 @@ class Template:
     ) -> str:
         """The conversation as the model reads it.
 
-        ``messages``, ``tools``: OpenAI-shaped; none of them is changed. Arguments may be JSON text or
-        objects, reasoning may stand under ``reasoning_content``, ``reasoning`` or ``thinking``: they are
-        given to the template in the shape it reads. ``continue_final_message``: the text ends where the last
-        message's content (or else its reasoning) ends, for the model to go on; no generation prompt is added
-        then. ``variables``: whatever else the template knows, such as ``enable_thinking``. Raises
-        ``TemplateError`` with the message's index where that can be told.
+        ``messages``, ``tools``: OpenAI-shaped; they are not changed. Arguments may be JSON text or objects.
+        Reasoning may stand under ``reasoning_content``, ``reasoning`` or ``thinking``. The template gets both in
+        the shape that it reads. ``continue_final_message``: the text ends with the last message's content (or
+        else its reasoning), so that the model continues it; then no generation prompt is added. ``variables``:
+        other variables of the template, such as ``enable_thinking``. Raises ``TemplateError``, with the message's
+        index if it is known.
         """
         if continue_final_message:
             messages = tagged(messages, self.name)
@@ -107,9 +107,9 @@ class Template:
         tools: Iterable[Mapping[str, Any]] | None = None,
         **variables: Any,
     ) -> str:
-        """What ``add_generation_prompt`` adds behind these messages; ``""`` where nothing is.
+        """The text that ``add_generation_prompt`` adds after these messages; ``""`` if it adds nothing.
 
-        Where a template writes its header whether asked or not (Command R7B, Firefunction), it is that
+        Some templates write their header whether asked or not (Command R7B, Firefunction). Then it is that
         header.
         """
         variables = self._at_one_time(variables)
@@ -136,11 +136,11 @@ class Template:
         tools: Iterable[Mapping[str, Any]] | None = None,
         **variables: Any,
     ) -> str:
-        """`generation_prompt`, where ``prompt`` is already rendered with one.
+        """`generation_prompt` of a ``prompt`` that is already rendered with one.
 
-        What templates write behind a message depends on its role and on the variables. So it is rendered once for
-        each of them; where a prompt ends in the last message's text and just that, nothing is rendered for it any
-        more.
+        The text that a template writes after a message depends on the message's role and on the variables. So that
+        text is rendered once for each role and set of variables. If a prompt ends in the last message's text and
+        that text, nothing more is rendered.
         """
         known = self._tail(messages[-1] if messages else {}, tools, variables)
         if known is not None:
@@ -155,8 +155,8 @@ class Template:
     def _tail(
         self, last: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None, variables: Mapping[str, Any]
     ) -> tuple[str, str] | None:
-        """What stands behind a message like ``last``, and what of it is the generation prompt; None where that
-        cannot be said beforehand."""
+        """The text after a message like ``last``, and the part of it that is the generation prompt; None if they
+        cannot be known in advance."""
         role = last.get("role")
         if role not in ("user", "tool"):
             return None
@@ -164,7 +164,7 @@ class Template:
             key = (role, bool(tools), tuple(sorted(variables.items())))
             if key in self._tails:
                 return self._tails[key]
-        except TypeError:  # a variable that is no key
+        except TypeError:  # a variable that cannot be a key
             return None
         history: list[dict[str, Any]] = [{"role": "user", "content": NEEDLE}]
         if role == "tool":
@@ -189,7 +189,7 @@ class Template:
 
     @limited
     def end_of_turn(self, fmt: Format) -> tuple[str, ...]:
-        """The texts that end an assistant's turn, as this template writes them behind an answer: see `end_marker`."""
+        """The texts that end an assistant's turn, as this template writes them after an answer: see `end_marker`."""
         history = [{"role": "user", "content": "Hello"}]
         variables = self._at_one_time({})
         last, followed = self._followed(history, self._prober.plain, None, variables)
@@ -226,11 +226,11 @@ class Template:
     ) -> tuple[str, str]:
         """The prompt, and the text with which a model that reads it would have answered ``message``.
 
-        ``history``: the messages before it; one user message where None. The wire text ends with the
+        ``history``: the messages before it; None stands for one user message. The wire text ends with the
         end-of-turn marker, if the template writes one. The prompt is ``render(history,
-        add_generation_prompt=True)``, but ends earlier where it prefills what the template does not show of
-        this answer: see ``templates.turns`` for the rules. What the template loses is not in the wire text:
-        see ``probe``. Raises ``TemplateError``.
+        add_generation_prompt=True)``. It ends earlier if it prefills text that the template does not show of
+        this answer: ``templates.turns`` has the rules. If the template drops a part of the answer, the wire text
+        lacks it: see ``probe``. Raises ``TemplateError``.
         """
         history = [{"role": "user", "content": "Hello"}] if history is None else list(history)
         variables = self._at_one_time({**self.thinking_kwargs(thinking), **variables})
@@ -255,10 +255,10 @@ class Template:
 
     @limited
     def thinking_kwargs(self, thinking: bool | None) -> dict[str, Any]:
-        """The variables by which this template turns thinking on or off, each known to change its rendering.
+        """The variables that turn thinking on or off in this template. Each is known to change its rendering.
 
-        ``{}`` for None (the template's default) and for a template without a switch. Where there is only an
-        effort that cannot be none, thinking off is the least effort.
+        ``{}`` for None (the template's default) and for a template without a switch. If a template knows only an
+        effort, without "none", thinking off is the least effort.
         """
         return self._prober.thinking(thinking)
 
@@ -347,7 +347,7 @@ class Template:
         tools: Iterable[Mapping[str, Any]] | None,
         variables: Mapping[str, Any],
     ) -> tuple[str | None, str | None]:
-        """The history with a needle as answer, and that with a user message behind; None where refused."""
+        """The history with a needle as answer, and the same with a user message after it; None if refused."""
         answered = [*history, {"role": "assistant", "content": NEEDLE}]
         definitions = own_tools(tools)
         out: list[str | None] = []

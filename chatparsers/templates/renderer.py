@@ -33,8 +33,8 @@ _CALL = {"name": "needle_written", "arguments": {"needle_word": "needle value"}}
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """What the template is given. ``tools`` None: there are none, or a message describes them. ``names``: the polyfills
-    that were used."""
+    """The template's input. ``tools`` is None if there are no tools or a message describes them. ``names``: the
+    polyfills that were used."""
 
     messages: Sequence[Message]
     tools: Sequence[Mapping[str, Any]] | None
@@ -44,8 +44,8 @@ class Rewritten:
 class Renderer:
     """One template with the polyfills that it needs.
 
-    ``syntax``: the format in which tools and calls are written where the template does not. ``allowed``: the polyfills
-    that may be used; all of them where None.
+    ``syntax``: the format that writes tools and calls if the template does not. ``allowed``: the polyfills that may be
+    used; None allows all.
     """
 
     def __init__(self, template: Template, syntax: Format, allowed: Iterable[str] | None = None) -> None:

@@ -1,9 +1,9 @@
-"""What a template writes before and after a message of each role, read off renderings of needles.
+"""Finds the text that a template writes before and after a message of each role, in renderings of needles.
 
-A role is asked for in the middle of a conversation, between messages of other roles, so that neither the beginning
-of the text nor its end is taken for a header; a system message at the start, where it stands. The assistant's
-header is what its answers, calls and thoughts begin with alike. Where it has none of its own, as in Mistral's
-templates, what closes a user's message or a result is its header.
+Each role is rendered in the middle of a conversation, between messages of other roles, so that neither the beginning
+of the text nor its end is taken for a header. Only a system message is rendered at the start. The assistant's header
+is the text with which its answers, calls and thoughts all begin. Mistral's templates, for example, write no such text:
+then the text that closes a user's message or a result is the assistant's header.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _ID, _NAME = "call00000", "needlename"
 _CALL = {"id": _ID, "type": "function", "function": {"name": _NAME, "arguments": {"needle": _BYE}}}
 ANY = "\0"
 """In a header: any name or id."""
-_LEAST = 3  # characters: what is shorter may stand in any text
+_LEAST = 3  # characters: a shorter text may occur anywhere
 
 
 @dataclass(frozen=True, slots=True)
 class Headers:
-    """``before``: the texts of which one stands before a message's content, `ANY` in them for a name or an id.
-    ``after``: what follows it, up to the next header."""
+    """``before``: the alternative texts before a message's content, with `ANY` for a name or an id. ``after``: the
+    text after it, up to the next header."""
 
     before: tuple[str, ...]
     after: str
@@ -44,14 +44,14 @@ class Headers:
 def role_headers(template: Template, fmt: Format) -> Mapping[str, Headers]:
     """The headers of the roles that the template tells apart: ``system``, ``user``, ``assistant``, ``tool``.
 
-    A role is left out where the template refuses it or drops its text, and where its header is that of another.
+    A role is left out if the template refuses it, drops its text, or gives it the header of another role.
     """
     user = _around(template, [_USER, _ANSWER], {"role": "user", "content": _NEEDLE}, [_ANSWER, _USER])
     answer = _around(template, [_USER], {"role": "assistant", "content": _NEEDLE}, [_USER, _ANSWER])
     if user is None or answer is None or not _enough(user[0]):
         return {}
     header = _assistants(template, fmt, answer[0])
-    closes = user[1].partition(_BYE)[0]  # up to the answer behind it
+    closes = user[1].partition(_BYE)[0]  # up to the answer after it
     openers = [header]
     if _enough(header):
         closes = closes.partition(header)[0]
@@ -108,10 +108,10 @@ def _assistants(template: Template, fmt: Format, before: str) -> str:
 def _around(
     template: Template, history: list[dict[str, Any]], message: dict[str, Any], rest: list[dict[str, Any]]
 ) -> tuple[str, str] | None:
-    """The header of the message, and all behind its text; None where it is not shown.
+    """The header of the message, and everything after its text; None if the message is not shown.
 
-    What closes the message before it is no part of its header: that stands at the end of the history's own
-    rendering too.
+    The text that closes the message before it is not part of its header: the rendering of only the history ends in
+    it too.
     """
     text, plain = _rendered(template, [*history, message, *rest]), _rendered(template, history)
     if text is None or plain is None or text.count(_NEEDLE) != 1:

@@ -1,11 +1,11 @@
-"""The sandbox that pays: jinja2's own, compiled so that a template's account is asked before anything large is done.
+"""jinja2's sandbox, compiled so that a template pays from its account before each large operation.
 
-`limits` says what is paid and why. Here is where it is paid:
+`limits` says what is paid for and why. This module says at which places:
 
 - The compiler writes a payment at the head of each body that may run again (`Compiler.blockvisit`), by the weight of
   the body, and lets the account do the operators, comparisons, slices and the output.
 - `Sandbox.call` pays for methods of texts, lists and the like; `guards` has the filters, tests and functions.
-- Constants are not computed while a template is compiled where the result may be larger than its source.
+- While a template is compiled, a constant is not computed if the result may be larger than its source.
 
 This module imports jinja2, so it is imported when the first template is compiled.
 """
@@ -44,7 +44,7 @@ _SAFE = frozenset(
 ) | {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
 _LONG = 1000
 
-# What a node costs beside its parts: units of 50 ns, and of 4 bytes for what it may leave behind.
+# The cost of a node without its parts: a unit for 50 ns, and for 4 bytes that it may leave in memory.
 _WEIGHTS: dict[type[nodes.Node], int] = {
     nodes.Const: 0,
     nodes.TemplateData: 0,

@@ -1,21 +1,20 @@
-"""Cutting one assistant turn out of a rendered conversation.
+"""Cuts one assistant turn out of a rendered conversation.
 
-A conversation rendered with the assistant's answer is not always the prompt followed by what the model
-writes: a prompt may prefill ``<think>`` that the history does not show again, a template may write its header
-always or a fixed text behind the last message. All that is compared here are renderings, never the template's
-source. The rules, in their order:
+A conversation rendered with the assistant's answer is not always the prompt followed by the model's text. A prompt may
+prefill ``<think>`` that the history does not show again. A template may always write its header, or a fixed text after
+the last message. Only renderings are compared here, never the template's source. The rules, in their order:
 
-1. A *trailer*, text that stands behind the last message of every rendering, is taken off the end.
-2. Where the rest starts with the prompt, what follows the prompt is the wire text. Exception: the prompt ends
+1. A *trailer*, text that follows the last message in every rendering, is removed from the end.
+2. If the rest starts with the prompt, the text after the prompt is the wire text. Exception: the prompt ends
    in an open marker (``<think>``) and the message's content follows at once. Then the template has put
-   content into the prefilled reasoning: the prompt returned ends before the prefill.
-3. Else both are cut where they part, but never behind the role header (found by rendering a needle) and never
-   inside a marker: the prompt returned ends there, and the wire text has what the template wrote instead of
-   the prefill. If that is the bare reasoning with no marker at all, it continues the prefill, so the prompt
-   stays whole.
-4. Where they part before the header, the answer has changed how the history is rendered (reasoning of past
-   turns is dropped): the wire text starts behind the last header.
-5. White space that the template writes behind its end-of-turn marker is not the model's and is taken off.
+   content into the prefilled reasoning, and the returned prompt ends before the prefill.
+3. Else both are cut at their first difference, but never after the role header (found by rendering a needle) and
+   never inside a marker. The returned prompt ends there. The wire text then has the template's text in place of the
+   prefill. If that text is only the reasoning, without any marker, it continues the prefill, and the prompt stays
+   whole.
+4. If they differ before the header, the answer has changed how the history is rendered (reasoning of past
+   turns is dropped). Then the wire text starts after the last header.
+5. White space that the template writes after its end-of-turn marker is not the model's and is removed.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
 
 FOLLOW_UP = "Needle goes on."
-"""Content of the user message behind it."""
+"""Content of the user message after it."""
 
 MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Renderings:
-    """One conversation rendered in several states; None where the template refuses that state.
+    """One conversation rendered in several states; None if the template refuses that state.
 
     ``plain``: the history. ``prompt``: with generation prompt. ``full``: with the answer. ``needle``: with an
-    answer whose content is ``NEEDLE``. ``followed``: with that answer and a user message behind it.
+    answer whose content is ``NEEDLE``. ``followed``: with that answer and a user message after it.
     """
 
     plain: str
@@ -70,11 +69,11 @@ def outside_marker(text: str, position: int) -> int:
 
 
 def trailer(needle: str | None, followed: str | None) -> str:
-    """What the template writes behind the last message, asked for a generation prompt or not; mostly ``""``.
+    """The text that the template writes after the last message, with or without a generation prompt; mostly ``""``.
 
-    With T for the trailer, ``needle`` is X + T and ``followed`` X + (user message) + T. That leaves several cuts
-    open, as the user message and T may begin or end alike. T begins at the first marker that is not seen right
-    behind a message's text: such a marker ends a turn.
+    With T for the trailer, ``needle`` is X + T and ``followed`` is X + (user message) + T. That allows several cuts,
+    as the user message and T may begin or end alike. A marker that follows a message's text at once ends a turn. So T
+    begins at the first other marker.
     """
     if needle is None or followed is None or followed.startswith(needle):
         return ""
@@ -136,7 +135,7 @@ def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
 
 
 def _role_end(reference: str, base: int, *others: str | None) -> int:
-    """Where the role header ends in ``reference``: no rendering of an answer shares more with it."""
+    """The end of the role header in ``reference``: no rendering of an answer shares more with it."""
     end = len(reference)
     for other in others:
         if other is not None:
@@ -146,7 +145,7 @@ def _role_end(reference: str, base: int, *others: str | None) -> int:
 
 
 def _behind_last_header(body: str, needle: str | None, role: str) -> str:
-    """The answer, where the history is not the prompt's: from ``needle`` it parts in the answer alone."""
+    """The answer, if the history is not the prompt's: the rendering differs from ``needle`` only in the answer."""
     shared = len(body) if needle is None else common(body, needle)
     found = body.rfind(role, 0, shared + len(role)) if role else -1
     return body[shared:] if found < 0 else body[found + len(role) :]
