@@ -2,7 +2,7 @@
 
 If the template shows the beginning of an answer, and the format reads it as content or reasoning rightly, the
 template's rendering is used. Some templates drop reasoning, put content into a thought that they opened, or write more
-text after the last message. Then the prompt for a new answer is used, followed by the beginning as the format writes it.
+text after the last message. Then the prompt for a new answer is used, and the format writes the beginning after it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The explicit record of a model's format: all that is known about it, in one record."""
+"""The explicit record of a model's format: all that is known about it, in one place."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NEEDLE = "N33DLE"
 
 @dataclass(frozen=True, slots=True)
 class RoleMarkers:
-    """What the template writes before and after a message of one role."""
+    """The texts that the template writes before and after a message of one role."""
 
     before: str
     after: str
@@ -31,7 +31,7 @@ class RoleMarkers:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFormat:
-    """A model's format, spelt out. ``extraction`` says in words how the parser divides a text."""
+    """A model's format in full. ``extraction`` says in words how the parser divides a text."""
 
     source: str
     format: str

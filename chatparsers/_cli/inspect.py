@@ -1,4 +1,5 @@
-"""``chatparsers inspect``: shows a model's format, the name first; renders a conversation; compares two models."""
+"""``chatparsers inspect``: what is known of a model's format, the answer first; with a conversation; beside another
+one."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
 
 
 def _diff(one: Chat, other: Chat, as_json: bool) -> int:
-    """Prints the differences. Returns 0 if there are none, else 1."""
+    """Prints what differs; 0 where nothing does, else 1."""
     found = differences(asdict(one.record()), asdict(other.record()))
     if as_json:
         print_json(found, indent=2)
@@ -112,7 +113,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, t
 
 
 def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
-    """A label and a text for each line of the table. The items of a mapping or list have lines of their own."""
+    """A label and a text for each line of the table: what is in a mapping or list has lines of its own."""
     for key, value in record.items():
         label = f"{under}{str(key).replace('_', ' ')}"
         if isinstance(value, Mapping) and value:
@@ -125,7 +126,7 @@ def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]
 
 
 def _shown(value: object) -> str:
-    """A text, as JSON if its ends or line breaks would not be seen."""
+    """Texts as JSON where their ends or line breaks would not be seen."""
     if value is None or value == () or value == [] or value == {} or value == "":
         return "–"
     if isinstance(value, bool):

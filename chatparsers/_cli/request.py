@@ -19,7 +19,7 @@ _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
 
 def thinking_of(arguments: Namespace) -> bool | None:
-    """``--thinking``: True or False; None if not given."""
+    """``--thinking``: True, False, None where not given."""
     return None if arguments.thinking is None else arguments.thinking == "on"
 
 
