@@ -41,7 +41,7 @@ class Format:
     ``build`` makes its tree. It is a module-level function, or a frozen dataclass with ``__call__`` if it is made at
     run time. Programs are cached by it. Two closures or partials are never equal, so each is compiled anew, for each
     unpickled stream too; and a stream of a closure cannot be pickled. ``markers``: texts that every rendering in this
-    format holds. Detection tries first the formats whose markers it finds all, and of several that fit it names the one
+    format holds. Detection tries first the formats whose markers are all there. Of several that fit, it names the one
     with the longest markers. ``stops``: the texts that end the turn. ``aliases``: other names of the format.
     """
 

@@ -242,7 +242,7 @@ class Builder(Primitives):
     # calls as JSON
 
     def json_text(self) -> Node:
-        """A JSON string whose text is content. Parsing also takes any other value, as it stands. ``"…"``"""
+        """A JSON string whose text is content. Parsing also takes any other value, unchanged. ``"…"``"""
         return JsonText()
 
     def member(self, *keys: str) -> Node:

@@ -26,7 +26,7 @@ class FormatRef:
 
     ``target``: ``"module:ATTRIBUTE"``, a `Format` or a tuple of them, from which ``name`` picks one. The other fields
     repeat the format's own, so that a listing or a detection need not import it. ``markers`` are texts that every
-    rendering of this format holds. Detection tries a format only if it finds all of them, and never without markers.
+    rendering of this format holds. Detection tries first the formats whose markers are all there.
     """
 
     name: str
