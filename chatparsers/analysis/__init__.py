@@ -1,9 +1,9 @@
-"""Formats of templates that nobody wrote a module for, found by rendering the template and comparing.
+"""Finds the formats of templates that have no format module, by rendering the template and comparing.
 
-`analyse` asks a template to render messages whose texts occur nowhere else (probes.py), reads off what stands between
-them (differences.py, reasoning.py, calls.py), says what it found (found.py), makes a format of it from the builder's
-own primitives (generate.py), and believes none of it before the format has read back what the template wrote
-(proof.py). It knows no marker of any model. The one thing that it takes for granted is what JSON looks like.
+`analyse` lets a template render messages whose texts occur nowhere else (probes.py). It finds the markup between these
+texts (differences.py, reasoning.py, calls.py), records it (found.py), and makes a format of it from the builder's
+primitives (generate.py). It accepts the format only if the format reads back every text that the template wrote
+(proof.py). It knows no marker of any model. It takes only one thing for granted: the syntax of JSON.
 """
 
 from .analyse import Found, analyse

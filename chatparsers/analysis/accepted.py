@@ -1,7 +1,7 @@
-"""Whether a grammar generates a text, tried on the tree that all dialects are written from.
+"""Checks whether a grammar generates a text. It uses the tree from which all dialects are written.
 
-A set of positions goes through the tree: behind each node stand those where it can end. Rules that call themselves are
-entered once for each position, so the work is bounded by the size of the tree and of the text.
+A set of positions goes through the tree: each node replaces it by the positions at which the node can end. Recursive
+rules are entered once for each position, so the work is bounded by the size of the tree and of the text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STRINGS = {
 
 
 def accepts(turn: Turn, text: str) -> bool:
-    """Whether the turn's grammar generates exactly this text; true where nothing is constrained."""
+    """Whether the turn's grammar generates exactly this text; True if nothing is constrained."""
     request = Request(
         turn.tree,
         turn.options,
@@ -48,7 +48,7 @@ class _Matcher:
         self.known: dict[tuple[int, int], set[int]] = {}
 
     def behind(self, node: Ir, at: int) -> set[int]:
-        """Where ``node`` can end that begins at ``at``."""
+        """The positions at which ``node`` can end if it begins at ``at``."""
         if isinstance(node, (Text, TokenRef)):
             return {at + len(node.text)} if self.text.startswith(node.text, at) else set()
         if isinstance(node, Chars):
@@ -116,7 +116,7 @@ class _Matcher:
         return {literal.end()} if len(inside) in _accepted(dfa, inside) else set()
 
     def _free_string(self, node: Lang, at: int) -> set[int]:
-        """As `_string`, for a string whose characters are constrained by stops alone."""
+        """As `_string`, for a string whose characters are constrained only by stops."""
         if node.encoding != "raw":
             literal = _STRINGS[node.encoding].match(self.text, at)
             return set() if literal is None else {literal.end()}

@@ -25,9 +25,9 @@ __all__ = ["Found", "analyse"]
 class Found:
     """A format that was found and proved.
 
-    ``analysis`` and ``format`` are those of the last level that holds, None where none does; ``levels`` says of each
-    level that was tried what was wrong with it, ``""`` where nothing was. ``proved`` is how many turns it read back;
-    ``renderings`` are the turns that the markers were cut from.
+    ``analysis`` and ``format`` belong to the last level that holds; None if no level holds. ``levels`` has, for each
+    level that was tried, its first fault, or ``""`` if it has no fault. ``proved``: how many turns the format read
+    back. ``renderings``: the turns from which the markers were cut.
     """
 
     analysis: Analysis | None
@@ -41,9 +41,9 @@ _KEPT = 65_536
 
 
 def analyse(template: Template) -> Found:
-    """What can be found of a template's format; kept by the template's text, unless that is very long.
+    """The format that can be found for a template. It is kept by the template's text, unless that is very long.
 
-    Raises `TemplateError` where the template wants to do more than its limits allow.
+    Raises `TemplateError` if the template does more than its limits allow.
     """
     found = _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
     with account(template.limits, template.name):
@@ -70,7 +70,7 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
 
 
 def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:
-    """What to try, the most first; what cannot be told goes to ``levels``."""
+    """The analyses to try, the fullest first. What cannot be found out goes to ``levels``."""
     try:
         outline = find_outline(asker)
     except Refused as error:
@@ -123,7 +123,7 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
 
 
 def _stops(end: str) -> tuple[str, ...]:
-    """The texts that end a turn: the first marker of what the template writes behind it."""
+    """The texts that end a turn: the first marker that the template writes after it."""
     core = end.strip()
     if not core:
         return ()
@@ -134,7 +134,7 @@ def _stops(end: str) -> tuple[str, ...]:
 
 
 def _beside(asker: Asker, outline: Outline) -> str:
-    """What opens content beside a call, where it is not what opens an answer."""
+    """The text that opens content beside a call, if another text opens an answer."""
     answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
     if answer is None:
         return ""

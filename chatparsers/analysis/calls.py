@@ -1,11 +1,11 @@
 """Phase two: how calls are written.
 
-Every word that was asked for (a name, a key, a value, an id) is found in what the template wrote; what stands between
-the words is the markup, and how it is to be divided is read off by asking for one more thing at a time: a second
-argument shows what stands between arguments, none shows their container, a second call shows what stands around a
-call and what around all of them. A text that stands both at the end of what is between two calls and at the beginning
-of the first belongs to each call; what is left of the beginning is the section's. Whether the words stand inside JSON
-is tried by reading it as JSON.
+Every word that was asked for (a name, a key, a value, an id) is found in the rendering. The text between the words is
+the markup. To divide it, the template is asked for one more thing at a time. A second argument shows the text between
+arguments. A call without arguments shows their container. A second call shows which text surrounds each call and which
+surrounds all of them: a text that is both at the end of the text between two calls and before the first call belongs to
+each call; the rest of the text before the first call belongs to the section. To find out whether the words are inside
+JSON, the text is read as JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The turns with calls that all is read off: None where the template does not show one."""
+    """The turns with calls from which everything is found. A turn is None if the template does not show it."""
 
     one: Rendering
     none: Rendering | None
@@ -48,7 +48,7 @@ class Asked:
 
 
 def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tuple[Marker, ...]] | None:
-    """How calls are written; None where the template shows none. Raises `Refused`, which says what cannot be told."""
+    """How calls are written; None if the template shows no calls. Raises `Refused`, which names the open question."""
     asked = _ask(asker)
     if asked is None:
         return None
@@ -145,8 +145,8 @@ class Around:
 def _around(
     outline: Outline, opening: str, beside: str | None, closing: str, between: str | None, prefill: str
 ) -> Around:
-    """Divides what stands before the first call (``opening``, and behind content ``beside``), behind the last one
-    (``closing``) and between two (``between``, None where two are never shown)."""
+    """Divides the texts around calls. ``opening``: before the first call; ``beside``: the same after content.
+    ``closing``: after the last call. ``between``: between two calls, None if two are never shown."""
     lead, block = "", ""
     if beside is not None:
         close = outline.content.close
@@ -181,7 +181,7 @@ def _minus(text: str, end: str) -> str:
 
 
 def _without_end(closing: str, end: str) -> str:
-    """What stands behind the last call without what ends the turn."""
+    """The text after the last call, without the end of the turn."""
     stripped = end.strip()
     if stripped and closing.endswith(end):
         return closing[: -len(end)]
@@ -274,7 +274,7 @@ def _before_json(answer: Rendering | None) -> str | None:
 
 
 def _white_space(text: str, span: Span) -> tuple[str, str, str, str]:
-    """The white space of an array of two calls: behind the bracket, around the comma, before the bracket."""
+    """The white space of an array of two calls: after ``[``, around the comma, before ``]``."""
     inside = text[span.start + 1 : span.end - 1]
     first = inside[: len(inside) - len(inside.lstrip())]
     last = inside[len(inside.rstrip()) :]
@@ -389,7 +389,7 @@ def _named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant,
 
 
 def _closed(asked: Asked, closing: str) -> tuple[str, bool]:
-    """What closes the calls; and whether the template leaves some of it out behind a single call."""
+    """The text that closes the calls, and whether the template leaves a part of it out after a single call."""
     if asked.two is None:
         return closing, False
     wire, end = asked.two.wire, closing
@@ -440,7 +440,7 @@ def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[
 
 
 def _counted(calls: CallMarkers, counted: str, behind: str) -> CallMarkers:
-    """A counter behind ``counted``: with the name it is the call's id, where nothing else stands between."""
+    """A counter after ``counted``. If nothing else is between them, name and counter together are the call's id."""
     if re.search(r"""[\s"'<>\[\](){}=,|]""", counted):
         return replace(calls, counted=counted, name_behind=behind)
     return replace(calls, counted=counted, name_behind=behind, id_form="counter")
@@ -469,7 +469,7 @@ def _variant(calls: CallMarkers) -> Variant:
 
 
 def _separate(asker: Asker, asked: Asked, rest: str) -> tuple[Arguments, str, str, str | None]:
-    """The arguments' markers; what stands between the name and the first, behind the last, and between two calls."""
+    """The arguments' markers; the texts between the name and the first one, after the last one, and between calls."""
     key, text = ASKED.keys[0], ASKED.texts[0]
     before_key, _, tail = rest.partition(key)
     key_behind, _, closing = tail.partition(text)
@@ -515,7 +515,7 @@ def _separate(asker: Asker, asked: Asked, rest: str) -> tuple[Arguments, str, st
 
 
 def _quoted(asker: Asker, key_behind: str, between: str, closing: str) -> tuple[str, str]:
-    """The quote around strings, which numbers do not have; and what stands behind a key without it."""
+    """The quote around strings, which numbers do not have; and the text after a key without that quote."""
     number = ASKED.number
     answer = asker.shown("a number", calls=[_call(0, {ASKED.keys[0]: number})])
     if answer is None or str(number) not in answer.wire:

@@ -1,8 +1,8 @@
-"""What two renderings share, counted in units so that no marker is ever cut in two.
+"""Finds the text that two renderings share, counted in units, so that no marker is ever cut in two.
 
 A unit is a marker (``<tool_call>``, ``</arg_key>``, ``<|im_end|>``, ``[ARGS]``), the beginning of one
-(``<parameter=``), a word, one white-space character, or any other single character. Two texts share a unit where both
-have all of it: so ``</think>`` and ``</tool_call>`` share nothing, though their first two characters are alike.
+(``<parameter=``), a word, one white-space character, or any other single character. Two texts share a unit only if
+both have all of it: ``</think>`` and ``</tool_call>`` share nothing, though their first two characters are equal.
 """
 
 from __future__ import annotations

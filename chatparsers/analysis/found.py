@@ -39,8 +39,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A text of the wire: what it is for, and the rendering (``what`` was asked, ``text`` came) that shows it at
-    ``at``, -1 where it was put together from several."""
+    """A text of the wire: its purpose, and the rendering that shows it at position ``at`` (-1 if it was put together
+    from several renderings). ``what`` is the question, ``text`` the rendering."""
 
     use: str
     marker: str
@@ -51,12 +51,11 @@ class Marker:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningMarkers:
-    """What stands around reasoning.
+    """The markers around reasoning.
 
-    ``mode``: ``optional`` (the model opens it), ``forced open`` (the prompt does), ``implicit`` (nobody does; the
-    closer alone is written).
-    ``left_open``: a call is written behind reasoning that is not closed. ``bare_close``: where there is no thought, the
-    closer stands alone.
+    ``mode``: ``optional`` (the model opens it), ``forced open`` (the prompt opens it), ``implicit`` (only the closer is
+    written). ``left_open``: a call may follow reasoning that is not closed. ``bare_close``: without a thought, only the
+    closer is written.
     """
 
     mode: Literal["optional", "forced open", "implicit"]
@@ -68,8 +67,8 @@ class ReasoningMarkers:
 
 @dataclass(frozen=True, slots=True)
 class ContentMarkers:
-    """What stands around content, both ``""`` where it is plain; ``lead`` is white space that the template writes
-    before every answer; ``also`` is what opens content beside a call, where that is another opener."""
+    """The markers around content, both ``""`` if content is plain. ``lead``: white space that the template writes
+    before every answer. ``also``: the opener of content beside a call, if it is another one."""
 
     open: str = ""
     close: str = ""
@@ -82,9 +81,10 @@ class Arguments:
     """How the arguments stand in a call.
 
     ``syntax``: ``object`` (one object in JSON), ``gemma`` (one object in Gemma's syntax, ``quote`` around strings),
-    else each by itself: ``raw`` text, ``json`` or ``python`` literals, between ``key_before`` KEY ``key_behind`` VALUE
-    ``behind``, with ``separator`` between two. ``python``: raw values that are no strings are spelt as Python does.
-    ``kinds``: where an attribute says of what kind a value that is no string is, each ``key_behind`` of those.
+    or, with each argument by itself, ``raw`` text, ``json`` or ``python`` literals. Such an argument is ``key_before``
+    KEY ``key_behind`` VALUE ``behind``, with ``separator`` between two arguments. ``python``: raw values other than
+    strings are spelt as in Python. ``kinds``: if an attribute names the
+    kind of such a value, the ``key_behind`` of each kind.
     """
 
     syntax: Literal["object", "gemma", "raw", "json", "python"] = "object"
@@ -107,12 +107,12 @@ class CallMarkers:
     key. The kinds are ``name``, ``args``, ``id``, and ``=`` with the JSON of a constant. ``nested`` is the key of the
     object that holds name and arguments. ``as_key``: the tool's name is the only key.
 
-    ``array``: the calls are one JSON array, and this is its white space: behind ``[``, before and behind the comma,
-    before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``; in a
-    header the id stands behind ``id_before``. ``counted``: a counter stands in the header behind this text.
-    ``block`` is what the prompt has already written of the first call's ``before``. ``end_optional``: the closer may be
-    missing where the turn ends. ``parallel``: a turn may have several calls. ``alone``: nothing opens a call, so calls
-    begin the turn or are none.
+    ``array``: the calls are one JSON array with this white space: after ``[``, before and after the comma,
+    before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``. In a
+    header the id follows ``id_before``. ``counted``: a counter in the header follows this text. ``block``: the part
+    of the first call's ``before`` that the prompt has already written. ``end_optional``: the closer may be missing at
+    the end of the turn. ``parallel``: a turn may have several calls. ``alone``: no marker opens a call, so calls can
+    only begin the turn.
     """
 
     section: tuple[str, str] = ("", "")
@@ -137,11 +137,11 @@ class CallMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What the renderings of one template say.
+    """All that was found in the renderings of one template.
 
-    ``variant`` in one word; ``header`` is the role header that the prompt writes; ``block`` what opens a further
-    block of the turn, where the prompt opens the first; ``stops`` end the turn. ``refused``: what could not be told,
-    a line each. ``markers``: where each marker was seen.
+    ``variant``: the kind of format in one word. ``header``: the role header that the prompt writes. ``block``: the text
+    that opens a further block of the turn, if the prompt opens the first. ``stops`` end the turn. ``refused``: the
+    questions that stayed open, a line each. ``markers``: each marker with the rendering that shows it.
     """
 
     variant: Variant

@@ -1,8 +1,8 @@
-"""A format made of what was found, with the builder's primitives alone.
+"""Makes a format from an analysis, with only the builder's primitives.
 
-`Definition` is a format's ``build`` as data: two that are equal share their compiled programs, and a stream that
-reads one can be pickled. White space between markers is read leniently and generated as the template writes it; a
-marker that a tokenizer may have as one token is a token.
+`Definition` is a format's ``build`` as data: equal definitions share their compiled programs, and their streams can be
+pickled. White space between markers is read leniently and generated as the template writes it. A marker that a
+tokenizer may have as one token becomes a token.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def to_format(analysis: Analysis) -> Format:
 
 
 def _markers(p: Builder, reasoning: ReasoningMarkers) -> tuple[Nodelike, Nodelike]:
-    """The markers of reasoning, as texts where they are one token each."""
+    """The markers of reasoning, as texts if they are one token each."""
     texts = (reasoning.open, reasoning.close)
     if all(is_marker(text.strip()) for text in texts):
         return texts
@@ -97,14 +97,14 @@ def _markers(p: Builder, reasoning: ReasoningMarkers) -> tuple[Nodelike, Nodelik
 
 
 def _marker(p: Builder, text: str) -> Node:
-    """A marker with the white space that the template writes around it, of which any part may be missing."""
+    """A marker with the white space that the template writes around it. Any part of that space may be missing."""
     core = text.strip()
     before, _, after = text.partition(core)
     return p.trim(before) + _literal(p, core) + p.trim(after)
 
 
 def _literal(p: Builder, text: str) -> Node:
-    """Markup as it stands: whole markers are tokens."""
+    """Markup unchanged: whole markers are tokens."""
     pieces: list[str | Node] = [""]
     for unit in units(text):
         if is_marker(unit):
@@ -115,7 +115,7 @@ def _literal(p: Builder, text: str) -> Node:
 
 
 def _markup(p: Builder, text: str) -> Node:
-    """As `_literal`, and any white space is read where some is written, or where one marker follows another."""
+    """As `_literal`; but any white space is read wherever some is written, and wherever a marker follows another."""
     pieces: list[str | Node] = []
     for part in re.findall(r"\s+|\S+", text):
         pieces.append(p.space(part) if part.isspace() else _literal(p, part))
@@ -263,7 +263,7 @@ def _named_call(p: Builder, calls: CallMarkers) -> Node:
 
 
 def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
-    """From the name to the arguments. What follows must be looked at where prose could begin in the same way."""
+    """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead."""
     if calls.id_form == "counter":
         pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
         name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))

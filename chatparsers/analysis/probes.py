@@ -1,8 +1,8 @@
-"""The questions put to a template, and what it wrote in answer.
+"""The questions to a template, and its answers.
 
-A question is an assistant's message of words that occur nowhere else; the answer is the turn that the template makes of
-it, cut out of the conversation by the rules of ``templates.turns``. What a template refuses or drops is no answer, and
-costs what would have been read off it, not the rest.
+A question is an assistant's message of words that occur nowhere else. The answer is the turn that the template makes of
+it, cut out of the conversation by the rules of ``templates.turns``. If the template refuses or drops a message, there
+is no answer; only the facts that this answer would have shown are lost.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2024-01-01", "date_strin
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A set of words for questions: none of them may stand elsewhere in what a template writes.
+    """A set of words for questions. No word may occur anywhere else in a template's renderings.
 
-    ``texts`` are values of string arguments; ``numbers`` are JSON numbers that nothing counts to.
+    ``texts`` are values of string arguments. ``numbers`` are JSON numbers that no counter reaches.
     """
 
     content: str
@@ -111,7 +111,7 @@ def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
 
 
 def _schema(value: object) -> dict[str, Any]:
-    """A schema of which the value is valid."""
+    """A schema for which the value is valid."""
     if isinstance(value, dict):
         return {"type": "object", "properties": {key: _schema(inner) for key, inner in value.items()}}
     if isinstance(value, list):
@@ -141,9 +141,9 @@ class Asker:
         offered: Sequence[Call] = (),
         thinking: bool | None = None,
     ) -> Rendering | None:
-        """The turn of this message; None where the template refuses it.
+        """The turn of this message; None if the template refuses it.
 
-        ``offered``: calls that are not made, but whose tools the conversation has.
+        ``offered``: calls that are not made. Their tools are in the conversation.
         """
         spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
         tools = tools_for([*calls, *offered]) or None
@@ -153,7 +153,7 @@ class Asker:
         return self.asked[key]
 
     def shown(self, what: str, **question: Any) -> Rendering | None:
-        """As `ask`; None as well where something of the message is not in the turn."""
+        """As `ask`, but also None if a part of the message is missing in the turn."""
         found = self.ask(what, **question)
         return found if found is not None and found.shows() else None
 
@@ -202,14 +202,14 @@ class Asker:
         return self._openings[key]
 
     def opening(self, thinking: bool | None) -> str | None:
-        """The generation prompt behind a user's message; None where the template refuses."""
+        """The generation prompt after a user's message; None if the template refuses."""
         try:
             return self._opening(None, thinking)[1]
         except TemplateError:
             return None
 
     def user_turn(self) -> tuple[str, str] | None:
-        """What stands before and behind a user's message at the end of a conversation."""
+        """The texts before and after a user's message at the end of a conversation."""
         try:
             text = self.template.render(_HISTORY, **_CLOCK)
         except TemplateError:

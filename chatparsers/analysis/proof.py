@@ -1,9 +1,9 @@
-"""Nothing is believed of a format that was found before it has read back what the template wrote.
+"""Proves a found format: it must read back every turn that the template wrote.
 
-Each turn that was asked for, and a second set that the analysis never saw (other names and keys, values with quotes,
-markup, line breaks and words of other alphabets, three calls), is read whole and by the character: every message must
-be the one that was asked for, complete and without complaint. And the grammar must generate each turn that is calls
-alone. What the template lost of a message by itself is not held against the format.
+The turns are those of the analysis, and a second set that the analysis never saw (other names and keys, values with
+quotes, markup, line breaks and words of other alphabets, three calls). Each is read whole and by the character. Every
+message must be the one that was asked for, complete and without diagnostics. And the grammar must generate each turn
+that has only calls. If the template itself drops a part of a message, the format is not blamed for it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
 
 
 def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
-    """Raises `Refused` where the format does not read the turn as what was asked for."""
+    """Raises `Refused` if the format does not read the turn as the message that was asked for."""
     prefix = opening(format, answer.opening)
     turn = format.bind(tools=answer.tools, prefix=prefix, thinking=answer.thinking)
     message = turn.parse(answer.wire)
@@ -145,8 +145,9 @@ def _as_python(answer: Rendering, analysis: Analysis) -> bool:
 
 
 def _generated(wire: str, analysis: Analysis) -> set[str]:
-    """What of a turn of calls the grammar is to generate, in all readings: without its end, without a lone closer of an
-    empty thought that the prompt would have written, with the closer of the calls where the template leaves it out."""
+    """The part of a turn of calls that the grammar must generate, in all readings: without its end, without a lone
+    closer of an empty thought that the prompt would have written, and with the calls' closer if the template omits
+    it."""
     ends = [wire.find(stop) for stop in analysis.stops if stop in wire]
     text = wire[: min(ends)] if ends else wire
     found = {wire, text, text.rstrip("\n")}

@@ -1,9 +1,10 @@
-"""Phase one: what stands around reasoning and content, and what ends the turn.
+"""Phase one: the markers around reasoning and content, and the end of the turn.
 
-All is read off what stands before and behind words that were asked for. The opener of reasoning is what stands before
-it behind the role's header, be it written by the prompt or by the model. The closer is what stands between it and the
-content, or what the prompt writes behind the opener where thinking is off, or what the template writes of an empty
-thought. Content is wrapped where something of the turn's end belongs to it and not to a call or a user's message.
+Everything is found in the texts before and after words that were asked for. The opener of reasoning is the text between
+the role's header and the reasoning, whether the prompt or the model writes it. The closer is the text between reasoning
+and content, or the text that the prompt writes after the opener if thinking is off, or the text that the template
+writes for an empty thought. Content has markers of its own if a part of the turn's end follows only content, and not
+a call or a user's message.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _THINKING = (None, True, False)
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The parts of a turn but for its calls. ``end`` is what the template writes behind an answer, as it stands."""
+    """The parts of a turn except for its calls. ``end``: the template's text after an answer, unchanged."""
 
     header: str
     reasoning: ReasoningMarkers | None
@@ -40,13 +41,13 @@ def one_call() -> tuple[Call, ...]:
 
 
 def turn_of(answer: Rendering, header: str) -> str:
-    """The assistant's turn behind its header, whoever wrote it: the prompt or the model."""
+    """The assistant's turn after its header, whether the prompt or the model wrote it."""
     written = answer.opening[len(header) :] if answer.opening.startswith(header) else ""
     return written + answer.wire
 
 
 def find_outline(asker: Asker) -> Outline:
-    """Asks for answers with and without reasoning, thinking on and off. Raises `Refused` where no answer shows."""
+    """Asks for answers with and without reasoning, thinking on and off. Raises `Refused` if no answer is shown."""
     answers = [
         found
         for thinking in _THINKING
@@ -105,7 +106,7 @@ def _thoughts(asker: Asker) -> list[Rendering]:
 
 
 def _end(behind: str, calling: Rendering | None, user: tuple[str, str] | None) -> str:
-    """What ends the turn: of what stands behind content, that which stands behind a call or a user's text as well."""
+    """The end of the turn: the part of the text after content that also follows a call or a user's text."""
     others = [calling.wire] if calling is not None else []
     if user is not None:
         others.append(user[1].rstrip())
@@ -123,7 +124,7 @@ def _marker(use: str, marker: str, answer: Rendering) -> Marker:
 
 
 def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple[str, list[str], str]:
-    """What stands before reasoning; what stands behind it at the end or before a call; and between it and content."""
+    """The texts before reasoning; after it, at the end or before a call; and between it and content."""
     opener, closers, between = "", [], ""
     for answer in thoughts:
         before, _, behind = turn_of(answer, header).partition(ASKED.reasoning)
@@ -147,7 +148,7 @@ def _content(
     header: str,
     opening: str | None,
 ) -> tuple[ContentMarkers, str]:
-    """What stands around content, and what opens a block of the turn that is not the first."""
+    """The markers around content, and the text that opens a later block of the turn."""
     own = opener.strip()
     for before in sorted(befores, key=len):
         text = before.strip()
@@ -170,7 +171,7 @@ def _content(
         if rest.strip() and rest.strip() != between.strip():
             return ContentMarkers(rest.lstrip(), close), ""
     if close and between:
-        # The opener stands behind every thought: it is what content and an empty thought have in common.
+        # The opener follows every thought: content and an empty thought have it in common.
         raise Refused(
             f"content is closed by {close!r}, and its opener cannot be told from the end of reasoning"
         )
@@ -180,7 +181,7 @@ def _content(
 
 
 def _beside_reasoning(answer: Rendering, end: str, between: str, closers: list[str]) -> ContentMarkers | None:
-    """What stands around content behind reasoning alone."""
+    """The markers that content has only after reasoning."""
     behind = answer.wire.partition(ASKED.content)[2]
     if not behind.endswith(end) or behind == end or not closers:
         return None
@@ -238,7 +239,7 @@ def _reasoning(
 
 
 def _closer(opener: str, closers: list[str], texts: list[str], content: ContentMarkers) -> str:
-    """What closes an empty thought, where it is what stands behind reasoning as well."""
+    """The text that closes an empty thought, if it also follows reasoning."""
     for text in texts:
         if opener.strip() and text.strip().startswith(opener.strip()):
             rest = text.strip()[len(opener.strip()) :]
@@ -254,7 +255,7 @@ _CLOSING = re.compile(r"(?P<open>[<\[]\|?)/(?P<name>[^<>\[\]/|\s]+)(?P<close>\|?
 
 
 def _opening_of(close: str) -> str:
-    """The opening tag of a closing one; ``""`` where it is none."""
+    """The opening tag for a closing tag; ``""`` if the text is not a closing tag."""
     found = _CLOSING.fullmatch(close.strip())
     return f"{found['open']}{found['name']}{found['close']}" if found else ""
 
@@ -262,7 +263,7 @@ def _opening_of(close: str) -> str:
 def _from_prompts(
     tails: dict[bool | None, str], befores: list[str], content: ContentMarkers, refused: list[str]
 ) -> ReasoningMarkers | None:
-    """Reasoning that no message shows: the prompts open it, and close it where thinking is off."""
+    """Reasoning that no message shows: the prompts open it, and close it if thinking is off."""
     on = min((text for text in tails.values() if text.strip()), key=len, default="")
     if not on or on.strip() == content.open.strip():
         return None

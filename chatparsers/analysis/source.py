@@ -1,7 +1,7 @@
-"""A definition that was found, as the source of a format module: what a contributor starts from.
+"""Writes a definition that was found as the source of a format module, for a contributor to start from.
 
-The same `Definition` that builds the tree is run once more, with a builder that writes down what is asked of it. So
-there is one account of a format, and the source can say nothing else than what was proved.
+The same `Definition` that builds the tree is run once more, with a builder that records each call as source. So a
+format is described only once, and the source always agrees with the definition that was proved.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class _Writer:
         return self._call("body", arguments, named)
 
     def assign(self, name: str, value: _Code) -> _Code:
-        """Gives the expression a name, wherever it is used."""
+        """Gives the expression a name in all places that use it."""
         self.lines += _statement(f"{name} = ", value, 4)
         value.items = [(name, False)]
         return value
@@ -170,7 +170,7 @@ def _statement(begin: str, value: _Code, indent: int) -> list[str]:
 
 
 def _lines(begin: str, code: str, end: str, indent: int) -> list[str]:
-    """The code on one line, or where that is too long, each term of a sum or argument of a call on its own."""
+    """The code on one line. If that is too long, each term of a sum and each argument of a call has its own line."""
     if len(begin) + len(code) + len(end) <= _WIDTH:
         return [begin + code + end]
     margin = " " * (indent + 4)
@@ -249,7 +249,7 @@ def sample_of(found: Found) -> str:
 def module_source(found: Found, name: str, stops: Sequence[str] = ()) -> str:
     """The source of a format module named ``name``, which ends turns at ``stops`` as well.
 
-    Raises ValueError where nothing was found.
+    Raises ValueError if nothing was found.
     """
     if found.analysis is None or found.format is None:
         raise ValueError("no format was found")
