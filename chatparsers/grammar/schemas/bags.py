@@ -1,4 +1,4 @@
-"""What is gathered of the schemas of one value."""
+"""The records that hold the gathered keywords of one value's schemas."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Where = tuple[Any, str]
 
 @dataclass(frozen=True, slots=True)
 class Weakened:
-    """A keyword that the grammar does not hold the model to: where it stands, its name, and why."""
+    """A keyword that the grammar does not enforce: its path, its name, and the reason."""
 
     path: str
     keyword: str
@@ -27,20 +27,20 @@ class Weakened:
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """What one schema object says of members."""
+    """The keywords of one schema object about members."""
 
     properties: Mapping[str, Any]
     named: bool
-    """Whether it lists properties, perhaps none."""
+    """Whether it has ``properties``, which may be empty."""
     patterns: tuple[tuple[str, Any], ...]
     extra: Any
-    """The schema of other members; None where the schema is silent."""
+    """The schema of other members; None if the schema object is silent about them."""
     path: str
 
 
 @dataclass(slots=True, eq=False)
 class Bag:
-    """All that applies to one value."""
+    """All constraints that apply to one value."""
 
     types: frozenset[str] = ANYTHING
     values: dict[Any, Any] | None = None
@@ -59,21 +59,21 @@ class Bag:
     most_members: int | None = None
     dependent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
     sealed: list[Where] = field(default_factory=list)
-    """The schemas that admit only the members that are named in them."""
+    """The schemas that admit only the members that they name."""
     prefix: list[tuple[list[Any], Any, str]] = field(default_factory=list)
     """(schemas of the first items, schema of the others, path)"""
     least_items: int = 0
     most_items: int | None = None
     maybe: dict[str, list[Where]] = field(default_factory=dict)
-    """Members that a condition may bring: the grammar lets them be there or not."""
+    """Members that a condition may bring. They are optional in the grammar."""
     told: list[Weakened] = field(default_factory=list)
-    """What is weakened, by type: reported only where that type is written."""
+    """The weakened keywords, by type. They are reported only if that type is written."""
     path: str = ""
-    """Where the schema stands that was gathered last, "" where none was."""
+    """The path of the schema that was gathered last, "" before the first."""
 
 
 def narrow(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:
-    """The types in both; an integer is a number."""
+    """The types that both sets allow; an integer is a number."""
     both = left & right
     if ("integer" in left and "number" in right) or ("integer" in right and "number" in left):
         both |= {"integer"}

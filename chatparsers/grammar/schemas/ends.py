@@ -1,4 +1,4 @@
-"""Whether a recursive value comes to an end: whether any finite text is in it."""
+"""Tells whether a recursive value has a finite text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["has_end"]
 
 
 def has_end(name: str, rules: Mapping[str, Ir], begun: Collection[str]) -> bool:
-    """Whether the rule ``name`` has a finite text; the rules in ``begun`` are not yet written, and count as if."""
+    """Whether the rule ``name`` has a finite text. The rules in ``begun`` are not yet written; they count as finite."""
     todo, found = [name], {name}
     while todo:
         for other in _named(rules[todo.pop()]):
@@ -68,7 +68,7 @@ def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
         found = not node.least or bool((yield _ends(node.node, ending, known)))
     else:
         parts = _parts(node)
-        wanted = isinstance(node, Alt)  # one that ends is enough; else one that does not is
+        wanted = isinstance(node, Alt)  # one part that ends decides a choice; one that does not end decides any other node
         found = not wanted
         for part in parts:
             if (yield _ends(part, ending, known)) is wanted:
@@ -79,7 +79,7 @@ def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
 
 
 def _order_ends(node: Order, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
-    """Of an order, whether the members that must come all end: those without which no state is the last."""
+    """Whether all required members of an order end. A member is required if no state can be the last without it."""
     ends: list[bool] = []
     for member in node.members:
         ends.append((yield _ends(member, ending, known)))

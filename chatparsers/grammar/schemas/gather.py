@@ -1,9 +1,9 @@
-"""From schemas to bags: which schemas hold together of one value.
+"""From schemas to bags: finds the schemas that hold together for one value.
 
-Strategy: the alternatives of a schema are sets of schemas (`Together`) whose own keywords hold together; of the sets,
-any will do. ``$ref`` and ``allOf`` join sets, ``anyOf`` and ``oneOf`` list them. Each schema's alternatives are found
-once; sets are known by the identities in them, so equal ones are there once, and their number is limited. A schema
-that leads back to itself adds nothing there, and is reported. At last the keywords of each set are gathered in a bag.
+Strategy: the alternatives of a schema are sets of schemas (`Together`). A value must satisfy all schemas of one set.
+``$ref`` and ``allOf`` join sets, ``anyOf`` and ``oneOf`` list them. Each schema's alternatives are found once. Sets are
+known by the identities in them, so equal sets are kept once; their number is limited. A schema that leads back to
+itself adds nothing there, and is reported. At last the keywords of each set are gathered in a bag.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .keywords import SPEAKING, gather, negate
 __all__ = ["Gatherer"]
 
 Together = dict[int, Where]
-"""Schemas of which all must hold, by their identity; not to be changed once it is passed on."""
+"""Schemas that must all hold, by their identity. Must not change once it is passed on."""
 
 _MOST_COMBINED = 256
-"""How many alternatives a product of alternatives may have."""
+"""The most alternatives in a product of alternatives."""
 _MOST_LISTED = 10_000
-"""How many alternatives a list of them may have."""
+"""The most alternatives in a list of alternatives."""
 _LEADING = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf"})
-"""The keywords that lead to other schemas of the same value."""
+"""The keywords whose schemas apply to the same value."""
 _LONGEST_PATH = 1_000
 _CHOOSING = frozenset(
     {
@@ -48,7 +48,7 @@ _CHOOSING = frozenset(
 
 
 class Gatherer:
-    """Gathers the schemas of one document; ``tell`` takes what is weakened."""
+    """Gathers the schemas of one document. ``tell`` receives each weakened keyword."""
 
     def __init__(
         self, document: Document, budget: Budget, tell: Callable[[Weakened], None], open_objects: bool
@@ -71,7 +71,7 @@ class Gatherer:
         self.cyclic = False
         for schema, path in wheres:
             found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
-        if self.cyclic:  # what was found of the schemas of a circle depends on where it was entered
+        if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
             self.known.clear()
         bags: list[Bag] = []
         for together in found:
@@ -81,7 +81,7 @@ class Gatherer:
         return bags
 
     def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
-        """The sets of schemas of which one must hold."""
+        """The sets of schemas; a value must satisfy one set."""
         if schema is True or schema is False:
             return [{}] if schema else []
         if not isinstance(schema, Mapping):
@@ -129,7 +129,8 @@ class Gatherer:
         return found
 
     def both(self, left: list[Together], right: list[Together], path: str, keyword: str) -> list[Together]:
-        """What holds of both; where that has too many combinations, of the left alone."""
+        """The combinations of a set of ``left`` and one of ``right``. If there are too many, reports it and returns
+        ``left``."""
         if right == [{}]:
             return left
         if not left or not right:
@@ -146,7 +147,7 @@ class Gatherer:
         return left
 
     def disjoint(self, every: list[list[Together]], beside: list[Together]) -> bool:
-        """Whether no value can be in two of the alternatives, ``beside`` what holds of all of them."""
+        """Whether no value can be in two of the alternatives. ``beside`` has the schemas that apply to all of them."""
         common = beside[0] if len(beside) == 1 else {}
         groups: list[list[Bag]] = []
         for options in every:
@@ -155,7 +156,8 @@ class Gatherer:
         return disjoint(groups)
 
     def resolve(self, ref: Any, schema: Any, path: str, keyword: str) -> Any:
-        """The schema that a reference in ``schema`` names; True, and reported, where it leads out of the document."""
+        """The schema that a reference in ``schema`` names. If it leads out of the document, reports it and returns
+        True."""
         try:
             return self.document.resolve(ref, schema, keyword)
         except Unresolved as reason:
@@ -165,7 +167,7 @@ class Gatherer:
             return True
 
     def bag(self, together: Together) -> Bag | None:
-        """The keywords of all the schemas; None where they admit nothing."""
+        """The keywords of all the schemas; None if they admit no value."""
         bag = Bag()
         for schema, path in together.values():
             if SPEAKING.isdisjoint(schema):
@@ -179,8 +181,8 @@ class Gatherer:
         return bag
 
     def seal(self, bag: Bag, schema: Mapping[str, Any], path: str) -> None:
-        """``unevaluatedProperties``: exact where every member that may be there is named by what applies without a
-        choice."""
+        """Adds ``unevaluatedProperties``. It is exact if schemas that apply without a choice name every possible
+        member."""
         value = schema["unevaluatedProperties"]
         if value is False and self.plain(schema):
             bag.sealed.append((schema, path))
@@ -216,12 +218,12 @@ UNEVALUATED = "a grammar cannot know which members another keyword has judged"
 
 
 def _below(path: str, step: str) -> str:
-    """The path of a part; of a path that is very long already, no more is said."""
+    """The path of a part. A very long path is not extended."""
     return path + step if len(path) < _LONGEST_PATH else path
 
 
 def _once(listed: list[Together]) -> list[Together]:
-    """Without the sets that are there twice, nor those that say more than one that says nothing."""
+    """The sets, each once; if one set says nothing, only that one."""
     found: dict[frozenset[int], Together] = {}
     for together in listed:
         found.setdefault(frozenset(together), together)

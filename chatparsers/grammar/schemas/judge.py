@@ -1,4 +1,4 @@
-"""Judges listed values and names: whether a schema admits them, whether two are equal, what tells objects apart."""
+"""Judges listed values and names: whether a schema admits them, whether two are equal, how two objects differ."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .listed import identities, identity
 __all__ = ["Judge", "disjoint", "search"]
 
 _MOST_COMPARED = 4_096
-"""How many pairs of alternatives are compared."""
+"""The most pairs of alternatives that are compared."""
 
 
 @lru_cache(maxsize=512)
@@ -31,13 +31,13 @@ def _matcher(expression: str) -> Matcher | None:
 
 
 def search(expression: str, text: str) -> bool:
-    """Whether a regular expression of JSON Schema finds a match in ``text``; True where no grammar can say it."""
+    """Whether a regular expression of JSON Schema finds a match in ``text``; True if no grammar can say it."""
     matcher = _matcher(expression)
     return matcher is None or matcher.matches(text)
 
 
 class Judge:
-    """Judges values by the schemas of a document; keywords that are not handled count as satisfied."""
+    """Judges values by the schemas of a document. Keywords that are not handled count as satisfied."""
 
     def __init__(self, document: Document, budget: Budget) -> None:
         self.document = document
@@ -64,7 +64,7 @@ class Judge:
     def _parts(
         self, value: Any, schema: Mapping[str, Any], known: dict[tuple[int, int], bool]
     ) -> Steps[bool]:
-        """What other schemas say: those of the same value, and those of its parts."""
+        """The answers of other schemas: those of the same value, and those of its parts."""
         for keyword, ref in references(schema):
             try:
                 target = self.document.resolve(ref, schema, keyword)
@@ -92,7 +92,7 @@ class Judge:
         return True
 
     def _scalars(self, value: Any, schema: Mapping[str, Any]) -> bool:
-        """What a schema's own keywords say, but for those that hold schemas."""
+        """Whether the value satisfies the schema's own keywords, except those that hold schemas."""
         kind = type_of(value)
         if "type" in schema:
             kinds = type_names(schema["type"], "$")
@@ -182,11 +182,11 @@ def _counted(size: int, schema: Mapping[str, Any], lower: str, upper: str) -> bo
     return not (_finite(low) and size < low) and not (_finite(high) and size > high)
 
 
-# what tells alternatives apart
+# how alternatives differ
 
 
 def disjoint(groups: list[list[Bag]]) -> bool:
-    """Whether no value can be in the bags of two groups, as far as types, listed values and bounds say."""
+    """Whether types, listed values and bounds show that no value can be in the bags of two groups."""
     seen: set[Any] = set()
     listed: list[tuple[int, Bag]] = []
     others: list[tuple[int, Bag]] = []
@@ -224,7 +224,7 @@ def _apart(left: Bag, right: Bag) -> bool:
 
 
 def _told_apart(left: Bag, right: Bag) -> bool:
-    """Whether a required member's listed values, or closed members, tell two objects apart."""
+    """Whether two objects must differ, by the listed values of a required member or by closed members."""
     for bag, other in ((left, right), (right, left)):
         names = _closed(other)
         if names is not None and any(name not in names for name in bag.required):
@@ -238,14 +238,14 @@ def _told_apart(left: Bag, right: Bag) -> bool:
 
 
 def _closed(bag: Bag) -> set[str] | None:
-    """The members of an object that has no others."""
+    """The members of an object that admits no others; None if it admits others."""
     if any(shape.extra is False and not shape.patterns for shape in bag.shapes):
         return {name for shape in bag.shapes for name in shape.properties}
     return None
 
 
 def _listed(bag: Bag, name: str) -> frozenset[Any] | None:
-    """The values that a member may have, where they are listed."""
+    """The listed values of a member; None if its values are not listed."""
     for shape in bag.shapes:
         schema = shape.properties.get(name)
         if isinstance(schema, Mapping):

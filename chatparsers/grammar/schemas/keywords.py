@@ -16,13 +16,13 @@ from .listed import check_text, check_value, identity
 __all__ = ["ANNOTATIONS", "APPLIES", "SPEAKING", "gather", "negate", "read_expression", "type_names"]
 
 _MOST_DIGITS = 40
-"""How many digits a bound may have before or behind its point."""
+"""The most digits that a bound may have before or after its point."""
 _MOST_COUNTED = 1_000_000
-"""Up to this much a grammar counts."""
+"""The highest number to which a grammar counts."""
 
 
 def expect(value: Any, kind: type | tuple[type, ...], expected: str, path: str, keyword: str) -> None:
-    """Raises `SchemaError` where a keyword's value is not of that kind."""
+    """Raises `SchemaError` if a keyword's value is not of that kind."""
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise SchemaError(f"expected {expected}, found {shown(value)}", f"{path}.{keyword}")
 
@@ -47,7 +47,8 @@ _ALONE = {kind: frozenset({kind}) for kind in (*TYPES, "integer")}
 
 
 def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | None:
-    """Why a grammar cannot say a regular expression, None where it can. Raises `SchemaError` where it is none."""
+    """Why a grammar cannot say a regular expression; None if it can. Raises `SchemaError` if ``expression`` is not a
+    regular expression."""
     check_text(expression, f"{path}.{keyword}")
     try:
         read_regex(expression)
@@ -93,7 +94,7 @@ def _listed(bag: Bag, values: Iterable[Any]) -> None:
 
 
 def _decimal(value: Any, path: str, keyword: str) -> Decimal | None:
-    """A number exactly; None where it has more digits than a grammar bears, or is not finite."""
+    """The exact number; None if it is not finite, or has more digits than a bound may have."""
     expect(value, (int, float), "a number", path, keyword)
     if value != value:
         raise SchemaError("expected a number, found NaN", f"{path}.{keyword}")
@@ -106,7 +107,7 @@ def _decimal(value: Any, path: str, keyword: str) -> Decimal | None:
 
 def _bound(keyword: str, lower: bool, strict: bool) -> Keyword:
     def add(bag: Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
-        if isinstance(value, bool) and strict:  # of draft 4
+        if isinstance(value, bool) and strict:  # as in draft 4
             plain = schema.get("minimum" if lower else "maximum")
             if not value or plain is None:
                 return
@@ -170,7 +171,7 @@ def _on_format(bag: Bag, value: Any, path: str, schema: Mapping[str, Any]) -> No
 
 
 def _on_required(bag: Bag, value: Any, path: str, schema: Mapping[str, Any]) -> None:
-    if isinstance(value, bool):  # of draft 3
+    if isinstance(value, bool):  # as in draft 3
         return
     if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
         raise SchemaError(f"expected a list of names, found {shown(value)}", f"{path}.required")
@@ -262,7 +263,7 @@ def _items(bag: Bag, schema: Mapping[str, Any], path: str, open_: bool) -> None:
 
 
 def gather(bag: Bag, schema: Mapping[str, Any], path: str, open_: bool) -> None:
-    """Adds one schema's own keywords; ``open_``: items that it does not mention are generated."""
+    """Adds one schema's own keywords to the bag. ``open_``: items that it does not mention are generated."""
     bag.path = path
     for keyword, value in schema.items():
         if keyword in ANNOTATIONS:
@@ -279,7 +280,8 @@ def gather(bag: Bag, schema: Mapping[str, Any], path: str, open_: bool) -> None:
 
 
 def negate(bag: Bag, schema: Any, path: str) -> bool:
-    """Takes away what ``schema`` describes, where that can be said; False where nothing is left."""
+    """Takes the values that ``schema`` describes out of the bag, as far as a bag can say that; False if no value is
+    left."""
     if schema is True or schema == {}:
         return False
     if schema is False:
@@ -345,7 +347,7 @@ APPLIES = {
     "minLength": "string",
     "maxLength": "string",
 }
-"""The type that a weakened keyword concerns; others concern all."""
+"""The type that a weakened keyword concerns. Other keywords concern all types."""
 ANNOTATIONS = frozenset(
     {
         "title",
@@ -364,4 +366,4 @@ ANNOTATIONS = frozenset(
 _SHAPES = frozenset({"properties", "patternProperties", "additionalProperties"})
 _ITEMS = frozenset({"items", "prefixItems"})
 SPEAKING = frozenset(_KEYWORDS) | frozenset(_UNSAID) | _SHAPES | _ITEMS | {"not", "unevaluatedProperties"}
-"""The keywords with which a schema says something by itself."""
+"""The keywords that constrain a value by themselves. A schema without any of them adds nothing to a bag."""

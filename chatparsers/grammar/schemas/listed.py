@@ -11,14 +11,14 @@ from ...core.errors import SchemaError
 __all__ = ["check_text", "check_value", "identities", "identity"]
 
 _DEEPEST = 64
-"""How deep a listed value may be nested."""
+"""The deepest nesting of a listed value."""
 _MOST_BITS = 4_096
 """How large a listed integer may be."""
 _HALF = re.compile("[\ud800-\udfff]").search
 
 
 def check_text(text: Any, path: str) -> None:
-    """Raises `SchemaError` where ``text`` is no text, or cannot be written."""
+    """Raises `SchemaError` if ``text`` is not a text, or cannot be written."""
     if not isinstance(text, str):
         raise SchemaError(f"expected a text, found {type(text).__name__}", path)
     if not text.isascii() and _HALF(text):
@@ -26,7 +26,7 @@ def check_text(text: Any, path: str) -> None:
 
 
 def check_value(value: Any, path: str) -> None:
-    """Raises `SchemaError` where a value is not JSON, or too large to be written."""
+    """Raises `SchemaError` if a value is not JSON, or too large to be written."""
     todo = [(value, 0)]
     while todo:
         part, depth = todo.pop()
@@ -52,7 +52,8 @@ def check_value(value: Any, path: str) -> None:
 
 
 def identity(value: Any) -> Any:
-    """What makes JSON values equal: numbers by value, booleans are no numbers, members in any order."""
+    """A key that is the same for equal JSON values. Numbers are equal by value, booleans are not numbers, and the order
+    of members does not count."""
     if isinstance(value, (bool, str)) or value is None:
         return (type(value), value)
     if isinstance(value, (int, float)):
@@ -63,7 +64,7 @@ def identity(value: Any) -> Any:
 
 
 def identities(values: Iterable[Any], path: str, keyword: str) -> frozenset[Any]:
-    """The identities of listed values. Raises `SchemaError` where one is not JSON."""
+    """The identities of listed values. Raises `SchemaError` if one is not JSON."""
     found = []
     for value in values:
         check_value(value, f"{path}.{keyword}")

@@ -46,11 +46,11 @@ from .keywords import ANNOTATIONS, APPLIES
 __all__ = ["Form", "SchemaCompiler"]
 
 DEEPEST = 100
-"""How many levels of objects and arrays are written; what is deeper is any value."""
+"""How many levels of objects and arrays are written. A deeper value may be any value."""
 _MOST_STATES = 3_000
 _MOST_DIVISOR = 200
 _MOST_COUNTED = 256
-"""How many states counting the characters of text up to a marker may take."""
+"""The most states for counting the characters of text up to a marker."""
 _MOST_PATTERNS = 4
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
 _ONLY_TYPE = ANNOTATIONS | {"type"}
@@ -68,7 +68,7 @@ class Form(Protocol):
     separator: Ir
 
     def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir | Steps[Ir]:
-        """A member with its name; nothing where no value is valid."""
+        """A member with its name; nothing if no value is valid."""
         ...
 
     def other(
@@ -84,7 +84,7 @@ class Form(Protocol):
 
 @dataclass(frozen=True)
 class _Others:
-    """Members that are not listed: what holds of their names, and of their values."""
+    """Members that are not listed: the constraints of their names and of their values."""
 
     parts: Parts
     least: int
@@ -95,9 +95,10 @@ class _Others:
 class SchemaCompiler:
     """Compiles the schemas of one document to nodes in one value syntax.
 
-    ``rules`` receives the rules that recursion needs, ``weakened`` what could not be said, ``budget`` is spent; the
-    three are shared by the compilers of one grammar. ``open_objects``: members that a schema does not mention are
-    generated, as JSON Schema has it. ``counted``: the dialect counts the characters of text up to a marker.
+    The compilers of one grammar share three arguments: ``rules`` receives the rules that recursion needs, ``weakened``
+    the keywords that the grammar cannot enforce, and ``budget`` is spent. ``open_objects``: members that a schema does
+    not mention are generated, as JSON Schema says. ``counted``: the dialect counts the characters of text up to a
+    marker.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class SchemaCompiler:
         self.judge = Judge(document, budget)
         self.known: dict[tuple[int, ...], Ir] = {}
         self.alive: list[Any] = []
-        """Keeps schemas alive whose id() is a key, so that the id is not used again."""
+        """Keeps schemas alive whose id() is a key elsewhere, so that the id is not reused."""
         self.names: dict[tuple[int, ...], str] = {}
         boolean = Alt((syntax.true, syntax.false))
         scalars = {"integer": _INTEGER, "number": _NUMBER, "boolean": boolean, "null": syntax.null}
@@ -129,7 +130,7 @@ class SchemaCompiler:
             {"string": syntax.string((), 0, None, False), **scalars},
             {"string": syntax.string((), 0, None, True), **scalars},
         )
-        """The values of the types without more words: outside and inside of objects and arrays."""
+        """The values of types without further constraints, outside and inside of objects and arrays."""
 
     def report(self, weak: Weakened) -> None:
         self.weakened[weak] = None
@@ -140,19 +141,19 @@ class SchemaCompiler:
     # values
 
     def value(self, wheres: list[Where]) -> Ir:
-        """What is valid under all of these schemas."""
+        """The values that are valid under all of these schemas."""
         node = run(self.inner(wheres, 0, False))
         return node.node if isinstance(node, Shared) and node.hint == "v" else node
 
     def raw(self, wheres: list[Where], raw: RawText) -> Ir:
-        """What is valid as raw text."""
+        """The values that are valid as raw text."""
         simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
         if simple is not None:
             return raw.write((), 0, None) if simple == "string" else raw.word(self.simple[0][simple])
         return run(self.choose(wheres, raw, False, 0))
 
     def arguments(self, wheres: list[Where], form: Form) -> list[Ir]:
-        """The objects that are valid, one for each alternative, their members written as ``form`` has them."""
+        """The valid objects, one for each alternative. ``form`` says how their members are written."""
         found: list[Ir] = []
         for bag in self.gatherer.bags(wheres):
             if bag.values is not None:
@@ -166,7 +167,8 @@ class SchemaCompiler:
         return [node for node in found if not never(node)]
 
     def inner(self, wheres: list[Where], depth: int, nested: bool = True) -> Steps[Ir]:
-        """What is valid under all of these schemas; ``nested``: in an object or array, ``depth`` of them deep."""
+        """The values that are valid under all of these schemas. ``nested``: inside of an object or array. ``depth``:
+        how many objects and arrays are around the value."""
         found = self.ready(wheres, nested)
         if found is not None:
             return found
@@ -203,7 +205,7 @@ class SchemaCompiler:
         return node
 
     def ready(self, wheres: list[Where], nested: bool) -> Ir | None:
-        """What is valid under all of these schemas, where it is simple or known."""
+        """The values that are valid under all of these schemas, if they are simple or already written."""
         if len(wheres) == 1:
             schema = wheres[0][0]
             if schema is True or schema == {}:
@@ -214,7 +216,7 @@ class SchemaCompiler:
         return self.known.get(_key(wheres, nested))
 
     def of_type_alone(self, schema: Any) -> str | None:
-        """The type, where a schema says nothing else and it is neither an object nor an array."""
+        """The type, if a schema says nothing else and the type is neither an object nor an array."""
         if type(schema) is dict:
             kind = schema.get("type")
             if type(kind) is str and kind in self.simple[0] and _ONLY_TYPE.issuperset(schema):
@@ -247,7 +249,7 @@ class SchemaCompiler:
         return Ref(name)
 
     def choose(self, wheres: list[Where], raw: RawText | None, nested: bool, depth: int) -> Steps[Ir]:
-        """The alternatives of a value; ``raw``: how its strings are written where not as the syntax has them."""
+        """The alternatives of a value. ``raw``: how its strings are written, if not in the syntax's own way."""
         simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
         if simple is not None:
             node: Ir = yield self.of_type(simple, _PLAIN, raw, nested, depth)
@@ -273,14 +275,14 @@ class SchemaCompiler:
         return alt(*options)
 
     def unseal(self, bag: Bag, wheres: list[Where]) -> None:
-        """Keeps of ``unevaluatedProperties`` what is exact: that of a schema which alone applies."""
+        """Keeps ``unevaluatedProperties`` only where it is exact: if its schema is the only one that applies."""
         for schema, path in bag.sealed:
             if len(wheres) > 1 or schema is not wheres[0][0]:
                 bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
                 bag.sealed = []
 
     def meant(self, bag: Bag, raw: RawText) -> frozenset[str]:
-        """The types of a value as raw text: those that its reader takes it for."""
+        """The types that the reader of a raw text may take its value for."""
         kinds = narrow(bag.types, raw.types)
         if kinds != bag.types:
             meant = " or ".join(sorted(raw.types))
@@ -313,7 +315,7 @@ class SchemaCompiler:
         return found
 
     def reads_back(self, text: str, path: str, wheres: list[Where], raw: RawText) -> bool:
-        """Whether a listed text stays itself as raw text, or what it is read as is valid as well."""
+        """Whether a listed text, written as raw text, is read as itself or as another valid value."""
         if any(stop in text for stop in raw.stops):
             self.tell(path, "enum", f"{text!r} holds what ends a value: it is not generated")
             return False
@@ -326,7 +328,7 @@ class SchemaCompiler:
     # one type
 
     def told(self, bag: Bag, kind: str) -> None:
-        """Reports what is weakened of a type that is written."""
+        """Reports the weakened keywords of a type that is written."""
         for weak in bag.told:
             if APPLIES.get(weak.keyword, kind) == kind:
                 self.weakened[weak] = None
@@ -348,8 +350,8 @@ class SchemaCompiler:
     # strings
 
     def regex(self, expression: str, path: str, keyword: str) -> Ir | None:
-        """The strings that the regular expression finds a match in; None, and reported, where a grammar cannot say
-        it."""
+        """The strings in which the regular expression finds a match. If a grammar cannot say them, reports it and
+        returns None."""
         try:
             return read_regex(expression)
         except Unsupported as reason:
@@ -388,7 +390,7 @@ class SchemaCompiler:
                     least, most = 0, None
                 parts = self.few(parts, stops, path, keyword)
         elif stops and not self.counted:
-            # One state for each character of a stop, at each count: each costs some engines 12 ms.
+            # Each count has one state for each character of a stop. A state costs some engines 12 ms.
             states = 1 + sum(map(len, stops))
             why = "text up to a marker is not counted: it takes too many states"
             if most is not None and most * states > _MOST_COUNTED:
@@ -400,7 +402,7 @@ class SchemaCompiler:
         return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most, nested)
 
     def no_other(self, bag: Bag, raw: RawText) -> Parts:
-        """What keeps raw text from being read as another type."""
+        """The constraints that keep raw text from being read as another type."""
         found: list[Part] = []
         if "number" in raw.types or "integer" in raw.types:
             number = NUMBER if "number" in raw.types else INTEGER
@@ -417,14 +419,14 @@ class SchemaCompiler:
         return tuple(found)
 
     def few(self, parts: Parts, stops: tuple[str, ...], path: str, keyword: str) -> Parts:
-        """As many of the constraints as an automaton can bear."""
+        """As many of the constraints as fit into an automaton of limited size."""
         while parts and self.states(Lang(parts, stops=stops)) is None:
             self.tell(path, keyword, "the regular expression takes too many states")
             parts = parts[:-1]
         return parts
 
     def states(self, lang: Lang) -> int | None:
-        """How many states the automaton of a language has, 0 where nothing is in it; None where they are too many."""
+        """How many states the automaton of a language has: 0 if the language is empty, None if there are too many."""
         if self.budget.over():
             return None
         try:
@@ -462,7 +464,7 @@ class SchemaCompiler:
         return Shared("num", found[0].node if len(found) == 1 else Lang(found), True)
 
     def step(self, bag: Bag, integer: bool) -> tuple[Decimal, bool]:
-        """The number that divides all values, 0 for none, and whether they are integers."""
+        """The number that divides all values (0 if there is no such number), and whether the values are integers."""
         step = Decimal(0)
         for divisor, path in bag.divisors:
             if divisor == divisor.to_integral_value() and divisor <= _MOST_DIVISOR:
@@ -509,7 +511,7 @@ class SchemaCompiler:
         return seq(syntax.open_array, full if least else alt(full, Text("]")))
 
     def items(self, heads: list[Ir], rest: Ir, least: int, most: int | None) -> Ir:
-        """One item or more: ``heads`` and then ``rest``, ``least`` to ``most`` of them together."""
+        """One item or more: ``heads``, then ``rest``; ``least`` to ``most`` items together."""
         comma = self.syntax.comma
         tail: Ir = EMPTY
         if most is None or len(heads) < most:
@@ -578,7 +580,7 @@ class SchemaCompiler:
         return _useful(found)
 
     def others(self, bag: Bag, named: Mapping[str, None]) -> list[_Others]:
-        """The members of any other name, by the patterns that their names match."""
+        """The members with other names, by the patterns that their names match."""
         patterns = [
             (expression, schema, shape) for shape in bag.shapes for expression, schema in shape.patterns
         ]
@@ -608,7 +610,7 @@ class SchemaCompiler:
     def regions(
         self, bag: Bag, patterns: list[tuple[str, Any, Shape]]
     ) -> list[tuple[list[Part], list[Where]]]:
-        """Names that match the same of the patterns, and the schemas of such members."""
+        """Groups of names that match the same patterns, each with the schemas of its members."""
         said: list[tuple[Ir, Where, Shape]] = []
         found: list[tuple[list[Part], list[Where]]] = []
         for expression, schema, shape in patterns:
@@ -619,7 +621,7 @@ class SchemaCompiler:
                 node = None
             if node is not None:
                 said.append((node, where, shape))
-            elif schema is not False:  # which names it is for cannot be said: any may have such a value
+            elif schema is not False:  # the grammar cannot say which names match: any name may have such a value
                 found.append(([], [where]))
         open_ = self.open_objects or not (patterns or any(shape.named for shape in bag.shapes))
         for chosen in range(2 ** len(said)):
@@ -642,7 +644,7 @@ class SchemaCompiler:
     def name_parts(
         self, schema: Any, path: str, least: int, most: int | None
     ) -> tuple[list[Part] | None, int, int | None]:
-        """What ``propertyNames`` asks of a name; None where no name will do."""
+        """The constraints of ``propertyNames`` on a name; None if no name is valid."""
         bags = [bag for bag in self.gatherer.bags([(schema, path)]) if "string" in bag.types]
         if not bags:
             return None, least, most
@@ -658,7 +660,7 @@ class SchemaCompiler:
         return list(self.parts(bag)), max(least, bag.least), min(tops, default=None)
 
     def arranged(self, bag: Bag, members: list[Member], extra: Ir | None, form: Form) -> Ir:
-        """An object of these members, as many as there may be."""
+        """An object of these members, within the limits of their number."""
         least, most = bag.least_members, bag.most_members
         required = sum(member.required for member in members)
         if most is not None and most < max(required, least):
@@ -749,13 +751,13 @@ def _short(node: Ir) -> bool:
 
 
 def _useful(wheres: list[Where]) -> list[Where]:
-    """Without schemas that say nothing."""
+    """The schemas without those that say nothing."""
     found = [where for where in wheres if where[0] is not True and where[0] != {}]
     return found or [(True, "")]
 
 
 def _enough(bag: Bag, members: list[Member], least: int) -> Callable[[frozenset[str]], bool] | None:
-    """A test of the names that are there; None where it would always hold."""
+    """A test of the names of an object's members; None if it would always hold."""
     there = frozenset(member.name for member in members)
     dependent = [(name, needed) for name, needed in bag.dependent if name in there and needed]
     if not least and not dependent:
@@ -783,7 +785,7 @@ def _integer_node(bag: Bag, step: int) -> Ir:
 
 
 def _ceiling(bound: tuple[Decimal, bool]) -> int:
-    """The least integer that is above the bound, or equal where it is not strict."""
+    """The least integer above the bound; the bound itself counts too if it is not strict."""
     value, strict = bound
     whole = int(value.to_integral_value(rounding="ROUND_CEILING"))
     return whole + 1 if strict and whole == value else whole
