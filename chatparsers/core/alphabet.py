@@ -1,6 +1,6 @@
 """The machine's alphabet: one character for each special token that a format names and the tokenizer has.
 
-Where ids are fed, such a token is one character in the machine's text, and the program matches that character. The
+If ids are fed, such a token is one character in the machine's text, and the program matches that character. The
 characters are lone surrogates from U+D800 on. No decoded text contains one, so a marker that the model spells out in
 ordinary tokens never matches.
 """
@@ -21,8 +21,8 @@ AlphabetKey = tuple[tuple[str, ...], bool, tuple[str, ...]]
 class Alphabet:
     """The special tokens ``texts`` and the character of each.
 
-    ``also_text``: their spelt-out text matches too. ``unspellable``: those that the tokenizer marks as special, so that
-    it reads no text as one of them.
+    ``also_text``: their spelt-out text matches too. ``unspellable``: the texts that the tokenizer marks as special, so
+    that no text is read as one of them.
     """
 
     __slots__ = ("also_text", "chars", "unspellable")
@@ -41,11 +41,11 @@ class Alphabet:
 
     @property
     def key(self) -> AlphabetKey:
-        """All it depends on: `Alphabet(*key)` is an equal one."""
+        """All that this alphabet depends on: `Alphabet(*key)` makes an equal one."""
         return tuple(self.chars), self.also_text, tuple(sorted(self.unspellable))
 
     def encode(self, text: str) -> str:
-        """``text`` with each special token as its one character, the longest first."""
+        """``text`` with each special token as its one character. Longer tokens go first."""
         for token in sorted(self.chars, key=len, reverse=True):
             text = text.replace(token, self.chars[token])
         return text

@@ -1,11 +1,11 @@
-"""Whether a format's tree can be read: what its author got wrong, said when the tree is made.
+"""Checks a format's tree when it is made, and reports its author's mistakes.
 
-Strategy: a tree has two readings, the parser's and the grammar's, and both are checked; the grammar's for a probe
-tool. In each reading every node is looked at by itself (``_ALONE``), and every call along all paths through it
+Strategy: a tree has two readings, the parser's and the grammar's. Both are checked, the grammar's for a probe tool. In
+each reading, the check looks at every node by itself (``_ALONE``), and follows all paths through every call
 (core/paths.py).
 
 Every error names the node in the words of the builder, says what is wrong with it, and what to write instead. A tree
-that passes is compiled without an error. The stream that reads it never raises and never hangs, and the arguments of
+that passes compiles without an error. The stream that reads it never raises and never hangs, and the arguments of
 a complete call are a JSON object.
 """
 
@@ -73,7 +73,7 @@ def check(tree: Node) -> None:
 
 
 def check_texts(what: str, given: object) -> None:
-    """Raises `DefinitionError` where ``given`` is not a tuple of texts that are not empty."""
+    """Raises `DefinitionError` if ``given`` is not a tuple of texts, or holds an empty text."""
     if isinstance(given, str):
         wrong(what, f"expected a tuple of texts, found the text {given!r}", f"write ({given!r},)")
     if not isinstance(given, tuple) or not all(isinstance(text, str) and text for text in given):
@@ -81,7 +81,7 @@ def check_texts(what: str, given: object) -> None:
 
 
 class _Checker:
-    """Looks at one reading of a tree."""
+    """Checks one reading of a tree."""
 
     def __init__(self, tree: Node, tool: Tool) -> None:
         self.tree = tree
@@ -198,7 +198,7 @@ class _Checker:
         self.named(node)
 
     def named(self, node: Name | JsonName) -> None:
-        """In the grammar's reading: the name that is written is that of the tool, or the argument."""
+        """Checks, in the grammar's reading, that the written name is the tool's or the argument's."""
         if not self.reading.generated or node.tag is Tag.ID:
             return
         name = self.reading.tool.name if node.tag is Tag.NAME else self.reading.argument.name
@@ -250,7 +250,7 @@ class _Checker:
             for option, texts in (("until", syntax.until), ("also", syntax.also)):
                 check_texts(f"Raw({option}=…)", (texts,) if isinstance(texts, str) else texts)
         make = syntax.value if where == "p.value" else syntax.object
-        make(lambda text: (text,))  # raises where the syntax does not write this
+        make(lambda text: (text,))  # raises if the syntax cannot write this
 
     def each_arg(self, node: EachArg) -> None:
         self.passed_on(node, node.tool)
@@ -283,7 +283,7 @@ class _Checker:
     def found(
         self, where: str, parts: Iterable[tuple[str, Node | None]], spans: Iterable[tuple[str, Span | None]]
     ) -> None:
-        """What stands in running text begins with a text by which it is found."""
+        """Checks that a node in running text begins with a text, so that the parser can find it."""
         ends = [
             (option, end) for option, span in spans if span is not None for end in (span.open, span.close)
         ]
@@ -297,7 +297,7 @@ class _Checker:
     # calls
 
     def outside(self, node: Node, last: bool = True) -> None:
-        """Nothing of a call stands outside one, each call is sound, and nothing stands after the body.
+        """Checks that parts of a call stand only in calls, that each call is sound, and that the body comes last.
 
         ``last``: nothing is read after ``node``.
         """
@@ -318,7 +318,7 @@ class _Checker:
 
 
 def _always(node: Node) -> bool:
-    """Whether the parser can match ``node`` wherever it stands."""
+    """Whether the parser can match ``node`` at any place."""
     inner = through(node)
     if inner is not None:
         return _always(inner)
@@ -356,7 +356,7 @@ def _regex(node: Node, pattern: str) -> re.Pattern[str]:
 
 
 def _run(node: Node, chars: str) -> None:
-    """``chars`` is a regular expression for one character of a name."""
+    """Checks that ``chars`` is a regular expression for one character of a name."""
     one = _regex(node, chars)
     if one.fullmatch(""):
         wrong(

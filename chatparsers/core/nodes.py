@@ -1,9 +1,9 @@
-"""The tree that a format is: immutable nodes, each with two readings.
+"""The nodes of a format's tree. They are immutable, and each has two readings.
 
-The *parser* (core/compile.py) reads a tree once per format and option; tools are looked up while it runs, so what it
-asks of a tool is "characters up to the next marker". The *grammar* (chatparsers.grammar) reads the same tree once per
-tool: names become literals, arguments the rules of their schema. Each docstring below gives both as ``parses`` and
-``generates``; where they differ, parsing is the lenient one.
+The *parser* (core/compile.py) reads a tree once per format and option. It looks tools up while it runs, so for it
+a tool's name is "characters up to the next marker". The *grammar* (chatparsers.grammar) reads the same tree once per
+tool: names become literals, arguments become the rules of their schema. Each docstring below gives both readings, as
+``parses`` and ``generates``. If they differ, the parser accepts more.
 
 Nodes are made with the builder (core/builder.py); strings stand for literals in every operator.
 """
@@ -61,7 +61,7 @@ __all__ = [
 
 
 class Tag(Enum):
-    """What a stretch of the text is."""
+    """The kinds of a run of text."""
 
     CONTENT = "content"
     REASONING = "reasoning"
@@ -130,7 +130,7 @@ class Token(Node):
 
 @dataclass(frozen=True, slots=True)
 class Chars(Node):
-    """Parses and generates ``least`` to ``most`` (None: any number of) characters of a class such as ``"a-z0-9_"``,
+    """Parses and generates ``least`` to ``most`` (None: any number of) characters of a class such as ``"a-z0-9_"`` or
     ``"^<"``."""
 
     ranges: str
@@ -140,8 +140,8 @@ class Chars(Node):
 
 @dataclass(frozen=True, slots=True)
 class Space(Node):
-    """Parses any white space, none included; generates exactly ``text``, or where it is ``free`` (inside JSON)
-    also what JSON allows there."""
+    """Parses any white space, which may be empty; generates exactly ``text``. If it is ``free`` (inside JSON), also
+    generates the other white space that JSON allows there."""
 
     text: str
     free: bool = False
@@ -159,9 +159,9 @@ class End(Node):
 
 @dataclass(frozen=True, slots=True)
 class Until(Node):
-    """Parses text up to the first of ``stops`` or the end, streamed; generates text in which none of ``stops`` is.
+    """Parses text up to the first of ``stops`` or the end, streamed; generates text without any of ``stops``.
 
-    With no stops: the rest of the text.
+    Without stops, this is the rest of the text.
     """
 
     stops: tuple[str, ...]
@@ -169,7 +169,7 @@ class Until(Node):
 
 @dataclass(frozen=True, slots=True)
 class Sequence(Node):
-    """``a b c``: one after the other."""
+    """``a b c``: the nodes one after the other."""
 
     items: tuple[Node, ...]
 
@@ -200,7 +200,7 @@ class Choice(Node):
 
 @dataclass(frozen=True, slots=True)
 class Many(Node):
-    """``a{least,most}``, greedy; ``most`` None: no bound. The parser takes as many as there are."""
+    """``a{least,most}``; ``most`` None: no bound. The parser is greedy: it takes as many as follow."""
 
     node: Node
     least: int = 0
@@ -209,14 +209,14 @@ class Many(Node):
 
 @dataclass(frozen=True, slots=True)
 class Peek(Node):
-    """``&a``: succeeds without reading if ``a`` follows. It has no grammar, so it stands in lenient halves alone."""
+    """``&a``: succeeds without reading if ``a`` follows. It has no grammar, so it stands only in lenient halves."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Not(Node):
-    """``!a``: succeeds without reading if ``a`` does not follow. It has no grammar, as `Peek`."""
+    """``!a``: succeeds without reading if ``a`` does not follow. Like `Peek`, it has no grammar."""
 
     node: Node
 
@@ -238,7 +238,7 @@ class Ref(Node):
 
 @dataclass(frozen=True, slots=True)
 class Tagged(Node):
-    """The node's text is of a kind: becomes events. Transparent in the grammar."""
+    """Gives the node's text a kind, so that it becomes events. The grammar reads only the node."""
 
     tag: Tag
     node: Node
@@ -246,14 +246,14 @@ class Tagged(Node):
 
 @dataclass(frozen=True, slots=True)
 class Atomic(Node):
-    """Parses the node, and emits nothing of it until it is whole. Transparent in the grammar."""
+    """Parses the node, and emits nothing of it until it is whole. The grammar reads only the node."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
-    """A name in a call's header: of a tool, an argument or the call itself (its id), which ``tag`` says.
+    """A name in a call's header. ``tag`` says whose: a tool's, an argument's, or the call's own (its id).
 
     Parses the longest run of ``chars`` (a regular expression for one character, at most `MAX_HEADER` of them).
     Generates ``generate``; None in the tree of `ANY_TOOL` or `ANY_ARGUMENT`, which is never generated.
@@ -266,7 +266,7 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True)
 class JsonName(Node):
-    """A name as the inside of a JSON string, unescaped; else as `Name`."""
+    """As `Name`, for a name that is the inside of a JSON string. The parser resolves its escapes."""
 
     tag: Tag
     generate: Node | None
@@ -274,8 +274,8 @@ class JsonName(Node):
 
 @dataclass(frozen=True, slots=True)
 class Header(Node):
-    """A call's header. Parses a run of ``chars`` as `Name` does, in which the named groups of ``pattern`` (``name``,
-    ``id``) are then found; generates ``generate``."""
+    """A call's header. Parses a run of ``chars`` as `Name` does, and finds the named groups of ``pattern`` (``name``,
+    ``id``) in it; generates ``generate``."""
 
     pattern: str
     chars: str
@@ -295,7 +295,7 @@ class Implied(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cut(Node):
-    """Commits: the parser never goes back before this point, so it emits what it held. Generates nothing."""
+    """Commits: the parser never goes back before this point, so it emits the held text. Generates nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,8 +305,8 @@ class Declared(Node):
 
 @dataclass(frozen=True, slots=True)
 class EachTool(Node):
-    """A call: parses ``any`` (= ``make(ANY_TOOL)``) for whatever tool is named; generates one alternative
-    ``make(tool)`` a tool."""
+    """A call: parses ``any`` (= ``make(ANY_TOOL)``), whatever tool the model names; generates ``make(tool)`` as one
+    alternative for each tool."""
 
     make: Callable[[Tool], Node]
     any: Node
@@ -314,9 +314,9 @@ class EachTool(Node):
 
 @dataclass(frozen=True, slots=True)
 class EachArg(Node):
-    """A call's arguments one by one: parses any number of ``any`` (= ``make(ANY_ARGUMENT)``) with ``separator``
-    between; generates the tool's required arguments (in any order where the engine can bear it) and its
-    optional ones at most once each. ``most``: the parser takes no more of them."""
+    """A call's arguments one by one. Parses any number of ``any`` (= ``make(ANY_ARGUMENT)``), or up to ``most``, with
+    ``separator`` between. Generates each required argument of the tool once (in any order, if the grammar stays small
+    enough) and each optional one at most once."""
 
     tool: Tool
     make: Callable[[Argument], Node]
@@ -327,8 +327,8 @@ class EachArg(Node):
 
 @dataclass(frozen=True, slots=True)
 class Args(Node):
-    """A call's arguments as one object in a value syntax: parsed verbatim or transcoded to JSON, streamed; generates
-    the tool's parameters in that syntax. ``commit``: the call's header is over (a cut)."""
+    """A call's arguments as one object in a value syntax. Parses it verbatim or transcodes it to JSON, streamed;
+    generates the tool's parameters in that syntax. ``commit``: the call's header is over (a cut)."""
 
     tool: Tool
     syntax: Syntax = field(default_factory=Json)
@@ -337,7 +337,7 @@ class Args(Node):
 
 @dataclass(frozen=True, slots=True)
 class Value(Node):
-    """An argument's value in a value syntax. Parsed to JSON, typed by the schema that the environment has for it;
+    """An argument's value in a value syntax. Parses it to JSON, typed by the argument's schema in the request;
     generates the argument's schema in that syntax."""
 
     argument: Argument
@@ -357,7 +357,7 @@ class JsonText(Node):
 
 @dataclass(frozen=True, slots=True)
 class Lenient(Node):
-    """Two readings: parses ``lenient``, which takes all that models write, and generates ``strict`` alone."""
+    """Two readings: parses ``lenient``, which takes all that models write, and generates only ``strict``."""
 
     strict: Node
     lenient: Node
@@ -365,7 +365,7 @@ class Lenient(Node):
 
 @dataclass(frozen=True, slots=True)
 class Calls(Node):
-    """One call or several with ``separator`` between; generates one alone where parallel calls are not allowed."""
+    """One call or several with ``separator`` between; generates only one if parallel calls are not allowed."""
 
     item: Node
     separator: Node
@@ -374,8 +374,8 @@ class Calls(Node):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Text between two markers; ``close`` None: up to the next section or the end of the turn. Where ``close``
-    is missing at the end of the turn, the text has been cut off, unless it is ``optional``. Generates the text
+    """Text between two markers. If ``close`` is None, the text goes up to the next section or the end of the turn. If
+    ``close`` is missing at the end of the turn, the text was cut off, unless it is ``optional``. Generates the text
     with both markers."""
 
     open: Node
@@ -387,8 +387,8 @@ class Span:
 class Think(Node):
     """Reasoning at the start of the turn: parses an optional ``span.open`` (or several), text, ``span.close``.
 
-    ``always``: it begins without its opener. ``until``: a call that ends open reasoning, where the model is known to
-    do so. Generates an optional thought, none where the request wants none.
+    ``always``: reasoning begins without its opener. ``until``: a call that ends open reasoning, for a model that is
+    known to write so. Generates an optional thought, or nothing if the request wants no reasoning.
     """
 
     span: Span
@@ -400,11 +400,11 @@ class Think(Node):
 class Body(Node):
     """What follows the reasoning: content, calls and further thoughts in any order, until the end of the turn.
 
-    Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning``, ``content`` (text inside
-    the span), and otherwise text as content up to the next of them; ``lead`` is the white space that the
-    template writes before a call; ``marks`` is markup in running text that is neither. A special token of the
-    format that is none of these is markup too, but diagnosed. Generates what the request's options say: content and
-    calls (lazily: calls alone), calls alone (after reasoning), content alone, or content of a JSON Schema.
+    Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
+    span). Any other text is content, up to the next of them. ``lead`` is the white space that the template writes
+    before a call. ``marks`` is other markup in running text. A special token of the format that begins none of these is
+    markup too, with a diagnostic. The request's options decide what is generated: content and calls (in a lazy grammar,
+    only the calls), only calls (after reasoning), only content, or content of a JSON Schema.
     """
 
     calls: Node | None

@@ -1,12 +1,12 @@
-"""What is read of a call and of its arguments, on every path through them.
+"""Follows every path through a call and its arguments, to see which parts the parser reads.
 
-Strategy: all paths are followed at once. What has been read so far is a small state. A choice gives the states of all
-its options; a repetition is followed not at all, once and twice. A part that must come once is an error where a path
-misses it or has it twice.
+Strategy: all paths are followed at once. A small state says which parts have been read so far. A choice gives the
+states of all its options. A repetition is followed zero times, once and twice. A part that must come once is an error
+if a path misses it or has it twice.
 
 A call that is cut off must not pass for a whole one, nor half a name for the name. So a name, an id, and arguments
-that are written one by one leave the state *open* until something is read that ends them. A call that ends open is
-refused.
+that are written one by one leave the state *open*, until text is read that ends them. The check refuses a call that
+ends open.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ __all__ = ["check_call"]
 
 
 def check_call(reading: Reading, node: Tagged) -> None:
-    """Raises `DefinitionError` where a path through the call is wrong."""
+    """Raises `DefinitionError` if a path through the call is wrong."""
     _Call(reading, node).check()
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What has been read of a call or of an argument. ``open``: what could still go on with the next character, so
-    that something must be read after it; "" where nothing could."""
+    """The parts of a call or of an argument that have been read. ``open`` names a part that could go on with the next
+    character, so that text must be read after it; it is "" if no part could."""
 
     name: bool = False
     args: bool = False
     held: bool = False
-    """The arguments came before the name, and nothing has committed to the call yet."""
+    """The arguments came before the name, and no node has committed to the call yet."""
     open: str = ""
 
 
 _States = tuple[_State, ...]
-"""Each once, in the order of the paths."""
+"""Each state once, in the order of the paths."""
 
 
 def _once(states: Iterable[_State]) -> _States:
@@ -92,7 +92,7 @@ class _Call:
             wrong(node, "the call has no arguments", "write p.args(tool) or p.each_arg(tool, …) into it")
 
     def ended(self, state: _State) -> None:
-        """The call is over."""
+        """Checks the state at the end of the call."""
         if not state.name:
             wrong(
                 self.node, "the call has no name on one of the paths through it", "write p.name(tool) there"
@@ -106,13 +106,14 @@ class _Call:
             self.unended(state.open or "p.name")
 
     def unended(self, what: str) -> None:
-        """Half of ``what`` would pass for the whole: for the parser, as the grammar writes all of it."""
+        """Refuses a call in which half of ``what`` would pass for the whole. Only the parser can meet half of it,
+        because the grammar writes all of it."""
         if not self.reading.generated:
             mend = "put a marker after it; where none is written, p.peek(…) in what is parsed"
             wrong(self.node, f"nothing ends {what}, so a half of it would pass for the whole", mend)
 
     def after(self, node: Node, states: _States) -> _States:
-        """What may have been read after ``node``, where ``states`` may have been read before it."""
+        """The states that are possible after ``node``, if ``states`` are possible before it."""
         if isinstance(node, Sequence):
             for item in node.items:
                 states = self.after(item, states)
@@ -171,7 +172,7 @@ class _Call:
         return found
 
     def read(self, node: Node, state: _State) -> _State:
-        """What has been read after ``node``, which is one of a call's parts or a cut."""
+        """The state after ``node``, which is one of a call's parts or a cut."""
         if isinstance(node, (Cut, EachArg)) or (isinstance(node, Args) and node.commit):
             if state.open in _HEADER:
                 self.unended(state.open)
@@ -270,7 +271,7 @@ class _Argument(_Call):
         return replace(state, name=True, open="" if isinstance(node, Implied) else "p.arg_name")
 
     def ends(self, syntax: Syntax) -> str:
-        """What has to be read after a value of ``syntax``."""
+        """What must follow a value of ``syntax``."""
         if not isinstance(syntax, Raw):
             return ""
         self.takes_the_rest = self.takes_the_rest or syntax.end

@@ -1,4 +1,4 @@
-"""The names that users see are those of ``chatparsers``, wherever a class is defined."""
+"""Shows a public class to users under ``chatparsers``, whatever module defines it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def public(cls: _Class) -> _Class:
-    """Makes ``chatparsers`` the module of a class: in its repr, in tracebacks and in pickles, which then do not depend
-    on the file it is defined in."""
+    """Makes ``chatparsers`` the module of a class in its repr, in tracebacks and in pickles. So pickles do not depend
+    on the file that defines it."""
     cls.__module__ = "chatparsers"
     return cls

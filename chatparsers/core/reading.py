@@ -1,4 +1,4 @@
-"""A format's tree as one of its readers sees it: the parser, or the grammar of a probe tool."""
+"""A format's tree as one of its two readers sees it: the parser, or the grammar of a probe tool."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from .tree import children, nullable
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
 
 PARTS_OF_A_CALL = (Name, JsonName, Header, Implied, Declared, Args, EachArg, Value)
-"""What is read of a call."""
+"""The nodes that read a part of a call."""
 
 PROBE = Tool(
     "probe_tool", {"properties": {"probe_argument": {"type": "string"}}, "required": ["probe_argument"]}
 )
-"""The tool for which the grammar's reading is looked at."""
+"""The tool of the grammar's reading."""
 
 
 class Reading:
@@ -52,7 +52,7 @@ class Reading:
                 wrong(node, f"the rule {node.name!r} is defined twice", "give one of them another name")
 
     def parts(self, node: Node) -> Iterator[Node]:
-        """The nodes directly below ``node`` in this reading; what a name generates is no part of the parser's."""
+        """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
         if isinstance(node, EachTool):
             yield self.made(node, self.tool) if self.generated else node.any
         elif isinstance(node, EachArg):
@@ -67,7 +67,7 @@ class Reading:
         return self.made(node, self.argument) if self.generated else node.any
 
     def made(self, node: EachTool | EachArg, given: Any) -> Node:
-        """What the author's ``make`` makes of the probe; made once."""
+        """The node that the author's ``make`` returns for the probe; it is called once."""
         kept = self._made.get(id(node))
         if kept is not None:
             return kept[1]
@@ -75,7 +75,7 @@ class Reading:
             made = node.make(given)
         except DefinitionError:
             raise
-        except Exception as error:  # whatever an author's code raises
+        except Exception as error:  # an author's code may raise anything
             what = f"make({given.name!r}) failed: {type(error).__name__}: {error}"
             raise DefinitionError(
                 f"{spelt(node)}: {what}; it is called with each tool and argument"
@@ -90,7 +90,7 @@ class Reading:
             yield from self.walk(part)
 
     def within(self, node: Node, kinds: tuple[type[Node], ...], seen: tuple[str, ...] = ()) -> Node | None:
-        """A node of these kinds in ``node``, or in the rules that it names."""
+        """A node of these kinds in ``node`` or in the rules that it names, None if there is no such node."""
         for found in self.walk(node):
             if isinstance(found, kinds):
                 return found

@@ -1,14 +1,14 @@
 """References and types of a JSON Schema document: one meaning for the parser and for the grammar.
 
-Strategy: a `Document` is read at most once, when the first reference needs it: the walk notes the resources
-(``$id``), their anchors, and for each schema the resource that it stands in, as references are relative to that. A
-schema is known by its identity; the document keeps it alive. Every walk has its own stack, so no depth of a schema
-is a depth of Python's stack, and visits a schema once, however many references lead to it.
+Strategy: a `Document` is read at most once, when the first reference needs it. The walk notes the resources (``$id``)
+and their anchors. For each schema it notes the resource that the schema stands in, because references are relative to
+that. A schema is known by its identity; the document keeps it alive. Every walk has its own stack, so a deep schema
+does not deepen Python's stack. A walk visits a schema once, however many references lead to it.
 
 The types of a schema are the solution of a system of equations, one for each schema that applies to the same value:
 ``$ref`` and ``allOf`` intersect, ``anyOf`` and ``oneOf`` unite. A schema that leads back to itself adds nothing there
-(the greatest solution). Two sets are solved for at once: the types that a value may have, and those that the author
-means, as a schema with ``properties`` and no ``type`` means an object though it admits any value.
+(the greatest solution). Two sets are solved for at once: the types that a value may have, and the types that the author
+means. For example, a schema with ``properties`` and no ``type`` means an object, though it admits any value.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Schema = Any
 
 TYPES = ("object", "array", "string", "number", "boolean", "null")
 ANYTHING = frozenset(TYPES)
-"""Every JSON type: what a schema without a type admits. A number may be an integer."""
+"""Every JSON type. A schema without a type admits them all. A number may be an integer."""
 
 SPELLINGS: Mapping[str, str] = {
     "str": "string",
@@ -34,11 +34,11 @@ SPELLINGS: Mapping[str, str] = {
     "list": "array",
     "dict": "object",
 }
-"""Python's names, which tool authors write for JSON's."""
+"""Python's names of types, which tool authors write instead of JSON's."""
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _LEADING = frozenset(_REFERENCES) | {"allOf", "anyOf", "oneOf"}
-"""The keywords that lead to other schemas of the same value."""
+"""The keywords whose schemas apply to the same value."""
 _ONE = (
     "items",
     "additionalItems",
@@ -58,7 +58,7 @@ _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentS
 
 
 class Unresolved(Exception):
-    """A reference that names no schema; ``outside``: it leads out of the document, or cannot be known."""
+    """A reference that names no schema. ``outside``: it leads out of the document, or cannot be resolved."""
 
     def __init__(self, why: str, outside: bool) -> None:
         super().__init__(why)
@@ -67,7 +67,7 @@ class Unresolved(Exception):
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The references of a schema: keyword and value."""
+    """The references of a schema, each as keyword and value."""
     for keyword in _REFERENCES:
         if keyword in schema:
             yield keyword, schema[keyword]
@@ -87,7 +87,7 @@ def type_of(value: object) -> str:
 
 
 class Document:
-    """A schema document, and what the references in it name. It must not change while it is in use."""
+    """A schema document, and the schemas that its references name. It must not change while it is in use."""
 
     __slots__ = ("_anchors", "_homes", "_named", "_resources", "_types", "root")
 
@@ -96,7 +96,7 @@ class Document:
         self._resources: dict[str, Schema] | None = None
         self._anchors: dict[tuple[str, str], Schema] = {}
         self._named: Counter[str] = Counter()
-        """In how many resources an anchor's name is used."""
+        """How many resources use an anchor's name."""
         self._homes: dict[int, str] = {}
         """The resource that a schema stands in, by its identity."""
         self._types: dict[int, frozenset[str]] = {}
@@ -104,7 +104,7 @@ class Document:
     # references
 
     def resolve(self, ref: object, schema: Schema, keyword: str = "$ref") -> Schema:
-        """The schema that ``ref``, standing in ``schema``, names. Raises `Unresolved`."""
+        """The schema that ``ref`` names; ``ref`` stands in ``schema``. Raises `Unresolved` if it names no schema."""
         if not isinstance(ref, str):
             raise Unresolved(f"expected a reference, found {type(ref).__name__}", False)
         resources = self._index()
@@ -130,7 +130,7 @@ class Document:
         except Unresolved:
             if uri or resources[home] is self.root:
                 raise
-            return self._pointed(fragment, "", ref)  # authors mean the whole document also below an inner $id
+            return self._pointed(fragment, "", ref)  # also below an inner $id, authors mean the whole document
 
     def _pointed(self, pointer: str, home: str, ref: str) -> Schema:
         """The schema that a JSON pointer names in the resource ``home``."""
@@ -149,7 +149,7 @@ class Document:
         return target
 
     def _index(self) -> dict[str, Schema]:
-        """The document's resources by their absolute URI; the root's also by no name."""
+        """The document's resources by their absolute URI; the root also by the empty one."""
         if self._resources is None:
             self._resources = {"": self.root}
             self._walk(self.root, "")
@@ -198,11 +198,11 @@ class Document:
     # members
 
     def members(self, schema: Schema) -> tuple[dict[str, Schema], set[str], Schema]:
-        """The members that the objects of ``schema`` may have, with their schemas; which of them must be there; and the
-        schema of members with other names.
+        """The members that the objects of ``schema`` may have, with their schemas; the names of the required members;
+        and the schema of members with other names.
 
-        Gathered through references and compositions, each schema once: what alternatives or conditions say of a member
-        is one of several schemas that it may have.
+        The members are gathered through references and compositions, each schema once. A schema from an alternative or
+        a condition is one of several that the member may have.
         """
         every: dict[str, list[Schema]] = {}
         either: dict[str, list[Schema]] = {}
@@ -241,7 +241,7 @@ class Document:
     # types
 
     def types(self, schema: Schema) -> frozenset[str]:
-        """The JSON types that an author means by ``schema``; ``integer`` where no other number is meant."""
+        """The JSON types that an author means by ``schema``; ``integer`` if the author means no other number."""
         if not isinstance(schema, Mapping):
             return ANYTHING
         found = self._types.get(id(schema))
@@ -290,7 +290,7 @@ class Document:
         return solved[id(schema)]
 
     def _groups(self, schema: Mapping[str, Any]) -> list[list[Schema]]:
-        """The schemas that apply to the same value: one of each group."""
+        """The groups of schemas that apply to the same value: one schema of each group must hold."""
         groups: list[list[Schema]] = []
         for keyword, ref in references(schema):
             try:
@@ -315,7 +315,7 @@ def _either(schemas: list[Schema]) -> Schema:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-# One bit for each type: those that a value may have, and above them those that the author means.
+# One bit for each type: first the types that a value may have, above them the types that the author means.
 _BITS = {
     "object": 1,
     "array": 2,
@@ -331,7 +331,7 @@ _ALL = _EVERY << _MEANT | _EVERY
 
 
 def _own_types(schema: Mapping[str, Any]) -> int:
-    """The types by a schema's own keywords."""
+    """The types that a schema's own keywords allow."""
     declared = schema.get("type")
     names = [declared] if isinstance(declared, str) else declared
     bits = 0

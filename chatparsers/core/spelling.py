@@ -1,4 +1,4 @@
-"""A node in the words of the builder, and the error that says what is wrong with it."""
+"""Spells a node in the words of the builder, and raises the error that says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ from .values import Syntax
 __all__ = ["spelt", "wrong"]
 
 _SHOWN = 60
-"""The most characters that are shown of a node."""
+"""The most characters of a node that an error shows."""
 
 
 def wrong(node: Node | str, what: str, mend: str) -> NoReturn:
-    """Raises `DefinitionError`: ``what`` is wrong with ``node``, and ``mend`` is what to do about it."""
+    """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
     raise DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
 
 
 def spelt(node: Node) -> str:
-    """``node`` as the builder's calls that make it, shortened."""
+    """The builder's calls that make ``node``, shortened."""
     spell = _SPELT.get(type(node))
     text = spell(node) if spell is not None else type(node).__name__
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

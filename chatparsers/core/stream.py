@@ -361,7 +361,7 @@ class Stream:
     # strict mode
 
     def _check(self) -> None:
-        """Raises `OutputError` for the first diagnostic, once."""
+        """Raises `OutputError` for the first serious diagnostic, once."""
         if self._transcript.broken:
             self._strict = False
             message = self.message

@@ -1,7 +1,7 @@
-"""The tokenizer that a user hands over: which kinds are taken, and how a pickle names one.
+"""The user's tokenizer: which kinds are accepted, and how a pickle names one.
 
-A tokenizer is megabytes, and every process that reads a model's ids has it. So a pickle holds a digest of it, and
-finds it again among the tokenizers that the process has bound to a turn.
+A tokenizer takes megabytes, and every process that reads a model's ids has it. So a pickle holds only a digest.
+Unpickling finds the tokenizer among those that the process has bound to a turn.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .errors import RequestError
 __all__ = ["Named", "read_tokenizer"]
 
 _digests: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
-"""Every tokenizer that was read, with its digest once that is known (empty before)."""
+"""Every tokenizer that was read, with its digest, which is empty until it is computed."""
 
 
 def read_tokenizer(tokenizer: Any) -> Any:
-    """The ``tokenizers.Tokenizer`` of what a user has: it itself, or one of transformers' fast tokenizers.
+    """The ``tokenizers.Tokenizer`` in a user's object, which is such a tokenizer or a fast one of transformers.
 
     Raises `RequestError` for anything else.
     """
@@ -37,10 +37,10 @@ def read_tokenizer(tokenizer: Any) -> Any:
 
 
 class Named:
-    """A tokenizer that is pickled by name: unpickled, it is the tokenizer itself.
+    """A tokenizer that is pickled by name. Unpickling gives the tokenizer itself.
 
-    Unpickling raises `RequestError` in a process that has no such tokenizer. One that cannot be written as text
-    (``to_str``) is pickled as it is.
+    Unpickling raises `RequestError` in a process that has no such tokenizer. A tokenizer that cannot be written as text
+    (``to_str``) is pickled whole.
     """
 
     __slots__ = ("tokenizer",)

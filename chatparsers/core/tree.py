@@ -1,9 +1,9 @@
-"""Walks over a format's tree, shared by the parser's compiler, the grammar and whoever asks what a format has.
+"""Walks over a format's tree, shared by the parser's compiler, the grammar and all code that asks what a format has.
 
-Strategy: how a node is made of others is said once, in `through` (a node that stands in place of another) and in
-``_PARTS`` (all nodes below it). A kind of node that is missing from ``_PARTS`` is an error, never a leaf by default.
+Strategy: two places say how a node is made of others: `through` (a node that stands in place of another) and ``_PARTS``
+(all nodes below a node). A kind of node that is missing from ``_PARTS`` is an error, never a leaf by default.
 
-Every function takes ``generated``, where the two readings differ: False for the parser's, True for the grammar's.
+A function for which the two readings differ takes ``generated``: False for the parser's, True for the grammar's.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ __all__ = ["children", "first", "head", "hollow", "nullable", "through", "tokens
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
-    """The node in whose place ``node`` stands, as far as its beginning goes: the node that it names, tags, holds, gives
-    two readings or repeats as a call. None where ``node`` stands for itself."""
+    """The node whose beginning is the beginning of ``node``: the one that ``node`` names, tags, holds, gives two
+    readings or repeats as a call. None if ``node`` stands for itself."""
     if isinstance(node, (Rule, Tagged, Atomic)):
         return node.node
     if isinstance(node, Lenient):
@@ -86,7 +86,7 @@ def walk(node: Node, generated: bool = False) -> Iterator[Node]:
 
 
 def tokens(node: Node) -> tuple[str, ...]:
-    """The texts of the special tokens in the tree, those in values among them, each once, in order."""
+    """The texts of the special tokens in the tree, also of those in values, each once, in order."""
     found: dict[str, None] = {}
     for n in walk(node):
         if isinstance(n, Token):
@@ -97,7 +97,7 @@ def tokens(node: Node) -> tuple[str, ...]:
 
 
 def nullable(node: Node, rules: Mapping[str, Node] | None = None) -> bool:
-    """Whether the parser can match ``node`` without reading a character; ``rules``: what `Ref` nodes name."""
+    """Whether the parser can match ``node`` without reading a character. ``rules``: the nodes that `Ref` nodes name."""
     if isinstance(node, Ref):
         left = dict(rules or {})
         target = left.pop(node.name, None)
@@ -121,16 +121,17 @@ def nullable(node: Node, rules: Mapping[str, Node] | None = None) -> bool:
 def first(node: Node) -> tuple[str, ...]:
     """The texts that ``node`` can begin with, each extended until it is more than white space; longest first.
 
-    What the parser looks for in running text to know that the node may begin here. Any white space (`Space`) in front
-    is left out: the text that follows it is what is looked for. Raises `DefinitionError` for a node that begins with
-    something else.
+    The parser looks for these texts in running text to know that the node may begin there. They leave out white space
+    (`Space`) in front: the parser looks for the text after it. Raises `DefinitionError` for a node that does not begin
+    with text.
     """
 
     def enough(text: str) -> bool:
         return bool(text.strip())
 
     def extend(prefixes: set[str], item: Node) -> tuple[set[str], set[str]]:
-        """What ``item`` makes of texts that are not yet enough: (those that now are, those that still are not)."""
+        """``prefixes`` are texts that are not yet enough. Extends them by ``item``; returns the texts that now are
+        enough, and those that still are not."""
         done: set[str] = set()
         short: set[str] = set()
         inner = through(item)
@@ -172,7 +173,7 @@ def first(node: Node) -> tuple[str, ...]:
 
 
 def head(node: Node, generated: bool = False) -> Node:
-    """The part of ``node`` before its first commitment: what must follow for it to be taken as begun."""
+    """The part of ``node`` before its first commitment. If it follows, the node counts as begun."""
 
     def cut(item: Node) -> tuple[Node, bool]:
         """``item`` up to its commitment, and whether it has one."""
@@ -200,7 +201,7 @@ def head(node: Node, generated: bool = False) -> Node:
 
 
 _SILENT = (Space, End, Cut, Declared, Implied, Peek, Not)
-"""Nodes that can match without reading a character, and that nothing is looked for by."""
+"""Nodes that can match without reading a character, and that give no text to look for."""
 
 
 def _none(node: Node, generated: bool) -> tuple[()]:
@@ -238,13 +239,13 @@ _PARTS: Mapping[type[Node], Callable[[Any, bool], tuple[Node | Span | None, ...]
     **dict.fromkeys((Many, Peek, Not, Rule, Tagged, Atomic), lambda node, generated: (node.node,)),
     **dict.fromkeys((Name, JsonName, Header), lambda node, generated: (node.generate,)),
 }
-"""What stands below each kind of node: nodes, spans, or None for a part that is not there."""
+"""The parts below each kind of node: nodes, spans, or None for a missing part."""
 
 
 def hollow(section: Node) -> Node | None:
-    """A section of calls that holds no call: its opener, white space and its closer. None if it has not both.
+    """An empty section of calls: its opener, white space and its closer. None if it lacks one of the two markers.
 
-    Without any call, or with one that is empty between its own markers.
+    The section holds no call, or a call that is empty between its own markers.
     """
     kept = dict.fromkeys(
         found.node for kind in (Calls, EachTool) if (found := _hollow(section, kind)).opened and found.closed
@@ -253,8 +254,8 @@ def hollow(section: Node) -> Node | None:
 
 
 class _Hollow(NamedTuple):
-    """A node with white space in place of its calls. ``holed``: it has calls. ``opened``, ``closed``: text must come
-    before and after their place."""
+    """A node with white space in place of its calls. ``holed``: the node has calls. ``opened``: text must come before
+    their place. ``closed``: text must come after it."""
 
     node: Node
     holed: bool = False
@@ -289,7 +290,7 @@ def _hollow(node: Node, kind: type[Node]) -> _Hollow:
 
 
 def _blank(node: Node) -> bool:
-    """Whether ``node`` begins with no text that can be looked for."""
+    """Whether ``node`` begins without a text to look for."""
     try:
         return not first(node)
     except DefinitionError:
@@ -310,7 +311,7 @@ def _hollow_sequence(node: Sequence, kind: type[Node]) -> _Hollow:
         if not holed and any(isinstance(part, (Peek, Not)) for part in walk(item)):
             continue  # it looks at the calls
         if holed and not after and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
-            item = item.node  # models may leave out this closer; where there is no call, it must be there
+            item = item.node  # models may leave out this closer; without a call it must be there
         after = after or (holed and not nullable(item))
         before = before or not (holed or nullable(item) or _blank(item))
         items.append(item)

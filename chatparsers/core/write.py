@@ -1,10 +1,9 @@
-"""The third reading of a tree: an assistant's message written as the model would have written it.
+"""The third reading of a tree: writes an assistant's message as the model would have written it.
 
-The parser asks a tree what a text says, the grammar asks it for all texts; here it is asked for one. The walk
-follows what is *generated* (of `Lenient` nodes the strict half), with the message's names, ids and values in the
-places where the grammar has those of the tools. What the format's parser reads of the text is the message again:
-that is tested for every format, and it is all that is promised. A message that the format has no place for raises
-`RequestError`.
+The parser asks a tree what a text says. The grammar asks it for all texts. This module asks it for one text. The walk
+follows the *generated* half of `Lenient` nodes. Where the grammar has the tools' names, ids and values, the walk writes
+the message's. The format's parser reads the same message from the text: this is tested for every format, and it is
+all that is promised. A message that the format has no place for raises `RequestError`.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A call to be written: ``arguments`` is the text of a JSON object."""
+    """A call to write. ``arguments`` is the text of a JSON object."""
 
     index: int
     id: str
@@ -68,10 +67,10 @@ class _Call:
 
 
 def write(format: Format, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
-    """The turn that says ``message`` (OpenAI-shaped) in this format, without what ends a turn.
+    """The turn that says ``message`` (OpenAI-shaped) in this format, without the text that ends a turn.
 
-    ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` for what the format has no
-    place for, and for arguments that are no JSON object.
+    ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` if the format has no place
+    for a part of the message, or if a call's arguments are not a JSON object.
     """
     calls = tuple(_calls(message.get("tool_calls") or ()))
     content = message.get("content")
@@ -101,7 +100,7 @@ def _calls(calls: Any) -> Iterator[_Call]:
 
 
 class _Writer:
-    """Writes one message. What is written is taken off ``reasoning``, ``content`` and ``left``, the calls."""
+    """Writes one message. Each written part is taken off ``reasoning``, ``content`` or ``left`` (the calls)."""
 
     def __init__(
         self, name: str, content: str, reasoning: str, calls: tuple[_Call, ...], tools: Toolset
@@ -112,7 +111,7 @@ class _Writer:
         self.left = calls
         self.tools = tools
         self.call: _Call | None = None
-        self.value = ""  # of the argument that is being written, as JSON
+        self.value = ""  # of the argument that is being written; JSON
 
     def refusal(self, part: str) -> RequestError:
         return RequestError(
@@ -121,7 +120,7 @@ class _Writer:
         )
 
     def node(self, node: Node) -> str:
-        """What the node writes of the message."""
+        """The part of the message that ``node`` writes."""
         if isinstance(node, (Literal, Token, Space)):
             return node.text
         if isinstance(node, Sequence):
@@ -222,7 +221,7 @@ class _Writer:
         return self.node(node.generate) if node.generate is not None else ""
 
     def _characters(self, node: Chars) -> str:
-        """As many characters of the class as must be: a number that counts the calls where they are digits."""
+        """The fewest characters of the class that it allows. Digits give the number of the call."""
         index = self.call.index if self.call is not None else 0
         if node.ranges == "0-9":
             return str(index).rjust(node.least, "0")
@@ -232,10 +231,10 @@ class _Writer:
         allowed = next((c for c in "a0 _-" + node.ranges if re.fullmatch(f"[{node.ranges}]", c)), "")
         return allowed * node.least
 
-    # what of several is written
+    # which of several is written
 
     def _chosen(self, node: Choice) -> Node:
-        """The option that has a place for what is to be written."""
+        """The option that has a place for the next part of the message."""
         fitting = [option for option in node.options if self._fits(option)]
         return fitting[0] if fitting else node.options[0]
 
@@ -252,7 +251,7 @@ class _Writer:
         return all(raw.string in (None, is_text) for raw in raws)
 
     def _times(self, node: Many) -> int:
-        """How often a repetition is written: for calls as often as there are any, else no more than it must."""
+        """How often a repetition is written: calls as often as any are left, all else as rarely as allowed."""
         if any(isinstance(n, EachTool) for n in walk(node.node, generated=True)):
             return min(len(self.left), len(self.left) if node.most is None else node.most)
         return node.least
@@ -267,7 +266,7 @@ def _class(node: Chars) -> str:
 
 
 def _members(call: _Call) -> Iterator[tuple[str, str]]:
-    """Names and values of a call's arguments, each value as it is spelt."""
+    """Names and values of a call's arguments, each value as the message spells it."""
     try:
         yield from _object(call.arguments)
     except ValueError as error:
@@ -278,7 +277,7 @@ def _members(call: _Call) -> Iterator[tuple[str, str]]:
 
 
 def _object(text: str) -> Iterator[tuple[str, str]]:
-    """The members of a JSON object, each value as it is spelt. Raises ValueError."""
+    """The members of a JSON object, each value as ``text`` spells it. Raises ValueError if it is not an object."""
     if not isinstance(json.loads(text), dict):
         raise ValueError("it is no object")
     at = _behind(text, text.index("{") + 1)
@@ -292,7 +291,7 @@ def _object(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _array(text: str) -> Iterator[str]:
-    """The items of a JSON array, each as it is spelt."""
+    """The items of a JSON array, each as ``text`` spells it."""
     at = _behind(text, text.index("[") + 1)
     while text[at] != "]":
         _, end = _decoder.raw_decode(text, at)
@@ -307,7 +306,7 @@ def _behind(text: str, at: int) -> int:
 
 
 def _typed(value: str) -> Any:
-    """A schema for an argument that its tool does not name: it is read as what it is."""
+    """A schema for an argument that its tool does not name. With it, the value keeps its own type."""
     return {"type": "string"} if value.startswith('"') else True
 
 
