@@ -130,7 +130,7 @@ class Document:
         except Unresolved:
             if uri or resources[home] is self.root:
                 raise
-            return self._pointed(fragment, "", ref)  # also below an inner $id, authors mean the whole document
+            return self._pointed(fragment, "", ref)  # authors mean the whole document also below an inner $id
 
     def _pointed(self, pointer: str, home: str, ref: str) -> Schema:
         """The schema that a JSON pointer names in the resource ``home``."""
