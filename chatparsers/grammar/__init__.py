@@ -112,7 +112,7 @@ def write(
                 _CACHE.move_to_end(key)
                 return _CACHE[key][1]
     found = None
-    for size in (max_size, max_size // 2, max_size // 8, -1):  # what a grammar will take is an estimate
+    for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
         reading = read(
             request,
             free=dialect != "gbnf",
@@ -142,7 +142,8 @@ def write(
 
 
 def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
-    """By content, as every request brings its tools anew; None where the tools are not plain JSON."""
+    """A key of the request's content, because every request brings new tool objects; None if the tools are not plain
+    JSON."""
     if request.options.schema is not None:
         return None
     try:

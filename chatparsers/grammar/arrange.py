@@ -1,14 +1,14 @@
 """The orders in which a call's arguments, or an object's members, may stand.
 
-Strategy: a small acyclic automaton whose states are what is still to come; each state becomes a rule, so its size is
-what counts. Up to `FREE` members together, every order is generated: a state is a set (at most 2**FREE of them). Beyond
-that, up to `FREE_REQUIRED` required members come in any order and the optional ones in the declared order, anywhere
-between them: a state is a set and a position. Beyond that, both the required and the optional ones come in the declared
-order, freely merged: a state is a pair of positions. Past `MOST_PAIRS` of those, all come in the declared order: a
-state is one position. Each is there at most once, and every required one is there.
+Strategy: a small acyclic automaton, whose states say which members are still to come. Each state becomes a rule, so the
+automaton must be small. Up to `FREE` members together, every order is generated: a state is a set (at most 2**FREE
+states). Beyond that, up to `FREE_REQUIRED` required members come in any order, and the optional ones in the declared
+order, anywhere between them: a state is a set and a position. Beyond that, the required and the optional members each
+come in the declared order, freely merged: a state is a pair of positions. Past `MOST_PAIRS` pairs, all members come in
+the declared order: a state is one position. Each member comes at most once, and every required one comes.
 
-The automaton depends on how many members there are and which are required, not on what they are: it is made of numbers
-(`State`), once for all tools of one shape, and a writer puts the members' rules in their places.
+The automaton depends only on the number of members and on which are required. So it is made of numbers (`State`), once
+for all tools of one shape, and a writer puts the members' rules in their places.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FREE = 4
 """Up to this many members, any order is generated."""
 
 FREE_REQUIRED = 3
-"""Up to this many required members, theirs is free."""
+"""Up to this many required members, their order is free."""
 
 MOST_PAIRS = 1_000
 """Up to this many pairs of a required and an optional member, the two kinds are freely merged."""
@@ -35,7 +35,7 @@ Enough = Callable[[frozenset[str]], bool]
 
 @dataclass(eq=False, slots=True)
 class Member:
-    """One member as it is written, its name included."""
+    """One member as it is written, with its name."""
 
     name: str
     node: Ir
@@ -49,11 +49,11 @@ def arrange(
     enough: Enough | None = None,
     most: int | None = None,
 ) -> tuple[Ir, bool]:
-    """The members in every order there is room for, ``separator`` between them, and whether ``enough`` and
-    ``most`` hold.
+    """The members in as many orders as there is room for, with ``separator`` between them; and whether the grammar
+    enforces ``enough`` and ``most``.
 
-    ``extra``: a member that may come any number of times, anywhere. ``enough``: a test of the names that are
-    there, for the end; ``most``: how many there may be. Both hold only where every order is generated.
+    ``extra``: a member that may come any number of times, anywhere. ``enough``: tests the names that were written, to
+    tell whether the members may end. ``most``: the most members. Both are enforced only if every order is generated.
     """
     counted = enough is not None or most is not None
     if not members:
@@ -83,16 +83,16 @@ def arrange(
 
 
 class _Plan:
-    """Collects the states of an automaton, each behind those that it leads to."""
+    """Collects the states of an automaton, each after the states that it leads to."""
 
     def __init__(self, members: int, extra: bool) -> None:
         self.extra = members
-        """The number of the extra member; those of the states come behind it."""
+        """The number of the extra member. The states have the numbers after it."""
         self.has_extra = extra
         self.states: list[State] = []
 
     def state(self, options: list[tuple[int, ...]], begun: bool, may_end: bool) -> tuple[int, ...] | None:
-        """How a state is named in an option: nothing where nothing follows; None where it has no end."""
+        """How an option names a state: by nothing if nothing follows. None if the state has no end."""
         if not options and not may_end:
             return None
         if not options and not self.has_extra:
@@ -122,7 +122,7 @@ def _sets(
     enough: Enough | None = None,
     most: int | None = None,
 ) -> tuple[State, ...] | None:
-    """Every order; None where none of them is enough."""
+    """The states of every order; None if no order has enough members."""
     plan = _Plan(len(must), extra)
     known: dict[tuple[int, bool], tuple[int, ...] | None] = {}
     needed = sum(1 << index for index, required in enumerate(must) if required)
@@ -151,17 +151,17 @@ def _sets(
 
 @lru_cache(maxsize=256)
 def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
-    """The optional members (behind the required ones) in order; the required ones in any, or in theirs where
-    they are many."""
+    """The states of the optional members (which come after the required ones in number) in the declared order, and of
+    the required ones in any order, or in the declared order if they are many."""
     plan = _Plan(required + optional, extra)
     free = required <= FREE_REQUIRED
     whole = (1 << required) - 1
-    # What may be left of the required ones, the least first.
+    # The required members that may be left, the fewest first.
     lefts = range(whole + 1) if free else [whole & -(1 << index) for index in range(required, -1, -1)]
     after: dict[int, tuple[int, ...]] = {}
-    """The states behind the first ``at`` optional members, by what is left of the required ones."""
+    """The states after the first ``at`` optional members, by the required members that are left."""
     one_of: dict[int, tuple[int, ...] | None] = dict.fromkeys(lefts)
-    """One of the optional members from ``at`` on, likewise."""
+    """The states before one of the optional members from ``at`` on, by the required members that are left."""
 
     def options(left: int, begun: bool) -> list[tuple[int, ...]]:
         if free:
@@ -187,7 +187,7 @@ def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
 
 @lru_cache(maxsize=64)
 def _declared(must: tuple[bool, ...], extra: bool) -> tuple[State, ...]:
-    """All members in the declared order."""
+    """The states of all members in the declared order."""
     plan = _Plan(len(must), extra)
     one_of: tuple[int, ...] | None = None
     """One of the members from ``at`` on."""

@@ -1,11 +1,11 @@
-"""Finite automata over code points: what a `Lang` is turned into where an engine has no words for its constraints.
+"""Finite automata over code points. A `Lang` becomes one if an engine has no words for its constraints.
 
 Strategy: every constraint becomes a small lazy machine (a start state, a row of next states, a test for acceptance)
-over one shared partition of the code points; `build` explores their product, drops the states from which nothing can be
-accepted, merges equal states (Hopcroft), and gives up past a limit of states. Text up to a stop is an Aho-Corasick
-machine that dies where a stop ends, unless it is the very end.
+over one shared partition of the code points. `build` explores their product, drops the states that never lead to
+acceptance, and merges equal states (Hopcroft). It gives up past a limit of states. Text up to a stop is an Aho-Corasick
+machine that dies where a stop ends, unless the text ends there too.
 
-Invariants: transitions of a state are disjoint; every state of a `Dfa` leads to acceptance.
+Invariants: the transitions of a state are disjoint. Every state of a `Dfa` leads to acceptance.
 """
 
 from __future__ import annotations
@@ -124,7 +124,8 @@ class _Positions:
         return then
 
     def closed(self, positions: Iterable[int]) -> frozenset[int]:
-        """The positions that are reached without a character: those alone from which something moves, and the last."""
+        """The positions that are reached without a character. Only those are kept that have a move on a character, and
+        the last."""
         seen = set(positions)
         todo = list(seen)
         while todo:
@@ -136,7 +137,7 @@ class _Positions:
 
 
 class Matcher:
-    """Tests texts by a regular grammar, in time that grows with the text alone."""
+    """Tests texts by a regular grammar. The time grows only with the length of the text."""
 
     def __init__(self, node: Ir) -> None:
         self.positions = _Positions(node)
@@ -163,7 +164,7 @@ class Matcher:
 
 
 class _Nfa:
-    """A regular grammar whose sets of positions are determined as they are met."""
+    """A regular grammar. Its sets of positions are computed when the walk meets them."""
 
     def __init__(self, node: Ir, positive: bool, cuts: list[int]) -> None:
         self.positions = _Positions(node)
@@ -216,7 +217,7 @@ _NOWHERE: frozenset[int] = frozenset()
 
 
 class _Divisible:
-    """Decimal integers, perhaps negative, that a number divides."""
+    """Decimal integers, perhaps negative, that ``divisor`` divides."""
 
     def __init__(self, divisor: int, cuts: list[int]) -> None:
         self.divisor = divisor
@@ -235,7 +236,7 @@ class _Divisible:
 
 
 class _FirstStop:
-    """Aho-Corasick: dies where a stop ends, except that with an ``end`` it accepts there, and there alone."""
+    """Aho-Corasick: dies where a stop ends. With an ``end``, accepts where ``end`` ends, and only there."""
 
     def __init__(self, stops: Sequence[str], end: str, cuts: list[int]) -> None:
         self.cuts = cuts
@@ -285,7 +286,7 @@ class _FirstStop:
 
 
 def _points(node: Ir, found: set[int]) -> None:
-    """Where a new class of characters begins."""
+    """Collects the code points at which a new class of characters begins."""
     if isinstance(node, Text):
         for char in node.text:
             found.add(ord(char))
@@ -302,8 +303,8 @@ def _points(node: Ir, found: set[int]) -> None:
 
 
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
-    """The automaton of a language, its end included; None where nothing is in it. Raises `TooLarge` past
-    ``limit`` states, or where the work that ``budget`` has left does not do."""
+    """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
+    or if ``budget`` has too little work left."""
     if not lang.least and lang.most is None:
         return _build(lang, limit, budget)
     found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit, budget)
@@ -366,10 +367,10 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
 
 
 def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
-    """The texts of ``least`` to ``most`` characters of an automaton.
+    """An automaton of the texts of ``dfa`` that have ``least`` to ``most`` characters.
 
-    One layer of states for each count, the last count first, so that equal states are seen at once: what they
-    lead to is known.
+    There is one layer of states for each count. The last count is made first, so the states that a new state leads to
+    are known, and equal states are found at once.
     """
     known: dict[tuple[bool, tuple[tuple[Ranges, int], ...]], int] = {}
     made: list[tuple[bool, tuple[tuple[Ranges, int], ...]]] = []
@@ -422,7 +423,7 @@ def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
 
 
 def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa | None:
-    """Without dead states, equal ones merged."""
+    """The automaton without dead states, with equal states merged."""
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
         for then in set(row):
@@ -465,7 +466,7 @@ def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa
 
 
 def _merged(table: list[list[int]], live: set[int], accepting: set[int]) -> list[int]:
-    """The class of each live state, equal states together (Hopcroft: n log n); -1 for the others."""
+    """The class of each live state; -1 for the others. Equal states share a class (Hopcroft: n log n)."""
     columns = {
         tuple(column): None for column in zip(*table, strict=True)
     }  # classes of characters that act alike
@@ -477,7 +478,7 @@ def _merged(table: list[list[int]], live: set[int], accepting: set[int]) -> list
                 sources.setdefault(then, []).append(state)
         into.append(sources)
     dead = [state for state in live if -1 in table[state]]
-    if dead:  # what moves nowhere moves to a state of its own
+    if dead:  # missing moves lead to a state of their own
         for sources, column in zip(into, columns, strict=True):
             sources[-1] = [state for state in dead if column[state] < 0]
     blocks: list[set[int]] = [block for block in (live & accepting, live - accepting, {-1}) if block]

@@ -1,4 +1,4 @@
-"""How large a grammar may get, and how much work it may take: tools come from strangers."""
+"""Limits a grammar's size and the work that it takes, because tools come from strangers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ of 2024 a million steps take about one to two seconds."""
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of a grammar's size and work; past either, schemas are written as any value."""
+    """The size and work that a grammar has left. Past either limit, schemas are written as any value."""
 
     size: int = MAX_SIZE
     work: int = MAX_WORK
 
     def over(self) -> str:
-        """Which limit is passed, "" where none is."""
+        """The limit that is passed, "" if the grammar is within both."""
         return "max_size" if self.size < 0 else "max_work" if self.work < 0 else ""

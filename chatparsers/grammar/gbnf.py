@@ -2,9 +2,9 @@
 
 Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that both
 read, no ``.``, no left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang`
-becomes its automaton, written as right-recursive rules: that is how both engines run text up to a stop and
-strings fast, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's
-vocabulary). Equal rules are written once.
+becomes its automaton, written as right-recursive rules. Both engines run these fast for strings and for text up to a
+stop, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are
+written once.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": 
 _CHAIN = 128
 """Up to this many, a bounded repeat is a chain of rules."""
 _BLOCK = 64
-"""How many characters a block of a longer string has."""
+"""The number of characters in a block of a longer string."""
 _RESERVED = frozenset({"true", "false", "root"})
 _COMMON = {
     "ws": '"" | " " | "\\n" [ \\t]{0,20}',
@@ -80,7 +80,7 @@ _NEEDS = {
 
 @lru_cache(maxsize=4096)
 def literal(text: str) -> str:
-    """``text`` as a literal; NUL as a class, as xgrammar matches it there alone."""
+    """``text`` as a literal. NUL is a class, because xgrammar matches NUL only there."""
     if "\0" in text:
         pieces = [literal(piece) for piece in text.split("\0")]
         return "(" + " [\\u0000] ".join(pieces).replace('"" ', "").replace(' ""', "") + ")"
@@ -229,7 +229,7 @@ class GbnfWriter(RuleWriter):
         return self.count(self.atom(inner), least, most)
 
     def count(self, atom: str, least: int, most: int | None) -> str:
-        """``atom`` between ``least`` and ``most`` times, a chain of rules where they are few."""
+        """``atom`` between ``least`` and ``most`` times; a chain of rules if ``most`` is small."""
         if len(atom) > 12 and (" " in atom or not atom.isalnum()):
             atom = self.rule("rep", atom)
         total = most if most is not None else least
@@ -243,13 +243,13 @@ class GbnfWriter(RuleWriter):
         return last
 
     def times(self, atom: str, count: int) -> str:
-        """``atom`` so many times: thousands are a rule, as engines limit what one repeat may be."""
+        """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
         whole, rest = divmod(count, 1000) if count > 1000 else (0, count)
         found = [self.rule("block", f"{atom}{{1000}}") + _suffix(whole, whole)] if whole else []
         return " ".join(found + ([atom + _suffix(rest, rest)] if rest else []))
 
     def up_to(self, atom: str, most: int) -> str:
-        """``atom`` at most so many times."""
+        """``atom`` at most that many times."""
         if most <= 1000:
             return atom + _suffix(0, most) if most else ""
         whole, rest = divmod(most, 1000)
@@ -257,7 +257,7 @@ class GbnfWriter(RuleWriter):
         return self.blocks(block, whole, f"{atom}{{0,999}}", self.up_to(atom, rest))
 
     def blocks(self, block: str, whole: int, short: str, tail: str) -> str:
-        """Fewer than ``whole`` blocks and then ``short``, or ``whole`` of them and then ``tail``."""
+        """Fewer than ``whole`` blocks, then ``short``; or ``whole`` blocks, then ``tail``."""
         fewer = f"{self.up_to(block, whole - 1)} {short}".lstrip()
         return self.rule("upto", f"{fewer} | {self.times(block, whole)} {tail}".rstrip())
 
@@ -308,11 +308,11 @@ class GbnfWriter(RuleWriter):
         return self.rule("string", f'"\\"" {start}') if quoted else start
 
     def counted(self, least: int, most: int | None) -> str:
-        """What follows the opening quote of a string of so many characters: a rule for each of them.
+        """The rest of a string of so many characters after its opening quote: a rule for each character.
 
-        A rule of one character, repeated, would say it in one line, but at each of its ends xgrammar has to
-        try every token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated:
-        there it tries them near the end of a block alone.
+        A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
+        token at run time: 20 to 50 ms a mask, against 20 µs. Past `_CHAIN`, blocks are repeated, so xgrammar tries
+        the tokens only near the end of a block.
         """
         total = most if most is not None else least
         if total <= _CHAIN:
@@ -338,7 +338,7 @@ class GbnfWriter(RuleWriter):
         return self.rule("counted", " ".join(parts))
 
     def characters(self, most: int, least: int, last: str) -> str:
-        """Up to ``most`` characters of a JSON string, then ``last``; after ``least`` of them the quote may come."""
+        """Up to ``most`` characters of a JSON string, then ``last``. After ``least`` characters the quote may come."""
         digits = self.common("char-hex")
         for left in range(1, most + 1):
             then = f" {last}" if last else ""
@@ -348,7 +348,7 @@ class GbnfWriter(RuleWriter):
         return last
 
     def direct(self, node: Lang) -> str | None:
-        """One expression, where none of its characters needs an escape or begins a stop."""
+        """One expression, if no character needs an escape or begins a stop; else None."""
         if (
             len(node.parts) != 1
             or not node.parts[0].positive
@@ -371,7 +371,7 @@ class GbnfWriter(RuleWriter):
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
 
     def listed(self, texts: list[str], node: Lang) -> str:
-        """One of some texts: those in which no stop ends before the end."""
+        """One of the texts in which no stop ends before the end."""
         end = node.end_text
         find = re.compile("|".join(map(re.escape, node.stops))).search if node.stops else None
         whole = [
@@ -386,7 +386,7 @@ class GbnfWriter(RuleWriter):
         return self.rule("text", " ".join([one, *map(self.atom, node.end)]))
 
     def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
-        """The rules of an automaton; for a string its closing quote is part of them."""
+        """The rules of an automaton. For a string, they include the closing quote."""
         quoted = encoding != "raw"
         incoming = [0] * len(dfa.edges)
         incoming[0] = 2
@@ -403,7 +403,7 @@ class GbnfWriter(RuleWriter):
             return names[state]
 
         def follow(state: int) -> str:
-            """What comes after an edge into ``state``."""
+            """The part of a rule after an edge into ``state``."""
             edges = dfa.edges[state]
             if not edges and state in dfa.accepting:
                 return '"\\""' if quoted else ""
@@ -431,7 +431,7 @@ class GbnfWriter(RuleWriter):
         return first
 
     def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
-        """The spellings of one character of a set: in a string, one that can stand as it is has no other."""
+        """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
         if encoding == "raw":
             return [char_class(ranges)]
         found: list[str] = []

@@ -1,11 +1,10 @@
-"""Reads a user's own GBNF, as llama.cpp defines it, so that it can stand behind a format's reasoning in any
-dialect.
+"""Reads a user's own GBNF, as llama.cpp defines it, so that it can follow a format's reasoning in any dialect.
 
-Strategy: a parsimonious grammar of GBNF gives the syntax tree, and its failure the line, the column and what
-was expected; a visitor makes the nodes of ir.py. What the engines would refuse or loop on is refused here,
-with its place: rules that are not defined or defined twice, left recursion, counts whose maximum is below the
-minimum. Rules keep their names behind ``user-``; those that do not recur become plain nodes, so that a
-regular grammar is one terminal where a dialect has such.
+Strategy: a parsimonious grammar of GBNF gives the syntax tree. If it fails, it gives the line, the column and what was
+expected. A visitor makes the nodes of ir.py. The reader refuses, with the place, what the engines would refuse or loop
+on: rules that are not defined or defined twice, left recursion, counts whose maximum is below the minimum. Rules keep
+their names, after the prefix ``user-``. Rules that do not recur become plain nodes, so a regular grammar is one
+terminal in a dialect that has terminals.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .ir import ANY, Alt, Chars, Ir, Ref, Rep, Seq, Shared, Text, TokenRef, alt,
 
 if TYPE_CHECKING:
     _NodeVisitor = NodeVisitor[Any]
-else:  # generic in its stubs alone
+else:  # generic only in its stubs
     _NodeVisitor = NodeVisitor
 
 __all__ = ["UserGrammar", "read_gbnf"]
@@ -68,9 +67,9 @@ _PEG = Peg(
     """
 )
 _DEEPEST = 30
-"""How deep groups may be nested."""
+"""The deepest nesting of groups."""
 _DEEPEST_RULES = 16
-"""How deep rules are put in the place of their names."""
+"""The deepest nesting of rules that are put in place of their names."""
 _MOST_COUNTS = 4
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|#[^\n]*|[()]', re.DOTALL)
 _CONTROLS = {"n": 10, "r": 13, "t": 9, "b": 8, "f": 12}
@@ -93,12 +92,12 @@ _EXPECTED = {
 
 @dataclass(frozen=True)
 class UserGrammar:
-    """A user's grammar: its rules by name, the first to be used is ``root``."""
+    """A user's grammar: its rules by name. It begins with the rule ``root``."""
 
     rules: dict[str, Ir]
 
     def embed(self, rules: dict[str, Ir]) -> Ir:
-        """The node of its root; the rules that recur are put into ``rules``, behind ``user-``."""
+        """The node of its root. Puts the rules that recur into ``rules``, with the prefix ``user-``."""
         made: dict[str, Ir] = {}
         recurring = _cyclic({name: set(_references(node)) for name, node in self.rules.items()})
         todo: list[str] = []

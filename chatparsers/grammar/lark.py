@@ -1,12 +1,12 @@
 """Writes Lark for llguidance.
 
-Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a
-marker) is one terminal, and each is prefix-free where it ends at a marker: its language holds no text and a
-longer one, so the greedy lexer cannot run past the end. Constraints are joined with its own ``&`` and ``~``.
-Single characters are never terminals: with a real vocabulary that runs into its limit of items. Free text
-with calls in it is ``(text-up-to-a-trigger call)* text``.
+Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a marker)
+is one terminal. A terminal that ends at a marker is prefix-free: no text of its language begins another one, so the
+greedy lexer cannot run past the end. Constraints are joined with llguidance's ``&`` and ``~``. A single character is
+never a terminal: with a real vocabulary, llguidance would reach its limit of items. Free text with calls in it is
+``(text-up-to-a-trigger call)* text``.
 
-A marker that the stream takes by its id is written ``<[id]>``, and its text is not allowed in its place.
+A marker that the stream takes by its id is written ``<[id]>``. Its text is not allowed in its place.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _class(ranges: Ranges) -> str:
 
 
 def _encoded(ranges: Ranges) -> str:
-    """The spellings of one character inside a JSON string, as the GBNF writer has them."""
+    """The spellings of one character inside a JSON string; the same as the GBNF writer's."""
     options: list[str] = []
     plain = without(ranges, ESCAPED)
     if plain:
@@ -135,8 +135,8 @@ def _regex(node: Ir, encoding: Encoding) -> str:
 
 
 def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
-    """The options of a choice; where one begins with a literal that is the beginning of another's, that is cut there:
-    the lexer would wait for the longer one and not go back."""
+    """The options of a choice. If one begins with a literal that also begins another's longer literal, the longer one
+    is cut there. Otherwise the lexer would wait for the longer literal and not go back."""
     first = [option.items[0] if isinstance(option, Seq) and option.items else option for option in options]
     texts = sorted({item.text for item in first if isinstance(item, Text) and item.text})
     if not any(longer.startswith(text) for text, longer in pairwise(texts)):
@@ -154,8 +154,8 @@ def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
 
 
 def _one_character(node: Ir) -> bool:
-    """Whether a node is one character of a set. Repeated, it is one terminal; of anything longer, the lexer could begin
-    one more than there is, and it does not go back."""
+    """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
+    could begin one repetition too many, and it does not go back."""
     if isinstance(node, Shared):
         return _one_character(node.node)
     if isinstance(node, Alt):
@@ -203,10 +203,10 @@ class _Writer(RuleWriter):
         return super().body(Alt(_told_apart(node.options)) if isinstance(node, Alt) else node)
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
-        """The elements of a sequence; white space behind a literal or a key belongs to its terminal, as fewer are
-        faster.
+        """The elements of a sequence. White space after a literal or a key belongs to its terminal, because fewer
+        terminals are faster.
 
-        Behind all of them: of two terminals that both match, the lexer would keep the one that takes the space.
+        This holds for every literal and key: if two terminals match, the lexer keeps the one that takes the space.
         """
         out: list[str] = []
         before: Ir | None = None
@@ -313,8 +313,8 @@ class _Writer(RuleWriter):
         return terms
 
     def text_until(self, node: Lang, end: str) -> str:
-        """The name of text that ends with the first stop in it; lazy where that says it, which makes masks in
-        half the time."""
+        """The name of text that ends with the first stop in it. It is a lazy terminal if that says the same: lazy ones
+        make masks in half the time."""
         others = self.excluded(node, end)
         if others is None or node.parts or node.least or node.most is not None:
             return self.terminal("TEXT", self.until(node, end))
@@ -328,7 +328,8 @@ class _Writer(RuleWriter):
         return name
 
     def excluded(self, node: Lang, end: str) -> list[str] | None:
-        """What may not stand before the first ``end``; None where that takes more than the character before a stop."""
+        """The texts that may not stand before the first ``end``; None if that takes more than the character before a
+        stop."""
         anywhere: list[str] = []
         found: list[str] = []
         for stop in _minimal((*node.stops, end)):
@@ -350,14 +351,14 @@ class _Writer(RuleWriter):
         if not terms:
             whole = f"/{_ANY}*{tail}/"
         else:
-            if all(term.startswith("~") for term in terms):  # a lone `~` would take all that follows
+            if all(term.startswith("~") for term in terms):  # `~` by itself would take all that follows
                 terms.insert(0, f"/{_ANY}*/")
             whole = f"(({' & '.join(terms)}) /{tail}/)"
         stops = _minimal((*node.stops, end))
         return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
 
     def before_token(self, node: Lang, lead: str) -> str:
-        """Text that ends with ``lead`` and holds no stop; a token follows, so the lexer knows where the text ends."""
+        """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
         terms = self.terms(node)
         whole = f"({' & '.join(terms)}) /{_escape(lead)}/" if terms else f"/{_ANY}*{_escape(lead)}/"
         return f"({whole}) & ~/{_ANY}*{_any_of(_minimal(node.stops))}{_ANY}*/"
@@ -413,7 +414,7 @@ def _count(least: int, most: int | None) -> str:
 
 
 def _minimal(stops: Iterable[str]) -> tuple[str, ...]:
-    """The stops that have no other one inside."""
+    """The stops that contain no other stop."""
     every = tuple(dict.fromkeys(stops))
     return tuple(stop for stop in every if not any(other != stop and other in stop for other in every))
 
@@ -423,5 +424,5 @@ def _any_of(stops: tuple[str, ...]) -> str:
 
 
 def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
-    """The Lark grammar, its rule ``start`` first; ``token_ids``: the markers that the tokenizer has as one token."""
+    """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
     return _Writer(rules, token_ids or {}).write(root)

@@ -1,7 +1,7 @@
 """Numbers within bounds, as regular grammars of their decimal spelling.
 
-A bound is compared digit by digit: ``[lower, upper]`` splits into runs in which a common beginning is fixed, one digit
-has a range and the rest is free. Bounded numbers have no exponent.
+A bound is compared digit by digit: ``[lower, upper]`` splits into runs. In a run, a common beginning is fixed, one
+digit has a range, and the other digits are free. Bounded numbers have no exponent.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def integer_range(low: int | None, high: int | None) -> Ir:
 
 
 def _split(bound: Decimal) -> tuple[int, str]:
-    """The whole part and the digits behind the point of a bound's magnitude."""
+    """The whole part of a bound's magnitude, and the digits after its point."""
     whole, _, fraction = f"{abs(bound):f}".partition(".")
     return int(whole), fraction.rstrip("0")
 
@@ -129,7 +129,7 @@ def _side(bound: Decimal, strict: bool, lower: bool) -> Ir:
 def number_parts(
     low: Decimal | None, low_strict: bool, high: Decimal | None, high_strict: bool
 ) -> tuple[Part, ...]:
-    """The constraints that keep a number within its bounds, at least one of them given."""
+    """The constraints that keep a number within its bounds. At least one bound must be given."""
     found: list[Part] = []
     if low is not None:
         found.append(Part(_side(low, low_strict, True)))

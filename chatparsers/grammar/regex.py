@@ -1,9 +1,8 @@
-"""Reads a regular expression of JSON Schema (ECMA 262) as a regular grammar of the strings that it finds a
-match in.
+"""Reads a regular expression of JSON Schema (ECMA 262) as a regular grammar of the strings in which it finds a match.
 
-Strategy: recursive descent to the regular nodes of ir.py, with the anchors as markers; `search` then opens
-each branch that does not begin with ``^`` or end with ``$`` with any text. An anchor elsewhere, a lookaround,
-a back reference or a Unicode property is `Unsupported`: the caller weakens and reports.
+Strategy: recursive descent to the regular nodes of ir.py, with the anchors as markers. Then `search` puts any text
+before each branch that does not begin with ``^``, and after each branch that does not end with ``$``. An anchor
+elsewhere, a lookaround, a back reference or a Unicode property is `Unsupported`: the caller weakens and reports.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _CLASSES: dict[str, Ranges] = {
     "S": complement(SPACES),
 }
 _DEEPEST = 40
-"""How deep groups may be nested."""
+"""The deepest nesting of groups."""
 _MOST_QUANTIFIERS = 4
 _MOST_COUNTED = 5_000
 _BOUNDS = re.compile(r"\{([0-9]{1,9})(,([0-9]{0,9}))?\}").match
@@ -152,7 +151,7 @@ class _Reader:
         return Text(char)
 
     def group(self) -> None:
-        """What stands behind ``(?``, up to the group's inside."""
+        """Reads the text after ``(?``, up to the group's inside."""
         found = _GROUP(self.text, self.at)
         if found is None:
             raise self.invalid("a group")
@@ -163,7 +162,7 @@ class _Reader:
             raise Unsupported(f"the flags (?{found['flags']})")
 
     def escape(self, inside: bool) -> int | Ranges:
-        """An escape behind its backslash: one code point, or a class."""
+        """Reads an escape after its backslash: one code point, or a class."""
         char = self.peek()
         if not char:
             raise self.invalid("an escape")
@@ -241,7 +240,7 @@ class _Reader:
 
 
 def _branches(node: Ir, end: bool) -> list[tuple[bool, Ir]]:
-    """The alternatives of ``node`` by whether they are anchored at that end, the anchor taken off."""
+    """The alternatives of ``node`` without their anchor at that end, by whether they had it."""
     if isinstance(node, _Anchor):
         if node.end is not end:
             raise Unsupported("an anchor inside the expression")
@@ -276,7 +275,7 @@ def _has_anchor(node: Ir) -> bool:
 def read_regex(text: str) -> Ir:
     """The strings in which the regular expression ``text`` finds a match.
 
-    Raises ValueError where it is not a regular expression, `Unsupported` where it is one that no grammar can say.
+    Raises ValueError if it is not a regular expression, `Unsupported` if it is one that no grammar can say.
     """
     reader = _Reader(text)
     node = reader.alternatives()

@@ -1,7 +1,7 @@
-"""What is left of a grammar when the prompt has already written the beginning: its derivative by a text.
+"""The rest of a grammar when the prompt has already written the beginning: its derivative by a text.
 
-Strategy: `_advance` walks a node along the text and yields every way to do so: either the node is over at
-some place, or the text ends inside it and a rest of the node remains. All of them are kept.
+Strategy: `_advance` walks a node along the text and yields every way to do so. Either the node is over at some place,
+or the text ends inside it and a rest of the node remains. All ways are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["residual"]
 
 
 def residual(node: Ir, text: str) -> Ir | None:
-    """What may follow where ``text`` is written; None where ``node`` cannot begin with it."""
+    """The rest of ``node`` after ``text``; None if ``node`` cannot begin with ``text``."""
     if not text:
         return node
     rests: list[Ir] = []
@@ -45,8 +45,8 @@ def residual(node: Ir, text: str) -> Ir | None:
 
 
 def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """Ways to read ``text`` from ``at``: (None, where the node is over) or (what is left of it, the end of
-    the text)."""
+    """Ways to read ``text`` from ``at``: (None, the place at which the node is over), or (the rest of the node, the end
+    of the text)."""
     if isinstance(node, (Text, TokenRef)):
         shown = text[at : at + len(node.text)]
         if shown == node.text:
@@ -149,7 +149,7 @@ def _language(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]
 
 
 def _constrained(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """What is left of a language with constraints when all of the text is in it."""
+    """The rest of a language with constraints, when it holds all of the text."""
     written = len(text) - at
     if node.most is not None and node.most < written:
         return
@@ -165,7 +165,7 @@ def _constrained(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, in
 
 
 def _rest(node: Lang, begun: int) -> Ir:
-    """The end of a text of which ``begun`` characters are written."""
+    """The rest of a text after its first ``begun`` characters."""
     items: list[Ir] = []
     for item in node.end:
         if begun >= len(item.text):

@@ -1,8 +1,9 @@
-"""What the writers of dialects that have rules share: names, equal rules once, recursion, the orders of members.
+"""Shared by the writers of dialects that have rules: names, equal rules once, recursion, the orders of members.
 
-Strategy: a rule is known by its text, so equal sub-rules are written once whatever they came from. A node is written
-once as well: `Shared` by its identity. An `Order` is written from its automaton's numbers: of each state the text with
-gaps is made once for all members, and the members' names are put into the gaps, so a tool costs what its members cost.
+Strategy: a rule is known by its text, so equal rules are written once, whatever nodes they come from. A `Shared` node
+is known by its identity and is also written once. An `Order` is written from its automaton's numbers. Each state's text
+is made once, with gaps for the members, and the members' names are put into the gaps. So a tool costs only what its
+members cost.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from .ir import Alt, Ir, Order, Rep, Seq, Shared, State
 __all__ = ["RuleWriter"]
 
 _Form = tuple[str, str, Callable[[list[str]], Any]]
-"""A state's hint, its text with gaps, and what picks the names for them."""
+"""A state's hint, its text with gaps, and the function that picks the names for the gaps."""
 
 
 _DEEPEST = 16
-"""How many shared nodes are written one inside the other, before those below are written first."""
+"""The most shared nodes that are written one inside the other. Past it, the nodes below are written first."""
 
 
 def _shared_in(node: Ir) -> list[Shared]:
-    """The shared nodes in a node, not those inside of them."""
+    """The shared nodes in a node, without those inside other shared nodes."""
     found: list[Shared] = []
     todo = [node]
     while todo:
@@ -43,12 +44,12 @@ def _shared_in(node: Ir) -> list[Shared]:
 
 
 class RuleWriter:
-    """Writes one grammar as named rules; ``rules`` has the sources of what `Ref` names."""
+    """Writes one grammar as named rules. ``rules`` has the nodes that `Ref` names."""
 
     first: ClassVar[str]
     """The name of the first rule."""
     defines: ClassVar[str]
-    """What stands between a rule's name and its right side."""
+    """The text between a rule's name and its right side."""
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None) -> None:
         self.sources = rules
@@ -64,7 +65,7 @@ class RuleWriter:
         self.waiting: list[tuple[str, str]] = []
         """Rules that are named and not yet written."""
         self.alive: list[Any] = []
-        """What is known by its identity, which is its own as long as it lives."""
+        """Keeps objects alive whose id() is a key elsewhere, so that the id is not reused."""
 
     def write(self, root: Ir) -> str:
         """The grammar's text, the rule of ``root`` first."""
@@ -86,7 +87,7 @@ class RuleWriter:
         raise NotImplementedError
 
     def fresh(self, hint: str) -> str:
-        """A name that no rule has yet, and which is now taken."""
+        """A name that no rule has yet. It is taken from now on."""
         while True:
             count = self.counts.get(hint, 0)
             self.counts[hint] = count + 1
@@ -136,7 +137,7 @@ class RuleWriter:
         return name
 
     def settle(self, node: Shared) -> None:
-        """Writes the shared nodes below ``node``, the deepest first, so that no depth of nodes is one of Python's
+        """Writes the shared nodes below ``node``, the deepest first, so that deep nodes do not deepen Python's
         stack."""
         depth, self.depth = self.depth, 0
         todo = [node]

@@ -1,6 +1,6 @@
-"""Recursion with a stack of its own, so that no depth of a schema is a depth of Python's stack.
+"""Recursion with a stack of its own, so that a deep schema does not deepen Python's stack.
 
-A function that would call itself is a generator: it yields the generator of the inner call and is sent its result.
+A function that would call itself is a generator: it yields the generator of the inner call, and receives its result.
 """
 
 from __future__ import annotations

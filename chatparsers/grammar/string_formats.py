@@ -1,5 +1,5 @@
-"""The string formats of JSON Schema that a grammar can say, as regular expressions; the sources are the RFCs
-they cite."""
+"""The string formats of JSON Schema that a grammar can say, as regular expressions. They follow the RFCs that they
+cite."""
 
 from __future__ import annotations
 
@@ -64,4 +64,4 @@ UNSAID = frozenset(
         "uri-template",
     }
 )
-"""Formats that JSON Schema defines and that are reported as weakened; any other name is an annotation."""
+"""Formats that JSON Schema defines and that are reported as weakened. Any other name is only an annotation."""

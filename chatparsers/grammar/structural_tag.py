@@ -1,13 +1,13 @@
 """Writes structural tags: the JSON that xgrammar, vLLM and SGLang take.
 
-Strategy: the parts around the calls are native, as those engines run and inspect them. Free text with calls is
+Strategy: the parts around the calls are native, because those engines run and inspect them. Free text with calls is
 ``triggered_tags``, reasoning is a tag around ``any_text``. The inside of a call is one grammar in xgrammar's own
-dialect: GBNF with its ``TagDispatch`` for text up to a marker and its ``Regex`` for strings, which compile in a tenth
-of the time of equal rules. Its ``json_schema`` is not used: it cannot say that members come in any order and that some
-are required.
+dialect: GBNF with ``TagDispatch`` for text up to a marker and ``Regex`` for strings. These two compile in a tenth of
+the time of equal rules. xgrammar's ``json_schema`` is not used: it cannot say that members come in any order and that
+some are required.
 
 A marker that the stream takes by its id is a ``token``. Tags that begin with a token allow no excluded texts in the
-free text around them, so there free text with calls is spelled out: ``(any_text call)* any_text``.
+free text around them. With such tags, free text with calls is spelled out: ``(any_text call)* any_text``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ __all__ = ["write_structural_tag"]
 _BEGUN = (
     r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*'
 ).replace("H", "[0-9a-fA-F]")
-"""A JSON string but for its closing quote."""
+"""A JSON string without its closing quote."""
 _INSIDE = ' (= "\\"" [,}\\]])'
-"""The text after a string in an object or array. With it xgrammar need not try at run time the tokens that go on
-otherwise, so a mask takes a third less. xgrammar takes the look-ahead for exact: it must allow no more than the rules
-take, or the mask has tokens that the matcher then refuses. So it has no white space."""
+"""The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a
+mask takes a third less time. xgrammar takes the look-ahead for exact. If it allowed more than the rules, the mask would
+have tokens that the matcher then refuses. So it has no white space."""
 
 
 def _macro(regex: str) -> str:
@@ -66,7 +66,7 @@ def _overlapping(node: Lang) -> bool:
 
 
 def _holds(node: Ir, test: Callable[[Ir], bool]) -> bool:
-    """Whether ``test`` holds of a node or of one in it, not below a shared rule."""
+    """Whether ``test`` holds for ``node`` or for a node in it. Does not look into shared rules."""
     if isinstance(node, Rep):
         return _holds(node.node, test)
     items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
@@ -74,12 +74,12 @@ def _holds(node: Ir, test: Callable[[Ir], bool]) -> bool:
 
 
 def _native(node: Ir) -> bool:
-    """Whether ``node`` holds what is worth a form of its own: free text with calls, or text up to a marker."""
+    """Whether ``node`` holds a part with a native form: free text with calls, or text up to a marker."""
     return _holds(node, lambda part: isinstance(part, Free) or (isinstance(part, Lang) and _plain(part)))
 
 
 def _plain(node: Lang) -> bool:
-    """Whether a language is text up to a marker and no more."""
+    """Whether a language is only text up to a marker."""
     return (
         node.encoding == "raw"
         and not node.parts
@@ -134,7 +134,8 @@ class _Tags:
         return _sequence(out)
 
     def sequence(self, items: tuple[Ir, ...]) -> dict[str, Any]:
-        """A sequence: the parts that are not native in one piece, a marker and the text after it as one tag."""
+        """A sequence. Neighbours without a native form become one piece; a marker and the text after it become one
+        tag."""
         out: list[dict[str, Any]] = []
         run: list[Ir] = []
 
@@ -224,11 +225,11 @@ def _without_end(node: Ir) -> tuple[Ir, str]:
 def write_structural_tag(
     root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None
 ) -> str:
-    """The structural tag as JSON text; ``token_ids``: the markers that are written by their ids."""
+    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids."""
     token_ids = token_ids or {}
     tags = _Tags(rules, token_ids)
     format = tags.format(root)
-    free = _holds(root, lambda part: isinstance(part, Free))  # for which a grammar has no form
+    free = _holds(root, lambda part: isinstance(part, Free))  # a grammar has no form for these parts
     if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
         whole = _Writer(rules, token_ids).write(root)
         if len(whole) < sum(map(len, tags.grammars)):

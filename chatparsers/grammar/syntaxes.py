@@ -1,4 +1,4 @@
-"""The value syntaxes: what the schema compiler writes objects, arrays, strings and words with."""
+"""The value syntaxes: how the schema compiler writes objects, arrays, strings and words."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def _json_key(name: str) -> Ir:
 
 
 class JsonSyntax:
-    """JSON, with a little white space where models put it."""
+    """JSON, with the white space that models write."""
 
     name = "json"
     stops: tuple[str, ...] = ()
-    """What ends a string that is written as raw text."""
+    """The texts that end a string that is written as raw text."""
     true, false, null = Text("true"), Text("false"), Text("null")
 
     def __init__(self) -> None:
@@ -74,14 +74,14 @@ class JsonSyntax:
 
 
 class PythonSyntax(JsonSyntax):
-    """Python literals: JSON but for its three words. Strings are those that mean the same in both."""
+    """Python literals: JSON except for its three words. Only strings that mean the same in both are written."""
 
     name = "python"
     true, false, null = Text("True"), Text("False"), Text("None")
 
 
 class GemmaSyntax(JsonSyntax):
-    """Gemma's: keys without quotes, strings verbatim between two ``quote`` markers, no white space."""
+    """Gemma's syntax: keys without quotes, strings verbatim between two ``quote`` markers, no white space."""
 
     name = "gemma"
 
@@ -112,25 +112,24 @@ class GemmaSyntax(JsonSyntax):
 
 
 class RawText:
-    """How a value is written as raw text up to one of the syntax's stops: strings as they are, which it keeps, the
-    rest as JSON.
+    """A value as raw text up to one of the syntax's stops: strings are written verbatim, all other values as JSON.
 
-    ``types``: what its reader takes it for. ``markers``: the markers that the stream takes by id. One of them inside
-    the value would end the call, so no value holds one.
+    ``types``: the types that its reader may take it for. ``markers``: the markers that the stream takes by id. Such a
+    marker inside the value would end the call, so no value holds one.
     """
 
     def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:
         self.stops = tuple(dict.fromkeys((*syntax.stops, *markers)))
         self.string = syntax.string
-        """Whether it is a string, where the wire itself says so."""
+        """Whether the value is a string; None if the model's text does not say so itself."""
         self.types = syntax.types or types
         self.python = syntax.python
         self.written: list[Lang] = []
         self.words: Mapping[str, tuple[str, ...]] = _WORDS
-        """How booleans and null are spelt, in whatever way a reader knows."""
+        """All spellings of booleans and null that the reader knows."""
 
     def read(self, text: str) -> Any:
-        """What ``text`` is read as."""
+        """The value that the reader makes of ``text``."""
         if self.types == {"string"}:
             return text
         reader = raw_transcoder(StopFinder((), True), self.types, self.python)
@@ -169,7 +168,7 @@ _WRITERS: Mapping[type[values.Syntax], Callable[[Any], Syntax]] = {
 
 
 def syntax_of(syntax: values.Syntax) -> Syntax:
-    """How the grammar writes a value syntax. Raises `DefinitionError` for one that it cannot write."""
+    """How the grammar writes a value syntax. Raises `DefinitionError` for a syntax that it cannot write."""
     write = _WRITERS.get(type(syntax))
     if write is None:
         raise DefinitionError(f"the grammar cannot write the value syntax {syntax!r}")

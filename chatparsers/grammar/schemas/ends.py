@@ -68,7 +68,7 @@ def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
         found = not node.least or bool((yield _ends(node.node, ending, known)))
     else:
         parts = _parts(node)
-        wanted = isinstance(node, Alt)  # else all parts must end
+        wanted = isinstance(node, Alt)  # a choice needs one part that ends, other nodes need all
         found = not wanted
         for part in parts:
             if (yield _ends(part, ending, known)) is wanted:

@@ -621,7 +621,7 @@ class SchemaCompiler:
                 node = None
             if node is not None:
                 said.append((node, where, shape))
-            elif schema is not False:  # names of unknown kind: any name may have such a value
+            elif schema is not False:  # which names match is unknown: any may have such a value
                 found.append(([], [where]))
         open_ = self.open_objects or not (patterns or any(shape.named for shape in bag.shapes))
         for chosen in range(2 ** len(said)):
