@@ -1,11 +1,11 @@
-"""Cases as data: JSON files of what models wrote and what must be read in it.
+"""Cases as data: JSON files with texts that models wrote and the messages that must be read in them.
 
 Fields: ``title``, ``source`` (where the text is from), ``text``; ``prefix``, ``tools`` (OpenAI-shaped, or names of
 `chatparsers.testing.TOOLS`), ``options`` (more of what `Format.bind` takes) where needed; and one of
 
 - ``expect``: ``content``, ``reasoning`` (``""`` where absent), ``calls`` (``name``, ``arguments`` as JSON
   text or as data, and
-  ``id`` where the model writes it), ``complete`` (true where absent), ``diagnostics`` (their codes in order);
+  ``id`` if the model writes one), ``complete`` (true if absent), ``diagnostics`` (their codes in order);
 - ``message``: all of `Message.to_dict` but the text, written by `update_golden`.
 """
 

@@ -72,7 +72,7 @@ class Deltas:
                 self.ends.append((event.id, event.complete))
 
     def check(self, message: Message) -> None:
-        """Raises AssertionError where the message is not what was streamed."""
+        """Raises AssertionError if the message differs from the streamed events."""
         assert "".join(self.content) == message.content, "the content is not the deltas"
         assert "".join(self.reasoning) == message.reasoning, "the reasoning is not the deltas"
         calls = message.tool_calls
@@ -107,7 +107,7 @@ def check_message(message: Message, turn: Turn | None = None) -> None:
 
 
 def same(message: Message, expected: Message, what: str) -> None:
-    """Raises AssertionError, which says in which fields they differ, where the two messages are not equal."""
+    """Raises AssertionError if the two messages are not equal. The error names the fields that differ."""
     if message == expected:
         return
     lines = [what]
@@ -195,9 +195,9 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
 
 
 def check_expected(case: Case, message: Message, turn: Turn | None = None) -> None:
-    """The message says what the case expects, and nothing was wrong with it. Raises AssertionError.
+    """Checks that the message is the one that the case expects, without diagnostics. Raises AssertionError.
 
-    ``turn``: that which read it, where it is not the case's own.
+    ``turn``: the turn that read it, if it is not the case's own.
     """
     turn = turn or case.turn()
     expected = case.expected
@@ -239,7 +239,7 @@ def longest_silence(turn: Turn, text: str, start: int, end: int) -> int:
 def check_cuts(
     turn: Turn, text: str, cuts: Iterable[Sequence[str]], *, reasoning: ReasoningMode = "split"
 ) -> Message:
-    """`check_stream` for the whole text and for each way to cut it. What fails is made small before it is told."""
+    """`check_stream` for the whole text and for each way to cut it. A failure is made small before it is reported."""
     whole = turn.parse(text, reasoning=reasoning)
     for pieces in ([text], *cuts):
         try:

@@ -35,11 +35,11 @@ def random_cuts(text: str, number: int, *, most: int = 24, seed: int = 0) -> Ite
 
 
 def token_ends(tokenizer: Any, text: str) -> list[int]:
-    """Where the tokens of ``text`` end, in characters; of tokens that share a character the last counts."""
+    """The ends of the tokens of ``text``, in characters. If several tokens share a character, the last one counts."""
     offsets = tokenizer.encode(text, add_special_tokens=False).offsets
     return sorted({end for _, end in offsets if 0 < end <= len(text)})
 
 
 def token_pieces(text: str, ends: Sequence[int], several: int = 1) -> list[str]:
-    """``text`` cut behind every ``several`` tokens."""
+    """``text`` cut after every ``several`` tokens."""
     return at(text, ends[several - 1 :: several])

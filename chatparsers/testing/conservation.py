@@ -1,19 +1,19 @@
-"""C1: what each region of a message holds, said exactly.
+"""C1, exactly: the text that each region of a message holds.
 
 - The regions lie one after the other, from the first character to the last; neighbours differ in kind.
 - The text of the ``reasoning`` regions, joined, is `Message.reasoning`.
 - The text of the ``content`` regions, joined, is `Message.content`. One exception: where the format writes its answer
   as a JSON string, such a region is that string with its quotes, and the content is what the string says.
 - The ``call`` regions of a call are its name, the ids that the model wrote (the first counts), and its arguments: in
-  the order of the text and nothing else. The punctuation between them is markup; where there is none, name or id and
-  what follows are one region. Arguments are one region, or a region for each argument's name and value. What the
-  prompt's prefix wrote of a call has no region: it stands before the first one.
+  the order of the text and nothing else. The punctuation between them is markup. Without punctuation, name or id and
+  the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
+  a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
   which the format's own pattern finds it; for a value also a Python literal of it, the text between the format's
   quotes, or the number itself. An object or array that is neither JSON nor Python has the same keys and scalars in the
   same order between its brackets. What a format implies (the name ``python``) and an empty value have no region.
-- Of a call that is not complete the same holds for its name and for every argument that is whole; of the last one the
-  region begins with what there is. All that follows up to the next call is text of the broken call.
+- If a call is not complete, the same holds for its name and for every whole argument. The region of the last argument
+  begins with the part that was written. All text after it, up to the next call, belongs to the broken call.
 - With ``tool_choice="none"`` and in a message that is not complete, regions of calls that were not emitted may be left.
 """
 
@@ -41,9 +41,9 @@ __all__ = ["check_conservation"]
 
 
 def check_conservation(message: Message, turn: Turn | None = None) -> None:
-    """Raises AssertionError where a region does not hold what it says; see the module.
+    """Raises AssertionError if a region does not hold the text that its kind promises; see the module.
 
-    ``turn``: what read the message; without it the calls' regions are not compared with the calls.
+    ``turn``: the turn that read the message. Without it, the calls' regions are not compared with the calls.
     """
     at, kind = 0, ""
     for region in message.regions:
@@ -72,7 +72,7 @@ def _texts(message: Message, kind: str) -> list[str]:
 
 
 def _says(regions: list[str], content: str, complete: bool) -> bool:
-    """Whether ``regions`` are ``content``, each as it stands or its beginning read as a JSON string."""
+    """Whether ``regions`` are ``content``, each unchanged or with its beginning read as a JSON string."""
     ends = {0}
     for region in regions:
         string = _STRING.match(region)
@@ -174,7 +174,7 @@ _Place = tuple[int, int]
 
 
 def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -> set[int]:
-    """Where the regions of ``call`` may end if they begin at ``start``: the numbers of the regions that follow."""
+    """The ends that the regions of ``call`` may have if they begin at ``start``: the numbers of the next regions."""
     found: set[int] = set()
     tried: set[tuple[_Place, bool, bool, bool]] = set()
     members = _members(call.arguments)
@@ -242,7 +242,7 @@ class _Number(str):
 
 
 class _Begun(str):
-    """A value that is cut off, as far as it goes: the text of a string, else what there is of the JSON."""
+    """The written part of a value that is cut off: the text of a string, else the JSON so far."""
 
     __slots__ = ()
 
@@ -257,7 +257,7 @@ _BETWEEN = re.compile(r"\s*[:,]\s*")
 
 
 def _members(arguments: str) -> _Pairs | None:
-    """The members of an object that may be cut off, the last one then as `_Begun`; None where it is no object."""
+    """The members of an object; None if it is not an object. If it is cut off, the last member is a `_Begun`."""
     try:
         whole = _decoder.decode(arguments)
         return whole[1] if isinstance(whole, tuple) else None
@@ -289,7 +289,7 @@ def _members(arguments: str) -> _Pairs | None:
 
 
 def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
-    """Where the regions of the arguments may end, each argument a name and a value."""
+    """The ends that the regions of the arguments may have. Each argument is a name and a value."""
     ends = {start}
     for number, (key, value) in enumerate(members, 1):
         begins, ends = ends, set()

@@ -1,12 +1,12 @@
-"""A campaign that looks for what breaks the promises: ``python -m chatparsers.testing.fuzz --minutes 10``.
+"""Searches for inputs that break the promises: ``python -m chatparsers.testing.fuzz --minutes 10``.
 
 Strategy: each target draws a case from a seed and checks it. A case is plain JSON data, so a find can be made smaller
-and written down. A case depends on the seed, the target and its number alone, so the same command finds it again. A
+and written down. A case depends only on the seed, the target and its number, so the same command finds it again. A
 watchdog ends a case that takes longer than `PATIENCE` seconds.
 
 Targets: ``texts`` and ``ids`` are read in many pieces and must keep C1 to C6, C9 and the prefix property. ``tools`` and
-``schemas`` are bound and their grammars written, ``templates`` rendered and detected, ``files`` loaded: each ends, and
-raises nothing but the documented errors.
+``schemas`` are bound and their grammars written, ``templates`` rendered and detected, ``files`` loaded. Each must end
+and may raise only the documented errors.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Hang(Exception):
 
 @contextmanager
 def _watchdog(seconds: float) -> Iterator[None]:
-    """Raises `Hang` in the block after that time, where the system has timers that interrupt."""
+    """Raises `Hang` in the block after that time, if the system has timers that interrupt."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -153,8 +153,8 @@ def _check_text(case: Case) -> None:
 
 
 def _tokenizer(case: Case) -> Any:
-    """A tokenizer of the shape that real ones have: bytes, merges learnt from the format's texts, added tokens of which
-    some are special and some are not."""
+    """A tokenizer like real ones: bytes, merges learnt from the format's texts, and added tokens, some special and some
+    not."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     chance, format = random.Random(case["vocabulary"]), get_format(case["format"])
@@ -292,7 +292,7 @@ def _draw_tools(chance: random.Random, format: Format) -> Case:
 
 
 def _check_request(case: Case) -> None:
-    """What is documented is raised, or the text is read and the grammars are written."""
+    """Checks that a documented error is raised, or that the text is read and the grammars are written."""
     try:
         turn = _bound(case)
     except RequestError:
@@ -380,7 +380,7 @@ def _check_file(case: Case) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``draw``: a case of a format from a source of chance; ``check``: raises where the case breaks a promise."""
+    """``draw`` makes a case of a format from a random source. ``check`` raises if the case breaks a promise."""
 
     draw: Callable[[random.Random, Format], Case]
     check: Callable[[Case], None]
@@ -400,7 +400,7 @@ TARGETS = {
 
 
 def _wrong(target: Target, case: Case) -> str:
-    """What is wrong with a case; "" where nothing is."""
+    """The fault of a case; "" if it has no fault."""
     try:
         with _watchdog(PATIENCE):
             target.check(case)
@@ -493,7 +493,7 @@ def write(find: Find, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 1 where something was found."""
+    """The command. Returns 1 if it found a fault."""
     parser = argparse.ArgumentParser(
         prog="python -m chatparsers.testing.fuzz", description=__doc__.partition("\n")[0]
     )

@@ -23,11 +23,11 @@ _FEW = 20
 
 @dataclass(slots=True)
 class Record:
-    """How one scenario of one format and template went; plain data, as it goes from one process to another.
+    """The results of one scenario of one format and template. It is plain data, as it is sent between processes.
 
     ``counts`` and ``failures``: how many feedings, by chunking. ``skipped``: why the template does not show it,
-    though its probe says that it can. ``text``: tells texts apart. ``silence``: the most characters in a row in the
-    middle of a long text that brought no event; None where there is no such text.
+    though its probe says that it can. ``text``: identifies the text. ``silence``: the longest run of characters
+    without an event in the middle of a long text; None without a long text.
     """
 
     format: str
@@ -48,9 +48,9 @@ class Record:
 def feed_in_every_way(
     case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 200
 ) -> list[str]:
-    """Feeds the case's text in every way and counts in ``record``; returns what failed, each with what to run again.
+    """Feeds the case's text in every way and counts in ``record``. Returns the failures, each with what to run again.
 
-    ``tokenizers``: by name, each loaded when asked for. ``cuts``: random ways to cut a text that is not heavy.
+    ``tokenizers``: by name, each loaded on first use. ``cuts``: how many random ways to cut a text that is not heavy.
     """
     turn = case.turn()
     problems: list[str] = []

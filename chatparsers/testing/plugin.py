@@ -33,9 +33,9 @@ from .scenarios import Scenario, scenarios
 __all__ = ["Cells", "Entry", "add_record", "exists", "matrix", "tokenizer_loaders"]
 
 CUTS = pytest.StashKey[int]()
-"""Random cuts a case; 200 where unset."""
+"""Random cuts for each case; 200 if unset."""
 TOKENIZERS = pytest.StashKey[Path]()
-"""The folder of real tokenizers, where the option is not given."""
+"""The folder of real tokenizers, if the option is not given."""
 TEMPLATES = pytest.StashKey[list[Path]]()
 """Real templates, for the tests that assign them to formats."""
 _PROPERTY = "chatparsers"
@@ -45,7 +45,7 @@ _PROPERTY = "chatparsers"
 class Entry:
     """A format and a template of its family.
 
-    ``eos``, ``bos``: what the template writes for them (None: the first stop). ``real``: a model's own
+    ``eos``, ``bos``: the texts that the template writes for them (None: the first stop). ``real``: a model's own
     template, not one made for tests.
     """
 

@@ -58,10 +58,10 @@ class _Spelt:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What must be read back.
+    """The message that must be read back.
 
-    ``calls`` are names and arguments (JSON text), ``ids`` those ids of calls that the template wrote. None:
-    not looked at.
+    ``calls``: names and arguments (JSON text). ``ids``: the ids of calls that the template wrote. A field that is
+    None is not checked.
     """
 
     content: str | None = ""
@@ -72,7 +72,8 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A text on the wire, the request it answers and what must be read back. ``template``: where it comes from."""
+    """A text on the wire, the request that it answers, and the message that must be read back. ``template``: its
+    source."""
 
     format: Format
     template: str
@@ -100,7 +101,7 @@ class Case:
 
 
 def render(format: Format, template: Template, scenario: Scenario) -> Case:
-    """The case that ``template`` makes of ``scenario``. Raises `Inexpressible` where it cannot show it."""
+    """The case that ``template`` makes of ``scenario``. Raises `Inexpressible` if the template cannot show it."""
     reason = cannot_show(format, template, scenario)
     if reason:
         raise Inexpressible(reason)
@@ -155,7 +156,7 @@ def _expected(scenario: Scenario, wire: str) -> Expected:
 
 
 def cannot_show(format: Format, template: Template, scenario: Scenario) -> str:
-    """Why the template's own probe or the format's features rule the scenario out; "" where they do not."""
+    """Why the template's own probe or the format's features rule the scenario out; "" if they do not."""
     can = template.probe()
     needs = [
         (bool(scenario.calls), can.tool_calls, "no tool calls"),
@@ -191,7 +192,7 @@ def _continued(
 
 
 def _reopen(scenario: Scenario, prompt: str, wire: str, prefix: str, opened: str) -> tuple[str, str]:
-    """Prefix and wire text where the prompt ends inside reasoning or content."""
+    """Prefix and wire text of a turn whose prompt ends inside reasoning or content."""
     if scenario.continued:
         full = prompt + wire
         if not full.startswith(opened.rstrip()) or len(opened) < len(prompt):
@@ -207,7 +208,7 @@ def _reopen(scenario: Scenario, prompt: str, wire: str, prefix: str, opened: str
 
 
 def _append(format: Format, wire: str, after: str) -> str:
-    """Text behind the calls: before what ends the turn."""
+    """Adds text after the calls, before the end of the turn."""
     stop = next((stop for stop in format.stops if wire.rstrip().endswith(stop)), "")
     if stop and stop in format.preserved_tokens:
         raise Inexpressible("what closes a call ends the turn")

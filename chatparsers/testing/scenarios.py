@@ -1,8 +1,8 @@
-"""What a model may say in one turn: the messages that every format is tried on.
+"""The messages that every format is tested with: what a model may say in one turn.
 
-A scenario is a message and the request that it answers. What is written on the wire comes from a template
-(`chatparsers.testing.rendering`), so no scenario knows any format; the one about a format's own markers takes them from
-the format's tree.
+A scenario is a message and the request that it answers. A template writes the text on the wire
+(`chatparsers.testing.rendering`), so no scenario knows any format. The scenario about a format's own markers takes them
+from the format's tree.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ TOOLS: tuple[dict[str, Any], ...] = (
     ),
     _tool("keep_texts", {key: _TEXT for key in ("a", "b", "c", "d", "e", "f", "g", "h")}, ["a"]),
 )
-"""The tools of most scenarios: OpenAI's shape, a description wherever a template may print one."""
+"""The tools of most scenarios: OpenAI's shape, with a description in each place where a template may print one."""
 
 UNIONS = _tool(
     "set_value",
@@ -91,9 +91,9 @@ class Call:
 class Scenario:
     """A message and the request it answers.
 
-    ``thinking``: what the request says of it. ``opened``: ``"reasoning"`` or ``"content"``, into which the
-    prompt already wrote: nothing, or the ``continued`` text before what the message has. ``after``: text
-    behind the calls, which no template writes. ``heavy``: too long for every way of cutting it.
+    ``thinking``: the request's option. ``opened``: ``"reasoning"`` or ``"content"`` if the prompt ends inside it;
+    the prompt may have written the ``continued`` text, which comes before the message's. ``after``: text after the
+    calls, which no template writes. ``heavy``: too long to be cut in every way.
     """
 
     name: str
@@ -133,7 +133,7 @@ class Scenario:
 
 
 def raw_stops(format: Format) -> tuple[str, ...]:
-    """The texts that a string argument of this format cannot hold, as they end it; none where strings are escaped."""
+    """The texts that would end a string argument of this format. There are no such texts if strings are escaped."""
     found: dict[str, None] = {}
     for node in walk(format.tree(Options(tools=True))):
         if isinstance(node, Value) and isinstance(node.syntax, Raw):

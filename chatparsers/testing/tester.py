@@ -3,8 +3,8 @@
     test = tester("model.jinja").tools("get_weather").thinking(True)
     test.text("…").expect(reasoning="…", content="…", calls=[("get_weather", {"city": "Oslo"})])
 
-`Tester.expect` reads the text whole, by the character and in random cuts, checks the promises of every stream, and says
-where what was read parts from what was expected.
+`Tester.expect` reads the text whole, by the character and in random cuts. It checks the promises of every stream, and
+shows the first difference between the message that was read and the one that was expected.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Tester:
     output: str = ""
 
     def tools(self, *tools: Mapping[str, Any] | str) -> Tester:
-        """The tools of the request; a name alone is a tool that takes any arguments."""
+        """The tools of the request. A name stands for a tool that takes any arguments."""
         given = [_tool(tool) if isinstance(tool, str) else tool for tool in tools]
         return self.options(tools=[*self.request.get("tools", ()), *given])
 
@@ -88,7 +88,7 @@ class Tester:
         return replace(turn, id_seed=_SEED, prefix=turn.prefix if prefix is None else prefix)
 
     def read(self) -> Message:
-        """The message. Raises AssertionError where a stream breaks a promise, or the message depends on the cuts."""
+        """The message. Raises AssertionError if a stream breaks a promise or the message depends on the cuts."""
         cuts = [characters(self.output), *random_cuts(self.output, _CUTS)]
         return check_cuts(self.turn, self.output, cuts)
 
@@ -134,7 +134,7 @@ def _tool(name: str) -> dict[str, Any]:
 
 
 def _texts(what: str, found: str, expected: str) -> list[str]:
-    """Where two texts part."""
+    """The lines that show the first difference of two texts; no lines if they are equal."""
     if found == expected:
         return []
     same = next((at for at, (a, b) in enumerate(zip(found, expected, strict=False)) if a != b), None)

@@ -84,7 +84,7 @@ def samples(format: Format) -> list[str]:
 
 
 def sample(format: Format) -> str:
-    """The first of `samples`; ``""`` where there is none."""
+    """The first of `samples`; ``""`` if there are no samples."""
     return next(iter(samples(format)), "")
 
 
