@@ -232,7 +232,7 @@ class Asker:
 
 
 def _like(header: str, user: tuple[str, str]) -> str:
-    """The part of an assistant's header that is built as the user's is: the same units but for the role's name."""
+    """The part of an assistant's header with the same units as the user's header, except for the role's name."""
     own, theirs = units(header), units(user[0])
     for count in range(min(len(theirs), len(own)), 0, -1):
         pairs = list(zip(own[:count], theirs[-count:], strict=True))
