@@ -351,7 +351,7 @@ class JsonValue(Node):
 
 @dataclass(frozen=True, slots=True)
 class JsonText(Node):
-    """Parses a JSON string whose text is content, or any other JSON value, which is content as it stands; generates a
+    """Parses a JSON string whose text is content, or any other JSON value, which is content unchanged; generates a
     JSON string."""
 
 

@@ -3,7 +3,7 @@
 ``write(turn, dialect)`` makes a `Grammar`. Dialects: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance),
 ``structural_tag`` (xgrammar, vLLM, SGLang).
 
-A turn with a tokenizer is read by token ids, so a marker that is one special token matches by its id alone. The grammar
+A turn with a tokenizer is read by token ids, so a marker that is one special token matches only by its id. The grammar
 writes such a marker by its id too. Otherwise the sampler could spell the marker in ordinary tokens, and the stream
 would rightly read it as text.
 """

@@ -1,14 +1,13 @@
-"""What a grammar is before it is written in a dialect: a small tree, free of any engine's syntax.
+"""The form of a grammar before it is written in a dialect: a small tree, free of any engine's syntax.
 
-Strategy: the reader (read.py, schemas) says *what* is generated and leaves *how* to the writers, since
-engines differ in what they do fast. So the two things that decide the speed of a mask stay whole here: text
-up to a stop and the inside of a JSON string are both a `Lang`, a regular language given by its constraints,
-which one writer turns into an automaton's rules and another into a terminal. `Shared` marks what should be a
-rule of its own; the nodes form a DAG, and only `Ref` makes cycles (recursive schemas). Nodes are not to be
-changed once made.
+Strategy: the reader (read.py, schemas) says *what* is generated. The writers decide *how*, because engines are fast at
+different things. Two things decide the speed of a mask: text up to a stop, and the inside of a JSON string. They stay
+whole here, both as a `Lang`, a regular language given by its constraints. One writer turns it into an automaton's
+rules, another into a terminal. `Shared` marks a node that should be a rule of its own. The nodes form a DAG; only `Ref`
+makes cycles (recursive schemas). Nodes must not change once they are made.
 
-The constructors `seq` and `alt` flatten, join literals, and fuse text up to a stop with the marker that
-follows it, which is what makes the end of such text exact: its first stop is the marker itself.
+The constructors `seq` and `alt` flatten, join literals, and fuse text up to a stop with the marker that follows it. So
+the end of such text is exact: its first stop is the marker itself.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ Ranges = tuple[tuple[int, int], ...]
 """Code points as sorted, disjoint, inclusive intervals."""
 
 Encoding = Literal["raw", "json", "python"]
-"""How the characters of a `Lang` are spelt: as they are, or inside a string literal (its quotes are part of it)."""
+"""How the characters of a `Lang` are spelt: verbatim, or as a string literal with its quotes."""
 
 LAST = 0x10FFFF
 
@@ -78,7 +77,7 @@ class Text(Ir):
 
 @dataclass(eq=False, slots=True)
 class TokenRef(Ir):
-    """A special token, or its text where the dialect or the tokenizer has no such token."""
+    """A special token, or its text if the dialect or the tokenizer has no such token."""
 
     text: str
 
@@ -92,21 +91,21 @@ class Chars(Ir):
 
 @dataclass(eq=False, slots=True)
 class Seq(Ir):
-    """One after the other."""
+    """The nodes one after the other."""
 
     items: tuple[Ir, ...]
 
 
 @dataclass(eq=False, slots=True)
 class Alt(Ir):
-    """Any of them; no options: nothing matches."""
+    """Any of the options. Without options, nothing matches."""
 
     options: tuple[Ir, ...]
 
 
 @dataclass(eq=False, slots=True)
 class Rep(Ir):
-    """Between ``least`` and ``most`` (None: any number) of them."""
+    """``node`` from ``least`` to ``most`` times (None: any number of times)."""
 
     node: Ir
     least: int
@@ -115,8 +114,8 @@ class Rep(Ir):
 
 @dataclass(eq=False, slots=True)
 class Shared(Ir):
-    """The same as ``node``, written as a rule of its own; ``hint`` is for its name. ``lexeme``: it is regular
-    and best read as one terminal (a number)."""
+    """The same as ``node``, written as a rule of its own. ``hint`` is for the rule's name. ``lexeme``: the node is
+    regular and best read as one terminal (a number)."""
 
     hint: str
     node: Ir
@@ -125,7 +124,7 @@ class Shared(Ir):
 
 @dataclass(eq=False, slots=True)
 class Ref(Ir):
-    """The rule of that name in `Rules`: what recursion is made of."""
+    """The rule of that name in `Rules`. Recursion is made of these."""
 
     name: str
 
@@ -137,10 +136,10 @@ class Blank(Ir):
 
 @dataclass(eq=False, slots=True)
 class Part(Ir):
-    """One constraint on the characters of a `Lang`: they match ``node`` (``positive``) or do not.
+    """One constraint on the characters of a `Lang`: they match ``node`` (``positive``), or they do not match it.
 
-    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor`` they are a decimal
-    integer that it divides, within ``bounds`` (which another part says as well).
+    ``node`` is regular: made of Text, Chars, Seq, Alt, Rep, Shared. With a ``divisor``, the characters are a decimal
+    integer that the divisor divides, within ``bounds`` (another part says the bounds too).
     """
 
     node: Ir
@@ -151,11 +150,11 @@ class Part(Ir):
 
 @dataclass(eq=False, slots=True)
 class Lang(Ir):
-    """A string: all of ``parts`` hold of its characters, and there are ``least`` to ``most`` of them.
+    """A string of ``least`` to ``most`` characters, for which all of ``parts`` hold.
 
-    Raw text has none of ``stops`` inside; with an ``end`` (literals, one of the stops at their end) the text
-    is followed by it, and the first stop in both together is the one at the very end. ``nested``: it stands
-    in an object or array, so a comma or a bracket follows, perhaps behind white space.
+    Raw text has none of ``stops`` inside. An ``end`` (literals that end with one of the stops) follows the text; the
+    first stop in both together is then the one at the very end. ``nested``: the string stands in an object or array,
+    so a comma or a bracket follows, perhaps after white space.
     """
 
     parts: tuple[Part, ...] = ()
@@ -173,11 +172,11 @@ class Lang(Ir):
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state of an `Order`: what may come next, and what then.
+    """One state of an `Order`: the options for what comes next.
 
-    An option is one or two numbers, a member and the state behind it, or a state alone: the members come
-    first, from 0, then the extra member, then the states. ``begun``: members stand before it, so a separator
-    comes first. ``may_end``: nothing need come.
+    An option is one or two numbers: a member, a member and the state after it, or only a state. The members have the
+    numbers from 0, then comes the extra member, then the states. ``begun``: members stand before this state, so a
+    separator comes first. ``may_end``: the order may end here.
     """
 
     options: tuple[tuple[int, ...], ...]
@@ -189,7 +188,7 @@ class State:
 class Order(Ir):
     """Members with ``separator`` between them, in the orders that an automaton without cycles allows.
 
-    ``states``: each behind those that it leads to, so the last one is the start. ``extra``: a member that may
+    ``states``: each comes after the states that it leads to, so the last one is the start. ``extra``: a member that may
     come any number of times, before each of the others and at the end.
     """
 
@@ -224,8 +223,7 @@ class Free(Ir):
     """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
 
     ``parallel`` False: at most one call. ``excludes``: the other texts that the parser takes for the beginning of a
-    call; the free text has none of them. Only dialects with a native form for this write it; the others are lazy
-    instead.
+    call; the free text has none of them. Only dialects with a native form write this node. The others are lazy instead.
     """
 
     calls: Ir
@@ -275,7 +273,7 @@ def complement(ranges: Ranges) -> Ranges:
 
 
 def overlap(left: Ranges, right: Ranges) -> Ranges:
-    """The code points in both."""
+    """The code points that both have."""
     found: list[tuple[int, int]] = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -295,7 +293,7 @@ def without(left: Ranges, right: Ranges) -> Ranges:
 
 
 def literals(text: str, tokens: Iterable[str]) -> list[Text | TokenRef]:
-    """``text`` in pieces: each special token of ``tokens`` in it, and the texts between them."""
+    """Cuts ``text`` into the special tokens of ``tokens`` that it holds, and the texts between them."""
     found: list[Text | TokenRef] = []
     end = 0
     for match in _any_of(tuple(tokens))(text):
@@ -333,7 +331,7 @@ def _open(node: Ir) -> bool:
 
 
 def _first_stop(text: str, stops: tuple[str, ...]) -> int:
-    """Where the first stop in ``text`` ends (the earliest end), 0 where there is none."""
+    """The place at which the first stop in ``text`` ends (the earliest end), 0 if ``text`` holds no stop."""
     ends = [at + len(stop) for stop in stops if (at := text.find(stop)) >= 0]
     return min(ends, default=0)
 
@@ -363,7 +361,7 @@ def _begins_literally(node: Ir) -> bool:
 def _split(
     literals: list[Text | TokenRef], length: int
 ) -> tuple[list[Text | TokenRef], list[Text | TokenRef]]:
-    """The literals up to ``length`` characters, and the rest; a token is not cut."""
+    """The literals up to ``length`` characters, and the rest. A token is not cut."""
     head: list[Text | TokenRef] = []
     for index, item in enumerate(literals):
         if length <= 0:
@@ -376,7 +374,8 @@ def _split(
 
 
 def seq(*items: Ir) -> Ir:
-    """One after the other: flat, adjacent texts joined, text up to a stop fused with the marker that ends it."""
+    """The items one after the other. Flattens them, joins adjacent texts, and fuses text up to a stop with the marker
+    that ends it."""
     out: list[Ir] = []
     flat: list[Ir] = []
     for item in items:
@@ -430,11 +429,11 @@ def seq(*items: Ir) -> Ir:
 
 
 _PLAIN = frozenset({Shared, Ref, Blank, Order, Rep, Chars})
-"""What neither joins with what stands before it nor is changed by it."""
+"""Nodes that neither join with the node before them nor are changed by it."""
 
 
 def alt(*options: Ir) -> Ir:
-    """Any of them: flat, what matches nothing left out."""
+    """Any of the options. Flattens them, and leaves out those that match nothing."""
     out: list[Ir] = []
     for option in options:
         if isinstance(option, Alt):
@@ -445,7 +444,7 @@ def alt(*options: Ir) -> Ir:
 
 
 def never(node: Ir) -> bool:
-    """Whether nothing matches ``node``."""
+    """Whether no text matches ``node``."""
     return isinstance(node, Alt) and not node.options
 
 
@@ -455,5 +454,5 @@ def opt(node: Ir) -> Ir:
 
 
 def texts(options: Iterable[str]) -> Ir:
-    """One of some texts."""
+    """One of the texts."""
     return alt(*(Text(option) if option else EMPTY for option in dict.fromkeys(options)))

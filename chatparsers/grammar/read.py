@@ -1,16 +1,15 @@
 """The second reading of a format's tree: the strict grammar of what a model may write for one request.
 
-Strategy: the tree is read for the whole turn, once per tool: names become literals, arguments the rules of
-their schema, of `Lenient` the strict half alone. What the prompt has already written is then taken off the
-front (residual.py), so that one reading serves reasoning that is open, closed or not begun. With
-``tool_choice="auto"`` there are two forms of the same tree: *lazy*, the calls alone with the triggers that
-begin them, for engines that switch a grammar on; and *free*, where text may come before and after, for
-dialects that say so themselves (`Free`).
+Strategy: the tree is read for the whole turn, once per tool. Names become literals, arguments become the rules of their
+schema, and only the strict half of `Lenient` is read. Then the text that the prompt has already written is taken off
+the front (residual.py), so one reading serves reasoning that is open, closed or not begun. With ``tool_choice="auto"``
+there are two forms of the same tree. The *lazy* form has only the calls, with the triggers that begin them, for engines
+that switch a grammar on. In the *free* form text may come before and after, for dialects that can say so (`Free`).
 
-White space beside the markers of reasoning is left to the model, as the templates of one format differ in it.
-Text in reasoning holds no text that would end it, nor the beginning of a call where the format's model calls
-tools out of reasoning; text in a value none of the stops that the parser knows. So what is generated is read
-back as it was meant.
+White space beside the markers of reasoning is left to the model, because the templates of one format differ in it. The
+text of reasoning holds no text that would end it. If the format's model calls tools out of reasoning, it does not hold
+the beginning of a call either. The text of a value holds none of the stops that the parser knows. So the parser reads
+every generated text as it was meant.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ __all__ = ["Reading", "Request", "Trigger", "read"]
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What of a turn the grammar needs."""
+    """The parts of a turn that the grammar needs."""
 
     tree: Node
     options: Options
@@ -104,7 +103,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reading:
-    """A request's grammar, free of dialects."""
+    """A request's grammar, the same for all dialects."""
 
     root: Ir
     rules: dict[str, Ir]
@@ -138,13 +137,13 @@ class _Reader:
         self.wheres: list[Where] = []
         """The schemas of the argument that is being written."""
         self.other_name: _OtherName | None = None
-        """The name of the argument that is being written, where the schema does not list it."""
+        """The name of the argument that is being written, if the schema does not list it."""
         self.defined: dict[str, Node] = {}
 
     # nodes
 
     def node(self, node: Node) -> Ir:
-        """What ``node`` generates."""
+        """The grammar of ``node``."""
         read = _READ.get(type(node))
         if read is None:
             raise DefinitionError(
@@ -271,7 +270,7 @@ class _Reader:
         if node.always:
             return seq(opt(opener), thought)
         begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
-        return seq(opener, thought) if begun else opt(seq(opener, thought))  # what is written is no content
+        return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
 
     def body(self, node: Body) -> Ir:
         reasoning: Ir = EMPTY
@@ -304,18 +303,18 @@ class _Reader:
         return seq(reasoning, alt(*calls))
 
     def span(self, node: Body, span: Span) -> Ir:
-        """A stretch of text with its markers; in the text stands nothing that would end it for the parser."""
+        """A run of text with its markers. The text holds nothing that would end it for the parser."""
         if span.close is None:
             return seq(self.node(span.open), Lang())
         return seq(self.stretch(node, span, *self.request.stops), self.node(span.close))
 
     def stretch(self, node: Body, span: Span, *stops: str) -> Ir:
-        """A stretch of text without its closer; in the text is none of ``stops`` either."""
+        """A run of text without its closer. The text holds none of ``stops`` either."""
         closers = () if span.close is None else first(span.close)
         return seq(self.node(span.open), _text_until(*closers, *_exits(node, span), *stops))
 
     def answer(self, node: Body) -> Ir | None:
-        """The content where the request constrains it."""
+        """The content, if the request constrains it."""
         given = self.request.response_format
         schema = self.request.options.schema
         if schema is not None:
@@ -343,7 +342,7 @@ class _Reader:
         return read_gbnf(source).embed(self.rules)
 
     def free_text(self, node: Body, start: Ir | None) -> Ir:
-        """Text and calls together, for dialects that say so themselves."""
+        """Text and calls together, for dialects that have a form for this."""
         outer = node.calls
         while outer is not None and not isinstance(outer, Calls):
             outer = through(outer, True)
@@ -371,7 +370,7 @@ class _Reader:
         return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
 
     def spans(self, node: Body, span: Span, calls: list[Ir]) -> Ir:
-        """A body of which every stretch has markers; the last one may lack its closer."""
+        """A body in which every run of text has markers. The last run may lack its closer."""
         if span.close is None:
             return self.sections(span, calls)
         spans = [self.span(node, span)]
@@ -402,7 +401,7 @@ class _Reader:
 
 
 def _start(body: Body) -> Node | None:
-    """The calls that begin the turn, where they are generated in another way than the later ones."""
+    """The calls that begin the turn, if they are generated in another way than the later ones."""
     start, calls = body.start, body.calls
     while isinstance(start, Lenient):
         start = start.strict
@@ -412,7 +411,7 @@ def _start(body: Body) -> Node | None:
 
 
 def _text_until(*stops: str) -> Lang:
-    """Text in which none of these is."""
+    """Text that holds none of these."""
     return Lang(stops=tuple(dict.fromkeys(stops)))
 
 
@@ -446,7 +445,7 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     Think: _Reader.think,
     Body: _Reader.body,
 }
-"""How each kind of node is read; those that are not here match without saying what they match."""
+"""How each kind of node is read. Nodes of other kinds have no grammar."""
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
 _STRING: Mapping[str, Any] = {"type": "string"}
@@ -454,7 +453,7 @@ _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 
 def _wheres(tool: Tool) -> list[Where]:
-    """The schemas of a tool's arguments: they are an object."""
+    """The schemas of a tool's arguments, and that the arguments are an object."""
     path = f"$.tools.{tool.name}.parameters"
     parameters = tool.parameters
     if isinstance(parameters, Mapping) and parameters.get("type") == "object":
@@ -464,7 +463,7 @@ def _wheres(tool: Tool) -> list[Where]:
 
 @dataclass(slots=True)
 class _OtherName:
-    """The name of an argument that the schema does not list: what holds of it, and the node made of it."""
+    """The name of an argument that the schema does not list: its constraints, and the node made of it."""
 
     parts: tuple[Part, ...]
     least: int
@@ -479,8 +478,8 @@ class _OtherName:
         return self.node
 
     def beside(self, whole: Ir) -> Ir:
-        """The argument with its name and the texts beside it in one piece: some engines read the longest piece and
-        do not go back."""
+        """The argument, with its name and the texts beside it joined to one piece, because some engines read the
+        longest piece and do not go back."""
         items = list(whole.items) if isinstance(whole, Seq) else [whole]
         if self.node not in items:
             return whole
@@ -541,7 +540,7 @@ def _ranges(text: str) -> Any:
 
 
 def _raw_value(compiler: SchemaCompiler, wheres: list[Where], raw: RawText) -> Ir:
-    """A value as raw text: strings as they are, other types as JSON; text alone where it may be any."""
+    """A value as raw text: strings verbatim, other types as JSON. If any text may be the value, only text."""
     node = compiler.raw(wheres, raw)
     found = raw.written
     if raw.string is True:
@@ -563,7 +562,7 @@ def _raw_value(compiler: SchemaCompiler, wheres: list[Where], raw: RawText) -> I
 
 
 def _whole(schema: Any) -> bool:
-    """Whether each type that a schema admits beside strings is admitted as a whole."""
+    """Whether the schema admits every value of each type that it admits beside strings."""
     if not isinstance(schema, Mapping):
         return True
     if set(schema) <= _OF_STRINGS:
@@ -588,7 +587,7 @@ _OF_STRINGS = frozenset(
         "maxLength",
     }
 )
-"""Keywords that say nothing of what is no string."""
+"""Keywords that do not constrain values other than strings."""
 
 
 # triggers
@@ -622,8 +621,8 @@ def _core(marker: Ir) -> Ir:
 
 
 def _exits(body: Body, within: Span) -> tuple[str, ...]:
-    """What ends a stretch of text in a body because another one or a call begins: special tokens, and texts only
-    where one begins with no token."""
+    """The markers that end a run of text in a body, because another run or a call begins: special tokens, and texts
+    only for a part that begins without a token."""
     found: dict[str, None] = {}
     spans = (span.open for span in (body.reasoning, body.content) if span is not None and span is not within)
     for part in (*(() if body.calls is None else (body.calls,)), *spans):
@@ -641,9 +640,9 @@ def read(
     counted: bool = False,
     budget: Budget | None = None,
 ) -> Reading | None:
-    """The grammar of a request, None where nothing is constrained.
+    """The grammar of a request, None if nothing is constrained.
 
-    ``free``: with mode auto, text and calls together (`Free`) instead of the calls alone. ``open_objects``:
+    ``free``: with mode auto, text and calls together (`Free`) instead of only the calls. ``open_objects``:
     members that a schema does not mention are generated. ``counted``: the dialect counts the characters of
     text up to a marker. ``budget`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
     """
@@ -671,8 +670,8 @@ def read(
 
 
 def _lazy(reader: _Reader, body: Body) -> Reading | None:
-    """The calls alone, and what begins them: where the prompt wrote the beginning of one already, the rest of
-    it as well."""
+    """The calls without text, and their triggers. If the prompt already wrote the beginning of a call, the rest of
+    that call too."""
     request = reader.request
     calls = None if body.calls is None else reader.node(body.calls)
     begin = _start(body)

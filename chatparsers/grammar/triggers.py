@@ -46,10 +46,10 @@ NO_TEXT = (Cut, Implied, End, Declared)
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """What switches a lazy grammar on.
+    """A beginning that switches a lazy grammar on.
 
     ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole
-    output; the grammar begins at its first group), ``token`` (``value`` is the marker's text, ``id`` its
+    output; the grammar begins at its first group), or ``token`` (``value`` is the marker's text, ``id`` its
     token).
     """
 
@@ -111,8 +111,8 @@ def literal_heads(node: Ir) -> list[str]:
 
 
 def words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
-    """What begins the calls in running text: their marker, or as much more as tells them from the body's
-    other parts."""
+    """The texts that begin the calls in running text: their marker, and more if the body's other parts begin
+    with the same."""
     if body.calls is None or calls is None:
         return ()
     others = stretches(body, "")
@@ -137,15 +137,15 @@ def words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger
 
 
 def stretches(body: Body, prefix: str) -> list[str]:
-    """How reasoning and content begin in a body, behind what the prompt has written."""
+    """The beginnings of reasoning and content in a body, after the text that the prompt has written."""
     spans = (span.open for span in (body.reasoning, body.content) if span is not None)
     texts = ("".join(item.text for item in begin) for open in spans for begin, _ in openings(open))
     return [text.removeprefix(prefix) for text in texts]
 
 
 def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
-    """The ways in which ``node`` can begin, far enough to tell it from prose and from ``others``, each with what
-    follows."""
+    """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
+    ``node`` after it."""
     if isinstance(node, Shared):
         return split_heads(node.node, others)
     if isinstance(node, Alt):
@@ -176,7 +176,7 @@ def _regular(items: Iterable[Ir]) -> Ir:
 
 
 def beginning(node: Ir, others: list[str]) -> str:
-    """A regular expression for the beginning of calls that begin the turn, far enough to tell them from prose and
+    """A regular expression for the beginning of calls that begin the turn, long enough to tell them from prose and
     from ``others``."""
     heads = (_expression(head) for head, _ in split_heads(node, others))
     return "(?:" + "|".join(dict.fromkeys(heads)) + ")"

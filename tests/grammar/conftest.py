@@ -1,4 +1,4 @@
-"""Fixtures of the grammar tests; what they share is imported as plain modules of this folder."""
+"""Fixtures of the grammar tests. Shared code is imported as plain modules of this folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def shared_folder_or_none(request: pytest.FixtureRequest) -> Path | None:
-    """The folder of real data, None where there is none."""
+    """The folder of real data, None if it is absent."""
     try:
         folder: Path = request.getfixturevalue("shared_dir")
     except pytest.skip.Exception:

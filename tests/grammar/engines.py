@@ -1,7 +1,7 @@
-"""The grammar engines as judges of strings: each says how far a text is in a grammar.
+"""The grammar engines as judges of strings: each says how far a text follows a grammar.
 
-xgrammar imports torch and transformers for helpers that are not needed here; where they are absent, empty
-stand-ins take their place, which also spares a test run from several gigabytes.
+xgrammar imports torch and transformers for helpers that are not needed here. If they are absent, empty stand-ins take
+their place. So a test run need not install several gigabytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Status:
-    """``full``: the text is in the language; ``prefix``: it may yet be; ``rejected``: it went wrong at
+    """``full``: the text is in the language. ``prefix``: more text may complete it. ``rejected``: it went wrong at
     character ``at``."""
 
     kind: str
@@ -45,7 +45,7 @@ FULL, PREFIX = Status("full"), Status("prefix")
 
 
 class _StandIn(types.ModuleType):
-    """A module of which every attribute is an empty class."""
+    """A module whose every attribute is an empty class."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -74,7 +74,7 @@ def llguidance() -> Any:
 
 
 def _rejected(text: str, count: int) -> Status:
-    """Rejected at the character in which the byte at ``count`` is."""
+    """Rejected at the character that holds the byte at ``count``."""
     return Status("rejected", len(text.encode()[:count].decode(errors="ignore")))
 
 

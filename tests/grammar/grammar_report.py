@@ -1,6 +1,6 @@
-"""One report of the grammar tests, behind the run: what the engines took, the schemas' score, what was generated.
+"""One report of the grammar tests, after the run: what the engines took, the schemas' score, what was generated.
 
-The tests record what they counted; a pytest plugin, so that the process that collects from all workers prints it.
+The tests record their counts. This is a pytest plugin, so the process that collects from all workers prints the report.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PROPERTY = "grammar"
 
 
 def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
-    """Keeps what a test counted; ``kind`` is ``compiled``, ``compared``, ``schemas``, ``generated`` or ``sampled``."""
+    """Keeps a test's counts. ``kind`` is ``compiled``, ``compared``, ``schemas``, ``generated`` or ``sampled``."""
     plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
     request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
 

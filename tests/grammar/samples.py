@@ -16,7 +16,7 @@ __all__ = ["MANY", "TOOLS", "Walk", "closers", "many_tools", "tool", "walk_bytes
 
 
 def tool(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> dict[str, Any]:
-    """A tool as OpenAI has it."""
+    """A tool in OpenAI's form."""
     parameters = {"type": "object", "properties": properties, "required": required, **more}
     return {
         "type": "function",
@@ -134,11 +134,11 @@ def many_tools(count: int, parameters: int = 6) -> list[dict[str, Any]]:
 MANY = many_tools(100)
 
 _LITERAL = re.compile(r'\[(?:[^\]\\\n]|\\.)*\]|Regex\("(?:[^"\\\n]|\\.)*"|"((?:[^"\\\n]|\\.)*)"')
-"""A literal of a grammar; classes of characters and regular expressions are passed over, as they may hold quotes."""
+"""A literal of a grammar. Skips classes of characters and regular expressions, because they may hold quotes."""
 
 
 def closers(name: str) -> list[bytes]:
-    """What closes what is open: ends of JSON, and the texts that the format writes whatever the tools are."""
+    """Texts that close open parts: ends of JSON, and the texts that the format writes for all tools."""
     plain = [tool("t", {"a": {"type": "string"}}, [])]
     turn = chatparsers.get_format(name).bind(tools=plain, tool_choice="required")
     pieces = [str(turn.grammar())]
@@ -202,7 +202,7 @@ class Walk:
 
 
 def _unfinished(text: bytes) -> bytes | None:
-    """The bytes at the end of ``text`` with which a character begins; None where no text begins so."""
+    """The bytes of an unfinished character at the end of ``text``; None if no text begins so."""
     for count in range(4):
         for more in (b"\x80", b"\xbf") if count else (b"",):
             with contextlib.suppress(UnicodeDecodeError):
@@ -214,11 +214,11 @@ def _unfinished(text: bytes) -> bytes | None:
 def walk_bytes(
     walk: Walk, closers: list[bytes], seed: int, free: int = 60, limit: int = 20_000
 ) -> str | None:
-    """A random text of the grammar, None where none was finished in ``limit`` tokens.
+    """A random text of the grammar, None if the walk did not end in ``limit`` tokens.
 
     The first ``free`` tokens are any that the mask allows. Then one of ``closers`` is written wherever one may
-    follow: it either closes what is open, or it is a little more text and another is tried. So the text ends,
-    whatever the tools and their arguments are called; but a string that must match a pattern may go on and on.
+    follow. It closes an open part, or it is a little more text and another closer is tried. So the text ends,
+    whatever the names of the tools and arguments. But a string that must match a pattern may go on and on.
     """
     chance = random.Random(seed)
     number = {bytes([byte]): walk.tokens.index(bytes([byte])) for byte in b"".join(closers)}

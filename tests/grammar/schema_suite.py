@@ -38,7 +38,7 @@ def spell(value: Any) -> str:
 
 
 def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
-    """A schema's grammar, its objects open as JSON Schema has them."""
+    """A schema's grammar. Its objects are open, as JSON Schema says."""
     rules: dict[str, Ir] = {}
     weakened: dict[Weakened, None] = {}
     root = SchemaCompiler(
@@ -48,7 +48,7 @@ def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
 
 
 def judges(root: Ir, rules: dict[str, Ir]) -> dict[str, Any]:
-    """Each engine with the grammar in its dialect; none for a grammar that has no string."""
+    """Each engine with the grammar in its dialect; empty for a grammar without any string."""
     if isinstance(root, Alt) and not root.options:
         return {}
     return {

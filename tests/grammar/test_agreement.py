@@ -1,7 +1,7 @@
 """Parser and grammar read one schema alike: a value that the grammar lets through is read back as itself.
 
-A tagged format writes strings as they are, so all that tells ``5`` from ``"5"`` is the schema. Random schemas with
-references of every kind; where the grammar takes the text of a value, the parser must make that value of it.
+A tagged format writes strings without quotes, so only the schema tells ``5`` from ``"5"``. The tests make random
+schemas with references of every kind. If the grammar takes the text of a value, the parser must read that value.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _wire(text: str) -> str:
 
 
 def _check(schema: Any, parts: list[Any], chance: random.Random) -> int:
-    """How many values were let through; each is read as it was meant."""
+    """How many values the grammar lets through. Each must be read as it was meant."""
     parameters = _document(schema, parts)
     turn = chatparsers.get_format("qwen3-coder").bind(
         tools=[{"name": "f", "parameters": parameters}], tool_choice="required", parallel_tool_calls=False

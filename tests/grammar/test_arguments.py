@@ -1,5 +1,5 @@
-"""Arguments that are written one by one, of every shape of schema: what is valid is let through and read back, what is
-not is refused."""
+"""Arguments that are written one by one, of every shape of schema. The grammar lets valid ones through, and they are
+read back. It refuses all others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Schemas and grammars from strangers: what is written grows with what is given, within a budget, and nothing raises
-but the errors that say what to do."""
+"""Schemas and grammars from strangers. The written grammar grows with the input, within a budget. Only errors that say
+what to do are raised."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the grammar generates is read back: random walks over an engine's token mask, parsed in strict mode.
+"""Generated texts are read back: random walks over an engine's token mask, parsed in strict mode.
 
 The strongest test of the promise that the grammar and the parser agree (C8): each text is parsed whole and
 streamed, and its arguments are judged by jsonschema.

@@ -1,5 +1,5 @@
-"""Every format in every mode compiles in its engines, and all of them take and refuse the same texts at the
-same places."""
+"""Every format in every mode compiles in its engines. All engines take and refuse the same texts at the same
+places."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def text_of(node: Node) -> str:
 
 @lru_cache(maxsize=256)
 def states(name: str) -> dict[str, dict[str, Any]]:
-    """What the prompt may have written of the reasoning."""
+    """The beginnings of reasoning that the prompt may have written."""
     found: dict[str, dict[str, Any]] = {"free": {}}
     format = chatparsers.get_format(name)
     think = next((node for node in walk(format.tree(Options(tools=True))) if isinstance(node, Think)), None)

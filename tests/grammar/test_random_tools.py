@@ -1,4 +1,4 @@
-"""Random tools in every format: the engines agree on what they take and refuse, and what they generate is read back."""
+"""Random tools in every format: the engines take and refuse the same texts, and generated texts are read back."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a template renders of a valid assistant message is in the grammar: own templates, and the real ones
-where present."""
+"""The text that a template renders of a valid assistant message is in the grammar. The templates are our own, and the
+real ones if present."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AS_PYTHON = re.compile(r"[\[{]'|: (?:None|True|False)\b").search
 
 
 def valid(scenario: Scenario) -> bool:
-    """Whether the message is calls alone, with arguments that its tools declare."""
+    """Whether the message has only calls, with arguments that its tools declare."""
     if not scenario.calls or scenario.content or scenario.after or scenario.continued:
         return False
     tools = {tool["function"]["name"]: tool["function"]["parameters"] for tool in scenario.tools}

@@ -1,5 +1,5 @@
-"""What the grammars promise, beyond that the engines agree: places of refusal, triggers, dialects, caching, a
-user's own."""
+"""The grammars' promises beyond the agreement of engines: places of refusal, triggers, dialects, caching, a user's own
+grammar."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_triggers() -> None:
 
 
 def test_triggers_tell_calls_from_the_other_parts() -> None:
-    """GPT-OSS' calls begin like its reasoning and content, in the turn and behind what the prompt wrote."""
+    """GPT-OSS' calls begin like its reasoning and content, in the turn and after the text that the prompt wrote."""
     for prefix in ("", "<|start|>assistant"):
         grammar = chatparsers.get_format("gpt-oss").bind(tools=WEATHER, prefix=prefix).grammar()
         patterns = [t.value if t.kind == "pattern" else re.escape(t.value) for t in grammar.triggers]
@@ -212,7 +212,7 @@ def test_a_tool_that_no_call_can_satisfy_is_an_error(name: str, schema: dict[str
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_long_strings(name: str) -> None:
-    """Any length is written; what is not counted is weakened and said so."""
+    """Any length is written. A length that the grammar does not count is weakened, and reported."""
     for least, most in ((1, 5), (0, 300), (20, 100_000)):
         long = tool("f", {"a": {"type": "string", "minLength": least, "maxLength": most}}, ["a"])
         turn = chatparsers.get_format(name).bind(tools=[long], tool_choice="required")
@@ -226,7 +226,7 @@ def test_long_strings(name: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_reasoning_holds_nothing_that_ends_the_turn(dialect: str) -> None:
-    """Found by random walks: GPT-OSS' analysis could hold `<|call|>`, behind which nothing is read."""
+    """Found by random walks: GPT-OSS' analysis could hold `<|call|>`, after which nothing is read."""
     thought = "<|channel|>analysis<|message|>Let me {}look.<|end|>"
     call = (
         "<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"

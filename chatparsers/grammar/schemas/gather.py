@@ -190,7 +190,7 @@ class Gatherer:
             bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
 
     def plain(self, schema: Mapping[str, Any]) -> bool:
-        """Whether a schema judges members by their names alone."""
+        """Whether a schema judges members only by their names."""
         seen: set[int] = set()
         todo: list[Any] = [schema]
         while todo:

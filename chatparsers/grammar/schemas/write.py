@@ -195,7 +195,7 @@ class SchemaCompiler:
             self.rules[name] = node
             if has_end(name, self.rules, self.names.values()):
                 node = Ref(name)
-            else:  # nor do the values in it that refer to it: they are written anew where they are met again
+            else:  # nor do the values in it that refer to it: they are written again when they are met again
                 node = NOTHING
                 for inner in list(self.known)[before:]:
                     del self.known[inner]
