@@ -73,10 +73,11 @@ _REASONING = "The probe thinks."
 class Detection:
     """What was found.
 
-    ``name`` is the format's, None where no format explains the template; ``score`` from 0 to 1 is the share of
-    the probe turns that its parser returned exactly (at most 0.5 where the template renders no calls);
-    ``evidence`` says what was seen, a line each. ``format``: what the analysis of the template found, None where a
-    format is known by its name. A template whose calls it could not tell has no name, and a format without calls.
+    ``name`` is the format's name, None if no format explains the template. ``score`` from 0 to 1 is the share of
+    the probe turns that its parser returned exactly (at most 0.5 if the template renders no calls). ``evidence``
+    says what was seen, a line each. ``format``: the format that the analysis of the template found, None if a
+    known format has the name. If the analysis cannot find out how calls are written, there is no name, and the
+    format has no calls.
     """
 
     name: str | None
@@ -90,8 +91,8 @@ class Detection:
 
 @dataclass(frozen=True, slots=True)
 class _Probe:
-    """A message that the template rendered: what was asked for, the prompt, what of it opens the assistant's
-    turn, and the turn as the model would have written it."""
+    """A message that the template rendered: the message itself, the prompt, the part of the prompt that opens the
+    assistant's turn, and the turn as the model would have written it."""
 
     what: str
     message: Mapping[str, Any]
@@ -101,10 +102,10 @@ class _Probe:
 
 
 def detect(template: str | PathLike[str], *, limits: Limits = DEFAULT) -> Detection:
-    """The format of a chat template: its source, or the path of what `load` takes.
+    """The format of a chat template, given as its source or as a path that `load` takes.
 
-    Asks plugins first, then renders and parses back. ``limits``: how much the template may do in all of it. Raises
-    `TemplateError` where the source is no template or does more, `LoadError` where a file cannot be read.
+    Asks plugins first, then renders and parses back. ``limits``: how much the template may do in total. Raises
+    `TemplateError` if the source is not a template or does more, `LoadError` if a file cannot be read.
     """
     from .plugins import plugins
 
@@ -157,7 +158,7 @@ def _found(template: Template) -> Detection:
 
 
 class _Contest:
-    """Formats tried on the probes; ``best`` is the name of the first in rank of those that return all of them."""
+    """Formats tried on the probes. ``best``: the name of the highest-ranked format that returns all probes."""
 
     def __init__(self, rendered: str, probes: list[_Probe]) -> None:
         self.probes = probes
@@ -179,7 +180,7 @@ class _Contest:
         return tuple(marker for marker in info.markers if marker in self._rendered)
 
     def enter(self, info: FormatInfo, *, writing: bool = False) -> None:
-        """Tries a format; ``writing``: it must write the call as the template does."""
+        """Tries a format. ``writing``: the format must also write the call as the template does."""
         try:
             fmt = info.load()
             exact = [probe for probe in self.probes if _reads(fmt, probe)]
@@ -200,7 +201,7 @@ class _Contest:
 
 
 def analysed(template: Template) -> Detection:
-    """What the analysis of a template finds: `Detection.format`, proved on the template's own renderings."""
+    """The detection by analysis: it finds `Detection.format` and proves it on the template's own renderings."""
     found = analyse(template)
     failed = tuple(f"{level} dropped: {why}" for level, why in found.levels if why)
     if found.analysis is None or found.format is None:
@@ -221,7 +222,7 @@ def _says_nothing(found: Detection) -> bool:
 
 
 def _probes(template: Template) -> Iterator[_Probe]:
-    """The turns that the template can render, each with what is in it."""
+    """The turns that the template can render, each with its kind of message."""
     can = template.probe()
     answer = {"role": "assistant", "content": _CONTENT}
     call = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
@@ -239,7 +240,7 @@ def _probes(template: Template) -> Iterator[_Probe]:
 
 
 def _turn(template: Template, what: str, message: dict[str, Any]) -> _Probe | None:
-    """The message as the template renders it; None where it refuses."""
+    """The message as the template renders it; None if the template refuses it."""
     thinking = True if "reasoning" in what else None
     tools = _TOOLS if template.probe().tools else None
     try:
@@ -250,7 +251,7 @@ def _turn(template: Template, what: str, message: dict[str, Any]) -> _Probe | No
 
 
 def _several_calls(template: Template) -> list[_Probe]:
-    """A turn with two calls, where the template shows both."""
+    """A turn with two calls, if the template shows both."""
     if not template.probe().parallel_calls:
         return []
     both = {"role": "assistant", "content": "", "tool_calls": [_CALL, {**_CALL, "id": "probe0002"}]}
@@ -259,13 +260,13 @@ def _several_calls(template: Template) -> list[_Probe]:
 
 
 def _without_end(template: Template, probes: list[_Probe]) -> list[_Probe]:
-    """The turns without what ends them: another family's end of turn is no stop of the format."""
+    """The turns without their ends: another family's end of turn is not a stop of the format."""
     end = next(iter(template.end_of_turn(get_format(CONTENT_ONLY))), "").strip()
     return [replace(probe, wire=probe.wire.rstrip().removesuffix(end)) for probe in probes]
 
 
 def _cut_out(template: Template) -> tuple[str, str] | None:
-    """The markers of the thoughts that the template cuts out of a past answer; None where it leaves all in."""
+    """The markers of the thoughts that the template cuts out of a past answer; None if it leaves all of them in."""
     thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
     text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + _CONTENT
     try:
@@ -279,7 +280,7 @@ def _cut_out(template: Template) -> tuple[str, str] | None:
 
 
 def _behind_thoughts(probes: list[_Probe], markers: tuple[str, str]) -> list[_Probe]:
-    """The answer behind a thought between these markers, which the prompt may have opened but not closed."""
+    """The answer after a thought between these markers, which the prompt may have opened but not closed."""
     begin, end = markers
     found = []
     for probe in probes:
@@ -322,7 +323,7 @@ def _reads(fmt: Format, probe: _Probe) -> bool:
 
 
 def _writes(fmt: Format, probe: _Probe) -> bool:
-    """Whether the format writes the calls of the message as they stand in the rendering."""
+    """Whether the format writes the calls of the message exactly as the rendering has them."""
     calls = probe.message.get("tool_calls")
     return not calls or fmt.render({"content": "", "tool_calls": calls}, _TOOLS).strip() in probe.wire
 

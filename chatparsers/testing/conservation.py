@@ -90,7 +90,7 @@ _ESCAPE = re.compile(
 
 
 _BEGUN = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2})?(?:\\(?:u[0-9a-fA-F]{0,3})?)?\Z")
-"""What of an escape is held where a string is cut off."""
+"""The part of an escape that is held back at the end of a string that is cut off."""
 
 
 def _inside(quoted: str) -> str:

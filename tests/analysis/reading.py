@@ -16,8 +16,8 @@ _LACKS = ("the format has no", "a string that holds what ends it")
 
 
 def read(format: Format, template: Template, scenario: Scenario) -> str:
-    """``""`` where the format reads it, whole and by the character; `REFUSED` where it has no such thing;
-    `INEXPRESSIBLE` where the template has not; else what is wrong."""
+    """``""`` if the format reads it, whole and by the character; `REFUSED` if the format has no such part;
+    `INEXPRESSIBLE` if the template has no such part; else the fault."""
     try:
         case = render(format, template, scenario)
     except Inexpressible as reason:

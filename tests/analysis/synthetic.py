@@ -48,10 +48,10 @@ STYLES = (
 
 @dataclass(frozen=True)
 class Spec:
-    """What a template does.
+    """How a template writes a turn.
 
-    ``reasoning``: none, optional, empty (an empty thought where there is no other), open (the prompt opens it) or bare
-    (the prompt opens it, and an answer without a thought has the closer alone).
+    ``reasoning``: none, optional, empty (an empty thought if there is no other), open (the prompt opens it) or bare
+    (the prompt opens it, and an answer without a thought has only the closer).
     """
 
     seed: int
@@ -89,7 +89,7 @@ def _text(text: str) -> str:
 
 
 class _Markers:
-    """Random markers of one shape, none twice."""
+    """Random markers of one shape, all different."""
 
     def __init__(self, r: random.Random) -> None:
         self.r = r

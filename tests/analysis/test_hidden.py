@@ -158,7 +158,7 @@ def test_an_answer_that_is_not_shown(own: Callable[[str], Template]) -> None:
 
 
 def test_calls_that_no_grammar_of_ours_writes_are_refused() -> None:
-    """Arguments as JSON in a JSON string: nothing is claimed of the calls, what is content still is."""
+    """Arguments as JSON in a JSON string: nothing is claimed of the calls, and content is still read."""
     source = (
         "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
         "{% for c in m.tool_calls or [] %}<call>{{ {'name': c.function.name, 'arguments': c.function.arguments"
@@ -174,7 +174,7 @@ def test_calls_that_no_grammar_of_ours_writes_are_refused() -> None:
 
 
 def test_found_formats_are_used_by_load(own: Callable[[str], Template]) -> None:
-    """Where no format is known, and where the caller asks for the analysis."""
+    """The analysis runs if no format is known, or if the caller asks for it."""
     unknown = own("qwen3").source.replace("<tool_call>", "<do_it>").replace("</tool_call>", "</do_it>")
     for chat in (load(unknown), load(own("hermes-2-pro").source, format="auto")):
         assert chat.detection.name == chat.format.name == "auto:json-native"
@@ -193,7 +193,7 @@ def test_found_formats_are_used_by_load(own: Callable[[str], Template]) -> None:
     ["{% for a in range(9999) %}{% for b in range(9999) %}x{% endfor %}{% endfor %}", "{{ 'x' * 10 ** 9 }}"],
 )
 def test_hostile_templates_are_stopped(hostile: str, own: Callable[[str], Template]) -> None:
-    """One account for all questions: where it is overdrawn nothing is concluded, and nothing is kept."""
+    """All questions share one account: if it is overdrawn, nothing is concluded and nothing is kept."""
     template = Template(
         own("qwen3").source.replace("{%- if add_generation_prompt", hostile + "{%- if add_generation_prompt")
     )

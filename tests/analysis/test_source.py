@@ -1,4 +1,4 @@
-"""The module that is written of a found format passes what every format module must, and says what was proved."""
+"""The module written for a found format passes the checks of every format module, and agrees with the proof."""
 
 from __future__ import annotations
 

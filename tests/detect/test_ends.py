@@ -1,4 +1,4 @@
-"""Nothing that a template writes behind an answer is content: its end of turn, or the header of the next turn."""
+"""The text that a template writes after an answer is not content: its end of turn, or the header of the next turn."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import chatparsers
 from chatparsers._detect import prompt_prefix
 
 SHARED = ("templates", "templates-new", "templates-gguf")
-# Classifiers: their templates show the last turn alone, between texts of their own.
+# Classifiers: their templates show only the last turn, between texts of their own.
 CLASSIFIERS = {"granite3-guardian_2b", "llama-guard3_1b", "shieldgemma_27b"}
 ASK = {"role": "user", "content": "Find it."}
 NEXT = {"role": "user", "content": "Needle of the next turn."}
@@ -31,7 +31,7 @@ TOOLS = [
 
 
 def leaks(path: Path) -> Iterator[str]:
-    """What of the text behind an answer is read as a part of it: at the end, and before a next turn."""
+    """The part of the text after an answer that is wrongly read as content: at the end, and before a next turn."""
     chat = chatparsers.load(path, bos_token="<BOS>", eos_token="<EOS>")
     answer = {"role": "assistant", "content": ANSWER}
     for tools in (None, TOOLS):
@@ -44,7 +44,9 @@ def leaks(path: Path) -> Iterator[str]:
             rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
             behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]
             message = turn.parse(before + ANSWER + behind)
-            said = message.reasoning + message.content  # where the prompt opens a thought, it is in that
+            said = (
+                message.reasoning + message.content
+            )  # if the prompt opens a thought, the text is in the thought
             if not said.strip().endswith(ANSWER) or message.tool_calls:
                 yield f"{path.stem}, tools {bool(tools)}: {behind!r} → {said!r}"
             if behind.strip():  # else the header of the next turn marks the end

@@ -1,4 +1,4 @@
-"""From a template file to messages, as users do it: the prompt's end is where the stream begins."""
+"""From a template file to messages, as users do it: the stream begins at the prompt's end."""
 
 from __future__ import annotations
 

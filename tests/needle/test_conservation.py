@@ -1,4 +1,4 @@
-"""The check of C1 sees it where a region does not hold what it says: every region of every case moved by one."""
+"""The check of C1 notices a region with the wrong text: every region of every case is moved by one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
 
 
 def messages(name: str) -> Iterator[tuple[Turn, Message]]:
-    """What the cases of a format are read as, those alone in which nothing is broken."""
+    """The messages of a format's cases, without those of broken texts."""
     for _, case in load_cases(_CASES / name):
         turn = bound(get_format(name), case)
         message = turn.parse(case["text"])
@@ -40,7 +40,7 @@ def moved(message: Message) -> Iterator[Message]:
 
 
 def renamed(message: Message, kind: str) -> Message | None:
-    """The message with its regions of that kind called markup, None where it has none."""
+    """The message with its regions of that kind renamed to markup; None if it has no such region."""
     if all(region.kind != kind for region in message.regions):
         return None
     regions: list[Region] = []

@@ -1,4 +1,4 @@
-"""The harness itself: it sees what is wrong, and outsiders can use it in one line."""
+"""The harness itself: it notices faults, and outsiders can use it in one line."""
 
 from __future__ import annotations
 

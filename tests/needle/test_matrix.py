@@ -1,8 +1,8 @@
 """Every scenario of every format, on our own template and every real one of its family, in every way to cut it.
 
 ``python -m pytest tests/needle -q`` prints the matrix. templates.json says which real template belongs to which format,
-cells.json which scenarios each template shows: ``pytest tests/needle/test_matrix.py --update-goldens`` writes it anew,
-with the folder of real templates at hand. Then read the diff: a scenario that is lost is a promise that is not tested.
+cells.json says which scenarios each template shows. ``pytest tests/needle/test_matrix.py --update-goldens`` writes
+cells.json anew; it needs the folder of real templates. Then read the diff: a lost scenario is a promise without a test.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ def test_round_trip(entry: Entry, pytestconfig: pytest.Config) -> None:
         if made and (not can.content_beside_calls or (reasoning and template.wants.join_content)):
             content = ""
         assume(content or made)
-        # Where the prompt opens the reasoning, no comparison of renderings could tell the two apart.
+        # If the prompt opens the reasoning, no comparison of renderings can distinguish the two.
         assume(not (reasoning and content and reasoning.startswith(content)))
         thinking = True if reasoning else None
         scenario = Scenario("any", content, reasoning, tuple(made), TOOLS if made else (), thinking=thinking)

@@ -1,4 +1,4 @@
-"""The templates that the tests run over: our own small ones always, real ones where the data folder is there."""
+"""The templates that the tests run over: always our own small ones, and real ones if the data folder exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from chatparsers.testing.plugin import TEMPLATES
 
 _TESTS = Path(__file__).parents[1]
-# One refuses tools, which the tests here render; the other writes its text behind its calls, as its model does.
+# One refuses tools, which the tests here render. The other writes its text after its calls, as its model does.
 _UNLIKE_OTHERS = {"content-only", "lfm2"}
 
 

@@ -1,8 +1,8 @@
-"""Conversations with a needle in every part, and what a rendering loses of them.
+"""Conversations with a needle in every part, and the needles that a rendering loses.
 
-A needle is a word that occurs nowhere else. What a shape must show is read off its own messages and tools, so that
-a new shape needs no list of its own. The reasoning of earlier turns is left out: models are trained to have it
-dropped.
+A needle is a word that occurs nowhere else. The needles that a shape must show are collected from its own messages and
+tools, so that a new shape needs no list of its own. The reasoning of earlier turns is left out: models are trained to
+have it dropped.
 """
 
 from __future__ import annotations

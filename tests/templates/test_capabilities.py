@@ -1,4 +1,4 @@
-"""The page of capabilities says what is so, for every template that is at hand."""
+"""The page of capabilities is right for every template of the data folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message that is gone on with: in content or in reasoning, in every template, whatever it drops."""
+"""A message is continued: in content or in reasoning, in every template, whatever the template drops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from chatparsers.templates.builtins import builtin_names
 
 USER = {"role": "user", "content": "Is it raining?"}
 LONGER = [{"role": "system", "content": "S"}, USER, {"role": "assistant", "content": "a"}, USER]
-# Templates that render one turn alone or want a variable; and a model whose channels no format reads.
+# Templates that render only one turn or need a variable; and a model whose channels no format reads.
 REFUSED = {"granite3-guardian_2b", "shieldgemma_27b", "Kimi-K3"}
 # Their generation prompt opens the answer, so no thought can come before it.
 ANSWERS_AT_ONCE = {"command-a_111b", "command-r7b_7b"}

@@ -1,4 +1,4 @@
-"""A conversation that grows says what is new, what still stands, and costs one rendering a step."""
+"""A growing conversation gives the new text, says how much of the old is valid, and costs one rendering a step."""
 
 from __future__ import annotations
 

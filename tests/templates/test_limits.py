@@ -53,7 +53,7 @@ def test_what_a_template_keeps_is_bounded(case: str) -> None:
     """At most six bytes a unit: 96 MB with the limits that are usual, 6 MB with these."""
     template = Template(HOSTILE[case], limits=SMALL)
     with pytest.raises(TemplateError):
-        template.render(USER)  # what is imported and compiled once is not counted
+        template.render(USER)  # imports and compilation happen once and are not counted
     tracemalloc.start()
     try:
         with pytest.raises(TemplateError):

@@ -20,7 +20,7 @@ from conversations import SHAPES, Shape, lost
 import chatparsers
 from chatparsers import Chat, RequestError, TemplateError
 
-# Classifiers: their templates show the last turn alone, between texts of their own.
+# Classifiers: their templates show only the last turn, between texts of their own.
 CLASSIFIERS = {"granite3-guardian_2b", "shieldgemma_27b"}
 SHARED = ("templates", "templates-gguf", "templates-new")
 
@@ -31,7 +31,7 @@ def folders(path: Path | None) -> list[Path]:
 
 
 def tried(chat: Chat, shape: Shape, polyfills: bool = True) -> str:
-    """``+`` where all comes out, ``-`` where something is lost, ``E`` where it is refused."""
+    """``+`` if everything comes out, ``-`` if something is lost, ``E`` if the template refuses it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of thinking without a switch, of unknown formats
         try:

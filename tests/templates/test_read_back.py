@@ -19,8 +19,8 @@ import chatparsers
 from chatparsers import Chat, TemplateError
 from chatparsers.templates.builtins import builtin_names
 
-# Templates in whose text the turns cannot be told apart: classifiers, a base model's prompt, and the tool templates of
-# Command R, which write instructions behind the last user message; Kimi-K3, whose channels no format reads yet.
+# The turns of these templates cannot be distinguished: classifiers, a base model's prompt, and the tool templates of
+# Command R, which write instructions after the last user message. And Kimi-K3, whose channels no format reads yet.
 UNREADABLE = {
     "granite3-guardian_2b", "shieldgemma_27b", "llama-guard3_1b", "CohereForAI-c4ai-command-r-plus-tool_use",
     "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "Kimi-K3",

@@ -103,7 +103,7 @@ def test_the_wire_text_has_what_the_template_can_show(
         # Content beside calls may come out after all, but as reasoning or as a turn of its own.
         assert not shown(wire, needles) or not can.content_beside_calls
         return
-    # Behind a tool's result some templates show no reasoning.
+    # After a tool's result some templates show no reasoning.
     loop = can.tool_role and can.tool_calls and "reasoning" not in message
     switch = {**template.thinking_kwargs(thinking), "strftime_now": lambda pattern: "today"}
     for history in [HISTORIES["user"]] + ([HISTORIES["tool loop"]] if loop else []):

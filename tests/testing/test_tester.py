@@ -1,4 +1,4 @@
-"""The fluent tester says what is right, what is wrong, and where."""
+"""The fluent tester accepts right messages, and shows what is wrong and where."""
 
 from __future__ import annotations
 
