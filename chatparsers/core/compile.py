@@ -113,7 +113,7 @@ class _Compiler:
         self.stops: tuple[str, ...] = ()
         """The texts at which something may begin or end in running text."""
         self.ends: tuple[str, ...] = ()
-        """The parts of these that end the rest of a broken call. No thought begins in that rest."""
+        """Those of ``stops`` that end the rest of a broken call. No thought begins in that rest."""
         self.thought: Think | None = None
         """The reasoning that the format declares."""
         self.think_node: Think

@@ -112,7 +112,8 @@ class GemmaSyntax(JsonSyntax):
 
 
 class RawText:
-    """A value as raw text up to one of the syntax's stops: strings are written verbatim, all other values as JSON.
+    """A value as raw text up to one of the syntax's stops: strings are written verbatim (and kept in ``written``), all
+    other values as JSON.
 
     ``types``: the types that its reader may take it for. ``markers``: the markers that the stream takes by id. Such a
     marker inside the value would end the call, so no value holds one.
