@@ -1,6 +1,6 @@
-"""Which format a chat template belongs to, found by rendering and parsing back.
+"""Finds the format of a chat template, by rendering and parsing back.
 
-Strategy: the template renders a conversation whose messages are known: an answer, an answer behind reasoning, a
+Strategy: the template renders a conversation whose messages are known: an answer, an answer after reasoning, a
 call. Only renderings are compared, never the template's source, so a cosmetic edit changes nothing. In this order:
 
 1. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format
@@ -10,10 +10,10 @@ call. Only renderings are compared, never the template's source, so a cosmetic e
    so that its grammar is right too.
 3. A template that no format explains is analysed, and the format made of what was found.
 
-Markers only rank: among formats that read the same wire the one with the more specific markers is named, and of two
-alike the one that also reads reasoning. Many templates never show reasoning but cut it out of past answers. What they
-cut is as good as a marker, and formats must read it. Where a template drops calls without a word, markers and the
-content are all there is to go by, and the score says so.
+Markers only rank: among formats that read the same wire, the one with the more specific markers is named. If two have
+equal markers, the one that also reads reasoning is named. Many templates never show reasoning but cut it out of past
+answers. The text that they cut is as good as a marker, and formats must read it. If a template silently drops calls,
+only markers and content can be compared, and the score says so.
 """
 
 from __future__ import annotations

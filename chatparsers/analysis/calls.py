@@ -131,7 +131,7 @@ def _json_with(text: str, word: str) -> Span | None:
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What stands around calls: of the section, of each call, between two; ``stop`` is what ended the turn."""
+    """The texts around calls: of the section, of each call, between calls. ``stop``: the end of the turn."""
 
     section: tuple[str, str]
     before: str
@@ -191,7 +191,7 @@ def _without_end(closing: str, end: str) -> str:
 
 
 def _without_thought(opening: str, outline: Outline) -> str:
-    """What opens the calls, without an empty thought or an empty answer before it."""
+    """The text that opens the calls, without an empty thought or an empty answer before it."""
     reasoning = outline.reasoning
     text = opening
     if reasoning is not None:
@@ -265,7 +265,7 @@ def _holds_call(text: str, span: Span) -> bool:
 
 
 def _before_json(answer: Rendering | None) -> str | None:
-    """What stands between content and the first call."""
+    """The text between content and the first call."""
     if answer is None:
         return None
     behind = answer.wire.partition(ASKED.content)[2]
@@ -285,7 +285,7 @@ def _white_space(text: str, span: Span) -> tuple[str, str, str, str]:
 
 
 def _members(asked: Asked, item: Mapping[str, Any]) -> CallMarkers:
-    """What each member of a call is."""
+    """The kind of each member of a call."""
     call = asked.one.calls[0]
     second = _second_item(asked)
     nested, id_form = "", ""
@@ -401,7 +401,7 @@ def _closed(asked: Asked, closing: str) -> tuple[str, bool]:
 
 
 def _between_objects(asked: Asked) -> str | None:
-    """What stands between the arguments of one call and the name of the next."""
+    """The text between the arguments of one call and the name of the next."""
     if asked.two is None:
         return None
     wire = asked.two.wire
@@ -560,7 +560,7 @@ _OTHERS: tuple[tuple[str, Any], ...] = (
 
 
 def _typed(asker: Asker, arguments: Arguments) -> Arguments:
-    """How values that are no strings are spelt, and whether an attribute says what they are."""
+    """How values other than strings are spelt, and whether an attribute names their type."""
     python, kinds = False, {}
     for kind, value in _OTHERS:
         answer = asker.ask(f"a value: {kind}", calls=[_call(0, {ASKED.keys[0]: value})])

@@ -1,4 +1,4 @@
-"""What an analysis says: every marker with the rendering that it was cut from, and what it could not tell."""
+"""The results of an analysis: every marker with the rendering from which it was cut, and the open questions."""
 
 from __future__ import annotations
 

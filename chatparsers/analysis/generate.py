@@ -72,7 +72,7 @@ class Definition:
 
 
 def _begin(p: Builder, block: str) -> Node:
-    """What opens a block, which may be missing before the first."""
+    """The opener of a block. It may be missing before the first block."""
     return p.expected(_literal(p, block))
 
 
@@ -127,7 +127,7 @@ def _span(p: Builder, open: str, close: str) -> Span:
 
 
 def _section(p: Builder, calls: CallMarkers, block: str = "") -> Node:
-    """All calls of a turn, with what stands around them."""
+    """All calls of a turn, with the markup around them."""
     call = _json_call(p, calls) if calls.members or calls.as_key else _named_call(p, calls)
     if calls.array is not None:
         items = _array(p, calls, call)
@@ -318,6 +318,6 @@ def _argument(p: Builder, given: Arguments, arg: Argument) -> Node:
 
 
 def _name_chars(behind: str) -> str:
-    """What an argument's name is made of: anything but what follows it, tags, quotes and white space."""
+    """The characters of an argument's name: all except those that follow it, tags, quotes and white space."""
     extra = re.escape(behind[:1]) if behind[:1] not in "<>\"'\n" else ""
     return rf"""[^<>"'\n{extra}]""" if behind[:1] in "<>\"'" else r"""[^\s"'<>\[\](){}=,|｜]"""

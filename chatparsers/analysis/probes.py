@@ -72,8 +72,8 @@ class Call:
 class Rendering:
     """A message and the turn that the template made of it.
 
-    ``opening`` is what the prompt wrote of the assistant's turn, its role header included; ``wire`` what the model
-    would have written.
+    ``opening``: the part of the assistant's turn that the prompt wrote, with its role header. ``wire``: the text that
+    the model would have written.
     """
 
     what: str
@@ -125,7 +125,7 @@ def _schema(value: object) -> dict[str, Any]:
 
 @dataclass
 class Asker:
-    """Puts questions to one template, each once, and keeps what it answered."""
+    """Asks one template each question once, and keeps the answers."""
 
     template: Template
     asked: dict[Any, Rendering | None] = field(default_factory=dict)

@@ -22,7 +22,7 @@ __all__ = ["prove"]
 
 
 def prove(asker: Asker, analysis: Analysis, format: Format) -> int:
-    """How many turns the format read back. Raises `Refused`, which says of the first that it did not."""
+    """How many turns the format read back. Raises `Refused`, which names the first turn that it did not read back."""
     answers = list(_answers(asker, analysis))
     for answer in answers:
         _read(answer, analysis, format)
@@ -85,7 +85,7 @@ _VALUES: dict[str, Any] = {
 
 
 def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
-    """Whether the template shows all of the message in one turn: what it drops, no model has learnt to write."""
+    """Whether the template shows all of the message in one turn. Models have not learnt to write dropped text."""
     for text in (answer.content, answer.reasoning):
         if text and text not in answer.wire:
             return False

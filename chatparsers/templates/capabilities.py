@@ -221,7 +221,7 @@ class Prober:
         text = self._try(messages, wants, tools=True)
         if text is None or not shows(text, *_CALLED[:number]):
             return False
-        keys = text.count(_KEY)  # twice a call where a tag is named by it: <key>value</key>
+        keys = text.count(_KEY)  # twice in each call if a tag has its name: <key>value</key>
         kept = text.count(_VALUE) == number and keys in (number, 2 * number)
         return kept and not any(form in text for form in _PRINTED_ARGUMENTS)
 

@@ -28,7 +28,7 @@ _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
 
 class Kind(NamedTuple):
-    """What matters of a message: ``calls`` counts to two, ``ids``: whether they have any."""
+    """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids."""
 
     role: str
     text: bool = True
@@ -42,8 +42,8 @@ Outline = tuple[Kind, ...]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The polyfills that a conversation needs. ``lost``: the places in the outline, and what of them no polyfill could
-    save."""
+    """The polyfills that a conversation needs. ``lost``: the places in the outline, and their parts that no polyfill
+    could save."""
 
     names: tuple[str, ...]
     lost: tuple[tuple[Kind, str], ...] = ()
@@ -207,7 +207,7 @@ def _described() -> list[dict[str, Any]]:
 
 
 def _written(shape: Outline) -> tuple[list[Message], list[tuple[Kind, str, tuple[str, ...]]]]:
-    """The outline as messages, and for each of them what it says and the needles that must come out."""
+    """The outline as messages, each with its description and the needles that must come out."""
     messages: list[Message] = []
     needles: list[tuple[Kind, str, tuple[str, ...]]] = []
     open_calls: list[dict[str, Any]] = []

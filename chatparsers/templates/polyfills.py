@@ -33,7 +33,7 @@ class Syntax(Hashable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What the rewrites are given beside the messages."""
+    """The input of the rewrites beside the messages."""
 
     tools: Sequence[Mapping[str, Any]]
     syntax: Syntax

@@ -334,7 +334,7 @@ class Template:
             return self._code.render(given)
         except (TemplateError, Exhausted):
             raise
-        except Exception as error:  # a template may raise anything: what it does not expect it trips over
+        except Exception as error:  # a template may raise any error for input that it does not expect
             full = described(tools)
             if full == tools:
                 raise explain(error, self.name, messages) from error

@@ -1,10 +1,10 @@
-"""A template together with what it lacks: conversations go in as the caller has them, prompts come out with nothing
+"""A template together with its polyfills: it takes the caller's conversation and gives a prompt in which nothing is
 lost.
 
     messages, tools ──outline──> plan (kept) ──polyfills──> messages, tools ──template──> prompt
 
-Nothing here knows a template or a format by name: the plan is found by rendering needles, the syntax of calls is the
-format's own writing of a message.
+Nothing here knows a template or a format by name. The plan is found by rendering needles. The format itself writes the
+calls.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Renderer:
     ) -> Rewritten:
         """The conversation as this template can show it.
 
-        Raises `TemplateError` for what it cannot show in any way; with polyfills switched off, such things are lost as
-        the template has it.
+        Raises `TemplateError` for a message that it cannot show in any way. With polyfills switched off, such a message
+        is lost if the template drops it.
         """
         special = [message for message in messages if not is_plain(message)]
         if not self.allowed or not all(map(is_message, special)):

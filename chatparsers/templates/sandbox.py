@@ -89,7 +89,7 @@ def _body(body: Sequence[nodes.Node]) -> int:
 
 
 class Compiler(CodeGenerator):
-    """jinja2's compiler; what it writes pays the account, which it calls ``meter``."""
+    """jinja2's compiler. The code that it writes pays from the account, which the code calls ``meter``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -1,8 +1,9 @@
-"""What every stream must keep to, checked on one feeding: the promises C1 to C6.
+"""The promises C1 to C6 of every stream, checked on one feeding.
 
-C1 each character is in one region, and a region holds what it says (`conservation`); C2 the message is that of the
-whole text; C3 deltas only append and indices only grow; C4 nothing is held longer than needed (`longest_silence`); C5
-nothing is raised; C6 arguments are JSON when the call is complete, and what was streamed is what the message has.
+C1 each character is in one region, and a region holds the text that its kind promises (`conservation`); C2 the message
+is that of the whole text; C3 deltas only append and indices only grow; C4 no text is held longer than needed
+(`longest_silence`); C5 no error is raised; C6 arguments are JSON if the call is complete, and the streamed arguments
+are those of the message.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def _check_calls(message: Message, turn: Turn) -> None:
 
 
 def _before(turn: Turn) -> list[str]:
-    """The texts of the call that the prefix leaves open, the last one in the middle of what the model goes on with."""
+    """The texts of the call that the prefix leaves open. The model continues in the middle of the last one."""
     if turn.stream().region != "call":
         return []
     whole = copy(turn)
@@ -329,7 +329,7 @@ def _is_object(text: str, call: ToolCall, spelling: _Spelling) -> bool:
 
 
 def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -> bool:
-    """Whether ``text`` is the source of ``value``; ``begun``: it may go on."""
+    """Whether ``text`` is the source of ``value``. ``begun``: the text may be cut off."""
     if begun and (
         (isinstance(value, str) and text.startswith(value)) or _looks_like(text, value, spelling, True)
     ):
@@ -397,7 +397,7 @@ def _open(text: str) -> tuple[int, ...]:
 
 
 def _agree(text: str, said: str, spelling: _Spelling, begun: bool) -> bool:
-    """Whether the two are the same but for punctuation and white space; ``begun``: ``text`` may go on.
+    """Whether the two are equal except for punctuation and white space. ``begun``: ``text`` may be cut off.
 
     A backslash may begin an escape in either.
     """

@@ -59,7 +59,7 @@ class Find:
 
 @dataclass(slots=True)
 class Report:
-    """What a campaign did: cases and feedings by target, and what it found."""
+    """The results of a campaign: cases and feedings by target, and the faults that it found."""
 
     cases: Counter[str] = field(default_factory=Counter)
     finds: list[Find] = field(default_factory=list)
@@ -233,7 +233,7 @@ _TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 
 
 def _schema(chance: random.Random, depth: int = 0) -> Any:
-    """A schema of any kind, in which now and then something is not what it should be."""
+    """A random schema. Now and then a part of it is invalid."""
     if chance.random() < 0.05:
         return chance.choice(_ODD)
     if chance.random() < 0.1:

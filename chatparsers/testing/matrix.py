@@ -199,7 +199,7 @@ def table(records: Iterable[Mapping[str, Any]], full: bool = False) -> list[str]
 
 
 def _totals(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """What was really fed."""
+    """The feedings that really took place."""
     counts, failed = _sum(rows, "counts"), _sum(rows, "failures")
     fed = [row for row in rows if row["counts"]]
     texts = {(row["format"], row["text"]) for row in fed}

@@ -1,8 +1,8 @@
-"""From a scenario and a template to the text on the wire: render, cut the assistant's turn out, say what
-must come back.
+"""Makes the text on the wire from a scenario and a template: renders, cuts the assistant's turn out, and gives the
+message that must come back.
 
-A template cannot show every message. What it cannot show is found by its own probe (`cannot_show`) and by looking for
-the needles in what it wrote, never by its name: `Inexpressible` says why.
+A template cannot show every message. The template's own probe (`cannot_show`) and a search for the needles in the
+rendering find the messages that it cannot show. Its name decides nothing. `Inexpressible` says why.
 """
 
 from __future__ import annotations

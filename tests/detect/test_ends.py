@@ -44,9 +44,7 @@ def leaks(path: Path) -> Iterator[str]:
             rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
             behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]
             message = turn.parse(before + ANSWER + behind)
-            said = (
-                message.reasoning + message.content
-            )  # if the prompt opens a thought, the text is in the thought
+            said = message.reasoning + message.content  # if the prompt opens a thought, the text is in it
             if not said.strip().endswith(ANSWER) or message.tool_calls:
                 yield f"{path.stem}, tools {bool(tools)}: {behind!r} → {said!r}"
             if behind.strip():  # else the header of the next turn marks the end
