@@ -1,5 +1,4 @@
-"""``chatparsers inspect``: what is known of a model's format, the answer first; with a conversation; beside another
-one."""
+"""``chatparsers inspect``: shows a model's format, the name first; renders a conversation; compares two models."""
 
 from __future__ import annotations
 
@@ -21,8 +20,8 @@ _FIRST = ("format", "score", "stops")
 
 
 def run(arguments: Namespace) -> int:
-    """Prints what `Chat.record` says of the model, what ``--messages`` need of it, or how it differs from ``--diff``;
-    with ``--explain`` what an analysis of its template does."""
+    """Prints the record of the model (`Chat.record`), how it renders ``--messages``, or how it differs from ``--diff``;
+    with ``--explain``, the steps of an analysis of its template."""
     tokenizer = None
     if arguments.tokenizer is not None:
         from ..tokens import read_tokenizer
@@ -57,8 +56,8 @@ def _print(table: list[tuple[str, str]]) -> None:
 
 
 def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record as one reads it: the format, its stops and its thinking, what the template shows and lacks; then
-    all."""
+    """The record in the order in which one reads it: the format, its stops and its thinking, what the template shows
+    and lacks; then everything."""
     can: Mapping[str, Any] = record["capabilities"]
     flags = {name.replace("_", " "): value for name, value in can.items() if isinstance(value, bool)}
     default = {True: "on", False: "off", None: "not said"}[can["thinking_default"]]
@@ -76,7 +75,7 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
-    """How the template renders this conversation: with which polyfills, from which message to which text."""
+    """How the template renders this conversation: polyfills, size and end of the prompt, prefix and stops."""
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     messages = items(arguments.messages, "messages")
     turn = chat.prepare(messages, tools=tools, thinking=thinking_of(arguments))
@@ -91,7 +90,7 @@ def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
 
 
 def _diff(one: Chat, other: Chat, as_json: bool) -> int:
-    """Prints what differs; 0 where nothing does, else 1."""
+    """Prints the differences. Returns 0 if there are none, else 1."""
     found = differences(asdict(one.record()), asdict(other.record()))
     if as_json:
         print_json(found, indent=2)
@@ -102,7 +101,7 @@ def _diff(one: Chat, other: Chat, as_json: bool) -> int:
 
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """The fields of two records that differ, capabilities among them, each with both values."""
+    """The fields that differ between two records, with both values. Capabilities are compared one by one."""
     mine, theirs = ({**record, **record["capabilities"]} for record in (one, other))
     left_out = {"source", "capabilities", "evidence", "extraction", "special_tokens"}
     return {
@@ -113,7 +112,7 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, t
 
 
 def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
-    """A label and a text for each line of the table: what is in a mapping or list has lines of its own."""
+    """A label and a text for each line of the table. The items of a mapping or list have lines of their own."""
     for key, value in record.items():
         label = f"{under}{str(key).replace('_', ' ')}"
         if isinstance(value, Mapping) and value:
@@ -126,7 +125,7 @@ def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]
 
 
 def _shown(value: object) -> str:
-    """Texts as JSON where their ends or line breaks would not be seen."""
+    """A text, as JSON if its ends or line breaks would not be seen."""
     if value is None or value == () or value == [] or value == {} or value == "":
         return "–"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""From arguments to a turn: which format, which tools, what the prompt already wrote."""
+"""Makes a turn from the arguments: the format, the tools, and the part of the answer that the prompt already wrote."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
 
 def thinking_of(arguments: Namespace) -> bool | None:
-    """``--thinking``: True, False, None where not given."""
+    """``--thinking``: True or False; None if not given."""
     return None if arguments.thinking is None else arguments.thinking == "on"
 
 
 def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat:
-    """The chat of the model file or template ``source``, ``-``: of the template in standard input."""
+    """The chat of the model file or template ``source``; ``-`` reads a template from standard input."""
     from .. import load
 
     where: Any = _template_text() if source == "-" else existing(source)
@@ -41,8 +41,8 @@ def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat
 def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
     """The turn that ``--format`` or ``--template`` and the request's options ask for.
 
-    With a template, the prefix is what its generation prompt wrote, unless ``--prefix`` says otherwise. Raises
-    `Refused`, and what binding raises.
+    With a template, the prefix is the part of the answer that its generation prompt wrote, unless ``--prefix`` is
+    given. Raises `Refused` and the errors of `Format.bind`.
     """
     if arguments.format is None and arguments.template is None:
         raise Refused("which format? Say --format NAME (`chatparsers formats` lists them) or --template FILE")
