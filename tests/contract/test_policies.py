@@ -154,26 +154,19 @@ def tokenizer_of(format: chatparsers.Format, special: bool) -> Tokenizer:
     return tokenizer
 
 
-@pytest.mark.parametrize("schema", [{"type": "string"}, {"type": "object"}, {}], ids=str)
+@pytest.mark.parametrize("schema", [{"type": "string"}, {}], ids=str)
 def test_a_marker_of_a_call_as_a_token_ends_a_value(schema: dict[str, Any]) -> None:
     """The call that swallows the next one is broken, and the next one is read, however the ids come."""
     parameters = {"type": "object", "properties": {"city": schema}}
     tools = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
     format = chatparsers.get_format("glm-4-5")
     tokenizer = tokenizer_of(format, True)
-    value = "Oslo" if schema != {"type": "object"} else '{"a": "Oslo"}'
-    text = GLM_SWALLOWED.replace("NYC", '{"a": "b' if schema == {"type": "object"} else "NYC").replace(
-        "Oslo", value
-    )
-    ids = tokenizer.encode(text).ids
+    ids = tokenizer.encode(GLM_SWALLOWED).ids
     turn = format.bind(tools=tools, tokenizer=tokenizer, id_seed="x")
     message = turn.parse(ids)
     broken, whole = message.tool_calls
-    assert not broken.complete
-    assert broken.arguments == ('{"city": {"a": "b' if "a" in value else '{"city": "NYC')
-    assert whole.complete and whole.arguments == (
-        '{"city": {"a": "Oslo"}}' if "a" in value else '{"city": "Oslo"}'
-    )
+    assert not broken.complete and broken.arguments == '{"city": "NYC'
+    assert whole.complete and whole.arguments == '{"city": "Oslo"}'
     assert message.diagnostics[0].code == "malformed" and message.content == ""
     for size in (1, 2, 5):
         stream = turn.stream()

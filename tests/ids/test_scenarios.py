@@ -53,7 +53,13 @@ def in_groups(ids: list[int], random: Random) -> Iterator[int | list[int]]:
 
 def check_ids(turn: Turn, text: str, ids: list[int]) -> None:
     message = turn.parse(ids)
-    assert without_tokens(message) == turn.parse(text)
+    expected = turn.parse(text)
+    if any(marker in call.arguments for call in expected.tool_calls for marker in turn.preserved_tokens):
+        # By text a value with a marker is whole. By ids the marker's token breaks raw text, if the tokenizer has one.
+        broken = any(not call.complete for call in message.tool_calls)
+        assert broken or without_tokens(message) == expected
+    else:
+        assert without_tokens(message) == expected
     if message.regions:
         assert message.regions[0].token_start == 0
         assert message.regions[-1].token_end == len(ids)

@@ -20,10 +20,10 @@ from chatparsers import Chat, TemplateError
 from chatparsers.templates.builtins import builtin_names
 
 # The turns of these templates cannot be distinguished: classifiers, a base model's prompt, and the tool templates of
-# Command R, which write instructions after the last user message. And Kimi-K3, whose channels no format reads yet.
+# Command R, which write instructions after the last user message.
 UNREADABLE = {
     "granite3-guardian_2b", "shieldgemma_27b", "llama-guard3_1b", "CohereForAI-c4ai-command-r-plus-tool_use",
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "Kimi-K3",
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
 }  # fmt: skip
 READ = ("turns", "reasoning")
 Said = tuple[str, str, tuple[str, ...]]

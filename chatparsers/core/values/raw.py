@@ -8,9 +8,9 @@ Strategy:
 - If the schema admits a string and another type, the text is held while it may still become JSON of the other type.
   From the first character that rules this out, it streams as a string.
 
-No value holds a marker of a call unless the model forgot the value's closing tag. Where the marker comes as a special
-token, which no text can spell, the value is broken there. Where it comes as text, the value may be about such markers:
-it is kept up to its own closing tag, and the first marker is reported (``marked``).
+Raw text holds a marker of a call only if it is about markers, or if the model forgot the value's closing tag. A marker
+that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
+(``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -214,15 +214,9 @@ class RawTyped(_Raw):
 
     def _nested(self, inner: Transcoder, text: str, i: int, final: bool) -> int:
         if not inner.done:
-            token = None if self.stops.token is None else self.stops.token(text, i)
-            readable = text if token is None else text[: token.start()]
-            i = inner.scan(readable, i, final and token is None)
+            i = inner.scan(text, i, final)  # JSON says where it ends: in its strings a marker is text
             self.out, self.error, self.notes, self.plain = inner.out, inner.error, inner.notes, inner.plain
             if not inner.done:
-                if token is not None:
-                    self.error = self.error or self.stops.expected
-                elif self.plain is not None and self.stops.token is not None:
-                    self.plain = _nested_plain
                 return i
             self.plain = None
         start = i
@@ -331,7 +325,6 @@ def _scanner(python: bool) -> Transcoder:
 
 
 _special = re.compile("[\ud800-\udbff]").fullmatch
-_nested_plain: Search = re.compile("[\"'\\\\\x00-\x1f\ud800-\udbff]").search
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
 # Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
