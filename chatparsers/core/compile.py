@@ -116,9 +116,6 @@ class _Compiler:
         """Those of ``stops`` that end the rest of a broken call. No thought begins in that rest."""
         self.thought: Think | None = None
         """The reasoning that the format declares."""
-        self.think_node: Think
-        """The reasoning that the parser reads, declared or not."""
-        self.thought_markup = m.MARKUP
         self.opened: Callable[[], None] | None = None
         """Emits the opener of reasoning, after any white space."""
         self.reasoning = self.label()
@@ -458,7 +455,6 @@ class _Compiler:
 
     def think(self, node: Think, region: int, markup: int) -> None:
         """Reads the opener of reasoning at the start of the turn. `_reasoning` reads the rest."""
-        self.think_node, self.thought_markup = node, markup
         opener = Sequence.of(Space(""), node.span.open)
         self.opened = partial(self.node, opener, markup, markup)
         if node.always:
@@ -546,8 +542,8 @@ class _Compiler:
     ) -> None:
         """Reads reasoning after its opener. At its closer, continues at ``closed``. At a call that breaks out of the
         reasoning, continues at ``call``. After such a call the reasoning goes on, and need not be closed."""
-        node, markup = self.think_node, self.thought_markup
-        region = m.CONTENT if self.inline else m.REASONING
+        node = _UNDECLARED if self.thought is None else self.thought
+        region, markup = (m.CONTENT, m.CONTENT) if self.inline else (m.REASONING, m.MARKUP)
         assert node.span.close is not None
         closers = first(node.span.close)
         exits = [head(node.until)] if node.until is not None else []
