@@ -44,12 +44,14 @@ LINES: list[tuple[set[str], set[str]]] = [
     (
         {"testing"},
         {
+            "gguf",
             "hypothesis",
             "jinja2",
             "jsonschema",
             "llguidance",
             "numpy",
             "pytest",
+            "safetensors",
             "tokenizers",
             "tvm_ffi",
             "xgrammar",
