@@ -30,7 +30,8 @@ from warnings import warn
 
 import pluggy
 
-from .core.errors import did_you_mean
+from .core.check import check_model
+from .core.errors import DefinitionError, did_you_mean
 from .formats import FormatRef
 
 __all__ = ["BUILTIN", "FormatRef", "Hooks", "PluginWarning", "Plugins", "Selection", "hookimpl", "plugins"]
@@ -264,11 +265,17 @@ def _wrong(reference: FormatRef) -> str | None:
             return f"{field_}: expected a text, found {short(value)}"
     if not reference.name.strip():
         return "name: expected a text, found an empty one"
-    for field_, texts in (("aliases", reference.aliases), ("markers", reference.markers)):
+    lists = (("aliases", reference.aliases), ("markers", reference.markers), ("models", reference.models))
+    for field_, texts in lists:
         if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
             return f"{field_}: expected a tuple of texts, found {short(texts)}"
         if "" in texts:
             return f"{field_}: expected texts that are not empty, found {short(texts)}"
+    try:
+        for pattern in reference.models:
+            check_model("models", pattern)
+    except DefinitionError as error:
+        return str(error)
     return None
 
 

@@ -11,7 +11,7 @@ In each group a name comes before an alias. Case does not count, and ``_`` is ``
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ from .formats import FormatRef, chatparsers_register_formats
 if TYPE_CHECKING:
     from .plugins import Plugins
 
-__all__ = ["FormatInfo", "formats", "get_format", "register", "unregister"]
+__all__ = ["FormatInfo", "by_precedence", "formats", "get_format", "register", "unregister"]
 
 _BUILTIN = "chatparsers"
 _REGISTERED = "register()"
@@ -44,6 +44,7 @@ class FormatInfo:
     markers: tuple[str, ...]
     origin: str
     source: FormatRef | Format
+    models: tuple[str, ...] = ()
 
     def load(self) -> Format:
         """The format; imports its module. Raises `DefinitionError`, which names the origin, if the import fails or the
@@ -92,6 +93,13 @@ def formats() -> list[FormatInfo]:
     return _all(_others())
 
 
+def by_precedence() -> Iterator[tuple[bool, Iterable[FormatInfo]]]:
+    """The groups of formats, the one that decides first before the others, each with whether it is the built-in one."""
+    yield False, _replacements.values()
+    yield True, _builtin()
+    yield False, _others()
+
+
 def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     """Makes a format known to this process.
 
@@ -126,9 +134,8 @@ def _key(name: str) -> str:
 
 
 def _info(source: FormatRef | Format, origin: str) -> FormatInfo:
-    return FormatInfo(
-        source.name, source.title, source.url, tuple(source.aliases), tuple(source.markers), origin, source
-    )
+    aliases, markers, models = (tuple(texts) for texts in (source.aliases, source.markers, source.models))
+    return FormatInfo(source.name, source.title, source.url, aliases, markers, origin, source, models)
 
 
 @cache

@@ -55,7 +55,7 @@ from .spelling import spelt, wrong
 from .tree import first, head, through
 from .values import Raw, Syntax
 
-__all__ = ["check", "check_texts"]
+__all__ = ["check", "check_model", "check_texts"]
 
 _COMMITS = (Cut, Args, EachArg, Value, Think, Body)
 
@@ -78,6 +78,19 @@ def check_texts(what: str, given: object) -> None:
         wrong(what, f"expected a tuple of texts, found the text {given!r}", f"write ({given!r},)")
     if not isinstance(given, tuple) or not all(isinstance(text, str) and text for text in given):
         wrong(what, f"expected a tuple of texts that are not empty, found {given!r}", 'write ("…",)')
+
+
+def check_model(what: str, pattern: str) -> None:
+    """Raises `DefinitionError` if ``pattern`` is no regular expression for a model's name."""
+    try:
+        empty = re.match(pattern, "") is not None
+    except (re.error, RecursionError, OverflowError) as error:
+        wrong(what, f"expected a regular expression, found {pattern!r}: {error}", "escape its special signs")
+    if empty:
+        wrong(what, f"{pattern!r} fits every name", 'write a part of the model\'s name, such as "acme-2"')
+    if re.search("[A-Z_ ]", re.sub(r"\\.|\(\?P", "", pattern)):
+        said = "fits no name, as names are compared in lower case, with - for every run of other signs"
+        wrong(what, f"{pattern!r} {said}", "write acme-2-5 for Acme 2.5")
 
 
 class _Checker:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any
 
-from .check import check, check_texts
+from .check import check, check_model, check_texts
 from .errors import DefinitionError, RequestError
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
@@ -43,6 +43,7 @@ class Format:
     unpickled stream too; and a stream of a closure cannot be pickled. ``markers``: texts that every rendering in this
     format holds. Detection tries first the formats whose markers are all there. Of several that fit, it names the one
     with the longest markers. ``stops``: the texts that end the turn. ``aliases``: other names of the format.
+    ``models``: regular expressions for the names of its models, as `FormatRef` has them.
     """
 
     name: str
@@ -52,10 +53,13 @@ class Format:
     markers: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for option in ("markers", "stops", "aliases"):
+        for option in ("markers", "stops", "aliases", "models"):
             check_texts(f"format {self.name!r}: {option}", getattr(self, option))
+        for pattern in self.models:
+            check_model(f"format {self.name!r}: models", pattern)
 
     def tree(self, options: Options) -> Node:
         """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""

@@ -26,7 +26,10 @@ class FormatRef:
 
     ``target``: ``"module:ATTRIBUTE"``, a `Format` or a tuple of them, from which ``name`` picks one. The other fields
     repeat the format's own, so that a listing or a detection need not import it. ``markers`` are texts that every
-    rendering of this format holds. Detection tries first the formats whose markers are all there.
+    rendering of this format holds. Detection tries first the formats whose markers are all there. ``models``: regular
+    expressions for the names of its models, such as ``"qwen3.*coder"``. They are searched in the name in lower case,
+    with ``-`` for every run of signs that are no letters or digits. Of several formats, the one that is found furthest
+    to the left is the model's, and of two at the same place the longer one.
     """
 
     name: str
@@ -35,6 +38,7 @@ class FormatRef:
     url: str = ""
     aliases: tuple[str, ...] = ()
     markers: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
 
     def load(self) -> Format:
         """The format; imports its module. Raises `DefinitionError` if the import fails or the format is not there."""

@@ -34,8 +34,9 @@ from __future__ import annotations
 
 __all__ = ["FORMATS"]
 
-# name, reference, title, url, aliases, markers
-FORMATS: tuple[tuple[str, str, str, str, tuple[str, ...], tuple[str, ...]], ...] = (
+# name, reference, title, url, aliases, markers, models
+_Texts = tuple[str, ...]
+FORMATS: tuple[tuple[str, str, str, str, _Texts, _Texts, _Texts], ...] = (
 '''
 
 
@@ -48,6 +49,7 @@ class Entry(NamedTuple):
     url: str
     aliases: tuple[str, ...]
     markers: tuple[str, ...]
+    models: tuple[str, ...] = ()
 
 
 def collect(
@@ -93,8 +95,9 @@ def _read(module: str) -> list[Entry]:
                 )
         if not format.title or not format.url:
             raise ValueError(f"format {format.name!r} needs a title and a url: where its facts come from")
-        target, aliases, markers = f"{module}:{attribute}", tuple(format.aliases), tuple(format.markers)
-        entries.append(Entry(format.name, target, format.title, format.url, aliases, markers))
+        target = f"{module}:{attribute}"
+        texts = tuple(format.aliases), tuple(format.markers), tuple(format.models)
+        entries.append(Entry(format.name, target, format.title, format.url, *texts))
     return entries
 
 

@@ -28,4 +28,5 @@ FORMAT = Format(
     build=build,
     markers=("<|assistant_start|>", "<|tools_prefix|>"),
     stops=("<|assistant_end|>",),
+    models=("apertus",),
 )

@@ -39,6 +39,7 @@ FORMATS = (
         build=build,
         markers=("<|assistant|>", "<tool_calls>", "[BEGIN FINAL RESPONSE]"),
         stops=("\n<|end|>", "<|end|>"),
+        models=("apriel",),
     ),
     Format(
         name="apriel-1-6",
@@ -47,5 +48,6 @@ FORMATS = (
         build=build,
         markers=("<|begin_assistant|>", "<tool_calls>", "[BEGIN FINAL RESPONSE]"),
         stops=("\n<|end|>", "<|end|>"),
+        models=("apriel-1-6",),
     ),
 )

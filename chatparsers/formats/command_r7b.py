@@ -32,4 +32,5 @@ FORMAT = Format(
     build=build,
     markers=("<|START_ACTION|>", "<|START_RESPONSE|>"),
     stops=("<|END_OF_TURN_TOKEN|>",),
+    models=("(c4ai-)?command-(r7b|a)",),
 )

@@ -38,4 +38,5 @@ FORMAT = Format(
     build=build,
     markers=("<|CHATBOT_TOKEN|>", "Action:", '"tool_name": '),
     stops=("<|END_OF_TURN_TOKEN|>",),
+    models=("c4ai-command-r", "command-r-(plus|v01|08|35b|latest)"),
 )

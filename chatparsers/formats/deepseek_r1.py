@@ -30,4 +30,5 @@ FORMAT = Format(
     build=build,
     markers=("<｜tool▁calls▁begin｜>", "```json", "<think>\n"),
     stops=("<｜end▁of▁sentence｜>",),
+    models=("deepseek-r1", "r1-1776"),
 )

@@ -33,4 +33,5 @@ FORMAT = Format(
     build=build,
     markers=("<｜tool▁calls▁begin｜>", "```json"),
     stops=("<｜end▁of▁sentence｜>",),
+    models=("deepseek-(v3|v2-5)",),
 )

@@ -26,4 +26,5 @@ FORMAT = Format(
     build=build,
     markers=("<｜tool▁calls▁begin｜>", "<think>"),
     stops=("<｜end▁of▁sentence｜>",),
+    models=("deepseek-v3-[12]",),
 )

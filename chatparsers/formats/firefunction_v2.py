@@ -21,4 +21,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_header_id|>", " functools["),
     stops=("<|eot_id|>",),
+    models=("(llama-3-)?firefunction",),
 )

@@ -27,4 +27,5 @@ FORMAT = Format(
     build=build,
     markers=("<start_of_turn>", "<start_function_call>"),
     stops=("<end_of_turn>", "<start_function_response>", "<eos>"),
+    models=("function-?gemma",),
 )

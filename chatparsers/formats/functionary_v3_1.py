@@ -34,4 +34,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_header_id|>", "<function=", "</function>"),
     stops=("<|eom_id|>", "<|eot_id|>"),
+    models=("functionary",),
 )

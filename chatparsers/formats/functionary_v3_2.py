@@ -34,4 +34,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_header_id|>", ">>>all\n"),
     stops=("<|eot_id|>", "<|end_of_text|>"),
+    models=("functionary.*3-2",),
 )

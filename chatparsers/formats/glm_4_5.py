@@ -44,4 +44,5 @@ FORMAT = Format(
     markers=("[gMASK]", "<arg_key>", "<arg_value>"),
     stops=("<|user|>", "<|observation|>", "<|endoftext|>"),
     aliases=("glm-4.6",),
+    models=("glm-4-[5-9]",),
 )

@@ -57,4 +57,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start|>assistant", "<|channel|>"),
     stops=("<|return|>", "<|call|>"),
+    models=("gpt-oss",),
 )

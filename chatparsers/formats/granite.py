@@ -35,4 +35,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_of_role|>", "<|tool_call|>"),
     stops=("<|end_of_text|>",),
+    models=("granite-?3(?!.*guardian)",),
 )

@@ -19,4 +19,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_of_role|>", "<tool_call>"),
     stops=("<|end_of_text|>",),
+    models=("granite-?4",),
 )

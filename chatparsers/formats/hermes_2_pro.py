@@ -25,4 +25,5 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<tool_call>"),
     stops=("<|im_end|>",),
+    models=("hermes-?[234]",),
 )

@@ -35,4 +35,5 @@ FORMAT = Format(
     build=build,
     markers=("<|tool_calls_section_begin|>", "<|tool_call_argument_begin|>"),
     stops=("<|im_end|>",),
+    models=("kimi-k2",),
 )

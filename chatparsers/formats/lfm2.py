@@ -38,4 +38,5 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "List of tools: "),
     stops=("<|im_end|>",),
+    models=("lfm2",),
 )

@@ -39,4 +39,5 @@ FORMAT = Format(
     build=build,
     markers=("<|start_header_id|>", '"parameters": '),
     stops=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
+    models=("llama-?3-[123]",),
 )

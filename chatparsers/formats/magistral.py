@@ -27,4 +27,5 @@ FORMAT = Format(
     build=build,
     markers=("[TOOL_CALLS]", "[ARGS]"),
     stops=("</s>",),
+    models=("magistral",),
 )

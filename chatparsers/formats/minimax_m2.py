@@ -48,4 +48,5 @@ FORMAT = Format(
     build=build,
     markers=("]~b]ai", "<minimax:tool_call>"),
     stops=("[e~[",),
+    models=("minimax-m2",),
 )

@@ -26,4 +26,5 @@ FORMAT = Format(
     markers=("[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[ARGS]"),
     stops=("</s>",),
     aliases=("devstral",),
+    models=("devstral", "ministral-3"),
 )

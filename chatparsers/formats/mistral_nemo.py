@@ -26,4 +26,5 @@ FORMAT = Format(
     build=build,
     markers=("[AVAILABLE_TOOLS]", "[TOOL_CALLS][{"),
     stops=("</s>",),
+    models=("mistral-(nemo|large|small)", "(mistral|mixtral).*(v0-3|8x22b)"),
 )

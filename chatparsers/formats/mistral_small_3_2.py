@@ -25,4 +25,5 @@ FORMAT = Format(
     build=build,
     markers=("[SYSTEM_PROMPT]", "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"),
     stops=("</s>",),
+    models=("mistral-small-(3-2|.*2506)",),
 )

@@ -28,4 +28,5 @@ FORMAT = Format(
     build=build,
     markers=("<AVAILABLE_TOOLS>", "<TOOLCALL>"),
     stops=("\n<SPECIAL_12>", "<SPECIAL_12>", "<|eot_id|>"),
+    models=("nemotron.*nano.*v2",),
 )

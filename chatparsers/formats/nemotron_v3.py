@@ -34,4 +34,5 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<function=", "<think>"),
     stops=("<|im_end|>",),
+    models=("nemotron-?3",),
 )

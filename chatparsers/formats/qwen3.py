@@ -31,4 +31,5 @@ FORMAT = Format(
     markers=("<|im_start|>", "<tool_call>", "# Tools"),
     stops=("<|im_end|>", "<|endoftext|>"),
     aliases=("qwen2.5", "qwq"),
+    models=("qwen-?(2-5|3)|qwq",),
 )

@@ -32,4 +32,5 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<function="),
     stops=("<|im_end|>", "<|endoftext|>"),
+    models=("qwen3.*coder",),
 )

@@ -31,4 +31,5 @@ FORMAT = Format(
     build=build,
     markers=("<seed:bos>", "<seed:tool_call>"),
     stops=("<seed:eos>",),
+    models=("seed-oss",),
 )

@@ -27,4 +27,5 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<tool_call>", "# Tools", "MiMo"),
     stops=("<|im_end|>",),
+    models=("mimo",),
 )

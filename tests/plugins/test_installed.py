@@ -113,6 +113,28 @@ def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: S
     assert site.run(code, "acme-formats")[0] == "https://acme.example/format"
 
 
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\\n{% endfor %}"
+
+
+def test_a_plugin_names_its_models(site: Site) -> None:
+    """By the name of the folder, with a template that shows no calls and without one. Built-in formats come first."""
+    for name in ("Acme_1-7B", "Qwen3-Acme-2"):
+        (site.directory / name).mkdir()
+        (site.directory / name / "tokenizer_config.json").write_text("{}", encoding="utf-8")
+    (site.directory / "Acme 2").mkdir()
+    config = json.dumps({"chat_template": PLAIN})
+    (site.directory / "Acme 2" / "tokenizer_config.json").write_text(config, encoding="utf-8")
+    code = (
+        "chats = [chatparsers.load(name) for name in ('Acme_1-7B', 'Acme 2', 'Qwen3-Acme-2')]\n"
+        "result = [(chat.format.name, chat.builtin) for chat in chats]"
+    )
+    assert site.run(code, "acme-formats") == (
+        [["acme-brackets", "chatml"], ["acme-brackets", None], ["qwen3", "qwen3"]],
+        [],
+    )
+    assert site.run(code)[0][0] == ["content-only", "chatml"]
+
+
 def test_a_reference_to_nothing_names_its_origin(site: Site) -> None:
     (kind, text), _ = site.run(failure("chatparsers.get_format('acme-typo')"), "acme-formats")
     assert kind == "DefinitionError"

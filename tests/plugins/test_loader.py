@@ -149,6 +149,10 @@ def test_formats_that_fail_halfway_are_kept_as_far_as_they_came(module: ModuleTy
         ({"aliases": None}, "aliases: expected a tuple of texts, found None"),
         ({"markers": (1,)}, r"markers: expected a tuple of texts, found \(1,\)"),
         ({"markers": ("",)}, "markers: expected texts that are not empty"),
+        ({"models": "acme"}, "models: expected a tuple of texts, found 'acme'"),
+        ({"models": ("acme-(2",)}, r"models: expected a regular expression, found 'acme-\(2'"),
+        ({"models": (".*",)}, r"models: '\.\*' fits every name"),
+        ({"models": ("Acme-2",)}, "models: 'Acme-2' fits no name, as names are compared in lower case"),
     ],
 )
 def test_a_reference_of_wrong_types_is_left_out(

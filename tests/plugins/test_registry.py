@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 import chatparsers
 from chatparsers import registry
+from chatparsers._models import known
 from chatparsers.core import Builder, Format, Node
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import Plugins
@@ -98,6 +100,17 @@ def test_replacing_twice_keeps_the_last() -> None:
     chatparsers.register(second, replace=True)
     assert chatparsers.get_format("made-up") is second
     assert [info.name for info in chatparsers.formats()].count("made-up") == 1
+
+
+def test_a_replacement_takes_a_models_name_from_the_built_in_format() -> None:
+    mine = replace(made("mine"), models=("qwen3-mine", "nobodys"))
+    chatparsers.register(mine)
+    assert [getattr(known([name]), "format", None) for name in ("Qwen3-Mine", "Nobodys 7B")] == [
+        "qwen3",
+        "mine",
+    ]
+    chatparsers.register(mine, replace=True)
+    assert getattr(known(["Qwen3-Mine"]), "format", None) == "mine"
 
 
 def test_a_name_comes_before_an_alias() -> None:

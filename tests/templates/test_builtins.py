@@ -15,7 +15,7 @@ from test_nothing_lost import tried
 
 import chatparsers
 from chatparsers import LoadError
-from chatparsers._models import _ROWS, known
+from chatparsers._models import _FAMILIES, known
 from chatparsers.formats._catalog import FORMATS
 from chatparsers.templates.builtins import builtin_names, builtin_source
 from chatparsers.templates.edges import opening
@@ -31,8 +31,8 @@ def test_every_format_has_one_and_every_row_leads_somewhere() -> None:
     assert formats <= set(NAMES)
     families = {"chatml", "llama-2", "llama-3", "glm-4", "mistral", "gemma", "phi", "deepseek", "generic"}
     assert families <= set(NAMES)
-    for pattern, format, template in _ROWS:
-        assert template in NAMES and (not format or format in formats), pattern
+    for pattern, template in _FAMILIES:
+        assert template in NAMES, pattern
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -120,6 +120,29 @@ def test_an_empty_thought_where_thinking_is_off() -> None:
     chat = chatparsers.load(template="qwen3")
     assert chat.prepare(HISTORY, thinking=False).prefix == "<think>\n\n</think>\n\n"
     assert chat.prepare(HISTORY).prefix == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("Qwen/Qwen3-8B", "qwen3"),  # no format's pattern is the publisher's name
+        ("mistralai/Mistral-Nemo-Instruct-2407", "mistral-nemo"),
+        ("Qwen3-Coder-30B-A3B", "qwen3-coder"),  # both are found at the same place
+        ("Hermes-3-Llama-3.1-8B", "hermes-2-pro"),  # the one to the left
+        ("llama-3-firefunction-v2", "firefunction-v2"),
+        ("c4ai-command-r7b-12-2024", "command-r7b"),
+        ("c4ai-command-r-v01", "command-r-plus"),
+        ("granite-3.3-8b-instruct", "granite"),
+        ("granite-guardian-3.1-8b", ""),
+        ("granite-3.0-guardian", ""),
+        ("OpenHermes-2.5-Mistral-7B", ""),
+        ("Apriel-1.6-15b-Thinker", "apriel-1-6"),
+        ("Apriel-5B", "apriel-1-5"),
+    ],
+)
+def test_formats_name_their_models(name: str, format: str) -> None:
+    found = known([name])
+    assert (found.format if found else "") == format
 
 
 def test_names() -> None:

@@ -27,6 +27,7 @@ FORMAT = Format(
     markers=("[acme:",),
     stops=("</turn>",),
     aliases=("acme",),
+    models=("acme-[12]",),
 )
 
 
@@ -40,6 +41,7 @@ def chatparsers_register_formats() -> list[FormatRef]:
             url="https://acme.example/format",
             aliases=("acme",),
             markers=("[acme:",),
+            models=("acme-[12]",),
         ),
         FormatRef("acme-typo", "acme_formats:FROMAT"),
     ]
