@@ -22,6 +22,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"grammar"}, {"parsimonious"}),
     ({"formats"}, set()),
     ({"templates"}, {"jinja2"}),
+    ({"serving"}, set()),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
     ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),

@@ -1,0 +1,63 @@
+"""Errors in the shape of each API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.errors import ChatParsersError, LoadError, UnknownFormat
+
+__all__ = ["ApiError"]
+
+_OPENAI = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
+_ANTHROPIC = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
+    504: "timeout_error",
+}
+
+
+class ApiError(ChatParsersError):
+    """A request that cannot be answered.
+
+    ``status`` is the HTTP status: 4xx if the request is wrong, 5xx if the server failed. ``param`` is the path of the
+    wrong field, such as ``messages[2].content``. ``code`` is a short name for programs, or None.
+    """
+
+    def __init__(
+        self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.status = status
+        self.param = param
+        self.code = code
+
+    @classmethod
+    def of(cls, error: Exception) -> ApiError:
+        """The error of an API for an error of this package.
+
+        An error in the request, its messages or its schemas is the client's (400). An error in the model's files, and
+        any other, is the server's (500); then the client reads only its class.
+        """
+        if isinstance(error, cls):
+            return error
+        if isinstance(error, ChatParsersError) and not isinstance(error, (LoadError, UnknownFormat)):
+            return cls(str(error))
+        return cls(f"the server failed: {type(error).__name__}", status=500)
+
+    def openai(self) -> dict[str, Any]:
+        """The body of an OpenAI error."""
+        kind = _OPENAI.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
+        return {
+            "error": {"message": self.message, "type": kind, "param": self.param, "code": self.code},
+        }
+
+    def anthropic(self) -> dict[str, Any]:
+        """The body of an Anthropic error. The path of the wrong field stands before the message, as it has no place."""
+        kind = _ANTHROPIC.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
+        message = self.message if self.param is None else f"{self.param}: {self.message}"
+        return {"type": "error", "error": {"type": kind, "message": message}}

@@ -1,0 +1,217 @@
+"""Answers of OpenAI's chat-completions API.
+
+Reasoning goes out under two names, because clients are divided between ``reasoning`` and ``reasoning_content``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal, TypedDict
+from uuid import uuid4
+
+from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
+from ..core.message import FinishReason
+from .errors import ApiError
+from .usage import Usage
+from .writer import Writer
+
+__all__ = ["ChatChunk", "ChatCompletion", "OpenAIChat"]
+
+ChatFinish = Literal["stop", "length", "tool_calls"]
+
+
+class FunctionDelta(TypedDict, total=False):
+    """The name comes with the call's first delta, the arguments in pieces."""
+
+    name: str
+    arguments: str
+
+
+class ToolCallDelta(TypedDict, total=False):
+    """More of the call at ``index``. Its first delta has the id, the type and the name."""
+
+    index: int
+    id: str
+    type: Literal["function"]
+    function: FunctionDelta
+
+
+class Delta(TypedDict, total=False):
+    """More of the message."""
+
+    role: Literal["assistant"]
+    content: str
+    reasoning: str
+    reasoning_content: str
+    tool_calls: list[ToolCallDelta]
+
+
+class ChunkChoice(TypedDict):
+    """The only choice of a chunk."""
+
+    index: int
+    delta: Delta
+    logprobs: None
+    finish_reason: ChatFinish | None
+
+
+class ChatChunk(TypedDict, total=False):
+    """A ``chat.completion.chunk``. The one with ``usage`` has no choices."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: dict[str, Any]
+
+
+class Function(TypedDict):
+    """A call's function; ``arguments`` is JSON text."""
+
+    name: str
+    arguments: str
+
+
+class ChatToolCall(TypedDict):
+    """A call of the message."""
+
+    id: str
+    type: Literal["function"]
+    function: Function
+
+
+class ChatMessage(TypedDict, total=False):
+    """The message. ``content`` is None if there are only calls."""
+
+    role: Literal["assistant"]
+    content: str | None
+    refusal: None
+    reasoning: str
+    reasoning_content: str
+    tool_calls: list[ChatToolCall]
+
+
+class ChatChoice(TypedDict):
+    """The only choice of an answer."""
+
+    index: int
+    message: ChatMessage
+    logprobs: None
+    finish_reason: ChatFinish
+
+
+class ChatCompletion(TypedDict, total=False):
+    """A ``chat.completion``."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: dict[str, Any]
+
+
+class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
+    """Writes a chat completion. ``include_usage``: the stream ends with a chunk that has the usage."""
+
+    named: ClassVar[bool] = False
+    end: ClassVar[str] = "data: [DONE]\n\n"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        id: str | None = None,
+        created: int | None = None,
+        call_id: Callable[[int], str] | None = None,
+        include_usage: bool = False,
+    ) -> None:
+        super().__init__(model, id=id, created=created, call_id=call_id)
+        self.include_usage = include_usage
+        self._content: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: list[tuple[str, str, list[str]]] = []
+        self._reason: ChatFinish = "stop"
+        self._usage = Usage()
+
+    @staticmethod
+    def new_id() -> str:
+        return f"chatcmpl-{uuid4().hex}"
+
+    def start(self, prompt_tokens: int = 0) -> list[ChatChunk]:
+        return [self._chunk({"role": "assistant", "content": ""})]
+
+    def event(self, event: Event) -> list[ChatChunk]:
+        match event:
+            case Content(text=text):
+                self._content.append(text)
+                return [self._chunk({"content": text})]
+            case Reasoning(text=text):
+                self._reasoning.append(text)
+                return [self._chunk({"reasoning": text, "reasoning_content": text})]
+            case CallStart(index=index, name=name):
+                id = self._call_id(event)
+                self._calls.append((id, name, []))
+                function: FunctionDelta = {"name": name, "arguments": ""}
+                first: ToolCallDelta = {"index": index, "id": id, "type": "function", "function": function}
+                return [self._chunk({"tool_calls": [first]})]
+            case CallArguments(index=index, text=text):
+                self._calls[-1][2].append(text)
+                return [self._chunk({"tool_calls": [{"index": index, "function": {"arguments": text}}]})]
+        return []
+
+    def finish(
+        self,
+        reason: FinishReason | None = None,
+        usage: Usage | None = None,
+        *,
+        stop_sequence: str | None = None,
+    ) -> list[ChatChunk]:
+        self._reason = "length" if reason == "length" else "tool_calls" if self._calls else "stop"
+        self._usage = usage or Usage()
+        chunks = [self._chunk({}, self._reason)]
+        if self.include_usage:
+            last = self._chunk({})
+            last["choices"] = []
+            last["usage"] = self._usage.openai()
+            chunks.append(last)
+        return chunks
+
+    def fail(self, error: ApiError) -> list[dict[str, Any]]:
+        return [error.openai()]
+
+    @property
+    def answer(self) -> ChatCompletion:
+        content, reasoning = "".join(self._content), "".join(self._reasoning)
+        message: ChatMessage = {
+            "role": "assistant",
+            "content": content if content or not self._calls else None,
+            "refusal": None,
+        }
+        if reasoning:
+            message["reasoning"] = message["reasoning_content"] = reasoning
+        if self._calls:
+            message["tool_calls"] = [
+                {"id": id, "type": "function", "function": {"name": name, "arguments": "".join(arguments)}}
+                for id, name, arguments in self._calls
+            ]
+        return {
+            "id": self.id,
+            "object": "chat.completion",
+            "created": self.created,
+            "model": self.model,
+            "choices": [
+                {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason},
+            ],
+            "usage": self._usage.openai(),
+        }
+
+    def _chunk(self, delta: Delta, reason: ChatFinish | None = None) -> ChatChunk:
+        return {
+            "id": self.id,
+            "object": "chat.completion.chunk",
+            "created": self.created,
+            "model": self.model,
+            "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
+        }

@@ -1,0 +1,71 @@
+"""Arguments as an object, also while they are not whole, and also if a broken call wrote other text than JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.values.json import JsonScanner
+from ..templates import from_json
+
+__all__ = ["ArgumentsFilter", "partial_object"]
+
+
+class ArgumentsFilter:
+    """Passes on the pieces of a call's arguments as far as they can be the beginning of a JSON object.
+
+    Whole arguments pass unchanged. The beginning of an escape is held until the escape is whole.
+    """
+
+    __slots__ = ("_held", "_scanner")
+
+    def __init__(self) -> None:
+        self._scanner = JsonScanner("{")
+        self._held = ""
+
+    def take(self, piece: str) -> str:
+        """The part of the held text and ``piece`` that may go out."""
+        scanner = self._scanner
+        if scanner.done or scanner.error:
+            return ""
+        text = self._held + piece
+        end = scanner.scan(text, 0, False)
+        self._held = text[end:]
+        return scanner.out
+
+
+def partial_object(text: str) -> dict[str, Any]:
+    """The object that ``text`` is, or begins: then with the members and elements that are whole. Numbers are exact.
+
+    ``text`` is the beginning of a JSON text, as `ArgumentsFilter` passes it on.
+    """
+    try:
+        found = from_json(text)
+    except (ValueError, RecursionError):
+        found = _closed(text)
+    return found if isinstance(found, dict) else {}
+
+
+def _closed(text: str) -> Any:
+    """The value of the longest beginning of ``text`` that is JSON once its brackets are closed."""
+    # Every bracket outside strings moves ``whole``, so the brackets that are open there are those open at the end.
+    stack: list[str] = []
+    whole = i = 0
+    while i < len(text):
+        char = text[i]
+        if char == '"':
+            i += 1
+            while i < len(text) and text[i] != '"':
+                i += 2 if text[i] == "\\" else 1
+        elif char in "{[":
+            stack.append("}" if char == "{" else "]")
+            whole = i + 1
+        elif char in "}]":
+            stack.pop()
+            whole = i + 1
+        elif char == ",":
+            whole = i
+        i += 1
+    try:
+        return from_json(text[:whole] + "".join(reversed(stack)))
+    except (ValueError, RecursionError):
+        return {}

@@ -1,0 +1,249 @@
+"""A request of any of the three APIs, and the checks that its readers share.
+
+The readers take what clients really send: they check each field that they read and leave other fields alone. A field
+that asks for something that cannot be given (images, several answers, stored conversations) is an error, because an
+answer without it would look right and be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import ApiError
+
+__all__ = [
+    "Request",
+    "boolean",
+    "effort",
+    "integer",
+    "is_null",
+    "mapping",
+    "refuse",
+    "response_schema",
+    "sampling",
+    "sequence",
+    "stops",
+    "string",
+    "text_parts",
+    "whole_request",
+]
+
+_SAMPLING = (
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "seed",
+)
+_LOWEST = {"temperature": 0, "top_p": 0, "min_p": 0, "repetition_penalty": 0}
+MAX_STOPS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a request asks for.
+
+    ``messages`` and ``tools`` are OpenAI-shaped, as `Chat.prepare` takes them; `prepare` has its other arguments too.
+    ``stops``: the client's own texts that end the answer. ``sampling``: numbers for the engine, under OpenAI's names
+    and ``top_k``, ``min_p``, ``repetition_penalty``. ``include_usage``: the stream ends with the usage. ``body`` is the
+    request as it came.
+    """
+
+    model: str
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: str | dict[str, Any] = "auto"
+    parallel_tool_calls: bool = True
+    response_format: dict[str, Any] | None = None
+    thinking: bool | None = None
+    template_kwargs: dict[str, Any] = field(default_factory=dict)
+    continue_final_message: bool = False
+    add_generation_prompt: bool = True
+    stops: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+    stream: bool = False
+    include_usage: bool = False
+    body: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def prepare(self) -> dict[str, Any]:
+        """The arguments of `Chat.prepare`: ``chat.prepare(**request.prepare)``."""
+        return {
+            "messages": self.messages,
+            "tools": self.tools,
+            "tool_choice": self.tool_choice,
+            "parallel_tool_calls": self.parallel_tool_calls,
+            "response_format": self.response_format,
+            "thinking": self.thinking,
+            "template_kwargs": self.template_kwargs or None,
+            "continue_final_message": self.continue_final_message,
+            "add_generation_prompt": self.add_generation_prompt,
+        }
+
+
+def whole_request(body: object) -> Mapping[str, Any]:
+    """The body of a request, which must be an object."""
+    if not isinstance(body, Mapping):
+        raise ApiError(f"expected a JSON object, found {_kind(body)}")
+    return body
+
+
+def mapping(value: object, path: str) -> Mapping[str, Any]:
+    """An object."""
+    if not isinstance(value, Mapping):
+        raise ApiError(f"expected an object, found {_kind(value)}", param=path)
+    return value
+
+
+def sequence(value: object, path: str) -> list[Any]:
+    """A list."""
+    if not isinstance(value, list):
+        raise ApiError(f"expected a list, found {_kind(value)}", param=path)
+    return value
+
+
+def string(value: object, path: str) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise ApiError(f"expected a string, found {_kind(value)}", param=path)
+    return value
+
+
+def boolean(body: Mapping[str, Any], name: str, default: bool) -> bool:
+    """A field that is true or false."""
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise ApiError(f"expected true or false, found {_kind(value)}", param=name)
+    return value
+
+
+def integer(body: Mapping[str, Any], name: str, least: int) -> int | None:
+    """A field that is a whole number of at least ``least``; None if it is not there."""
+    value = body.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        found = value if isinstance(value, (int, float)) else _kind(value)
+        raise ApiError(f"expected a whole number of at least {least}, found {found}", param=name)
+    return value
+
+
+def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields for the sampler, which must be numbers."""
+    found: dict[str, Any] = {}
+    for name in _SAMPLING:
+        value = body.get(name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+            raise ApiError(f"expected a number, found {_kind(value)}", param=name)
+        if value < _LOWEST.get(name, value):
+            raise ApiError(f"expected a number of at least {_LOWEST[name]}, found {value}", param=name)
+        if name in ("top_k", "seed") and not isinstance(value, int):
+            raise ApiError(f"expected a whole number, found {value}", param=name)
+        found[name] = value
+    return found
+
+
+def stops(value: object, path: str) -> tuple[str, ...]:
+    """The client's stops: a text or several."""
+    if value is None:
+        return ()
+    listed = [value] if isinstance(value, str) else sequence(value, path)
+    if len(listed) > MAX_STOPS:
+        raise ApiError(f"expected at most {MAX_STOPS} stops, found {len(listed)}", param=path)
+    for index, stop in enumerate(listed):
+        if not string(stop, f"{path}[{index}]"):
+            raise ApiError("expected a text, found an empty one", param=f"{path}[{index}]")
+    return tuple(listed)
+
+
+def text_parts(value: object, path: str, kinds: tuple[str, ...]) -> str | list[dict[str, Any]]:
+    """The text of a message: a string, or a list of parts. ``kinds``: the types of parts that hold text.
+
+    Raises `ApiError` for any other part: this server reads text alone.
+    """
+    if isinstance(value, str):
+        return value
+    parts = []
+    for index, part in enumerate(sequence(value, path)):
+        at = f"{path}[{index}]"
+        if isinstance(part, str):
+            parts.append({"type": "text", "text": part})
+            continue
+        kind = mapping(part, at).get("type")
+        if kind not in kinds:
+            refuse_part(kind, at, kinds)
+        key = "refusal" if kind == "refusal" else "text"
+        parts.append({"type": "text", "text": string(part.get(key), f"{at}.{key}")})
+    return parts
+
+
+def refuse_part(kind: object, path: str, kinds: tuple[str, ...]) -> None:
+    """Raises the error for a part that is no text."""
+    known = ", ".join(repr(name) for name in kinds)
+    named = next(
+        (word for word in ("image", "audio", "video", "file", "document") if word in str(kind)), None
+    )
+    if named is not None:
+        message = f"this server reads text alone, and found a part of type {kind!r}: leave it out"
+        raise ApiError(message, param=path, code=f"{named}_not_supported")
+    raise ApiError(f"expected a part of type {known}, found {kind!r}", param=f"{path}.type")
+
+
+def refuse(body: Mapping[str, Any], fields: Mapping[str, str]) -> None:
+    """Raises `ApiError` for a field that asks for something that cannot be given. ``fields``: why not, by name."""
+    for name, why in fields.items():
+        if body.get(name):
+            raise ApiError(why, param=name, code="unsupported_parameter")
+
+
+def effort(value: object, path: str, template_kwargs: dict[str, Any]) -> bool | None:
+    """The thinking that a named effort asks for. ``none`` switches it off; templates may read the name of any other."""
+    if value is None:
+        return None
+    name = string(value, path)
+    if name == "none":
+        return False
+    template_kwargs.setdefault("reasoning_effort", name)
+    return None
+
+
+def response_schema(value: object, path: str, named: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The ``response_format`` of `Chat.prepare`. ``named``: the object that has a JSON Schema's name and schema."""
+    if value is None:
+        return None
+    kind = mapping(value, path).get("type")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return {"type": "json_object"}
+    if kind == "json_schema":
+        schema = named.get("schema")
+        if not isinstance(schema, (Mapping, bool)):
+            raise ApiError(f"expected a JSON Schema, found {_kind(schema)}", param=f"{path}.schema")
+        return {"type": "json_schema", "json_schema": {"name": named.get("name", "answer"), "schema": schema}}
+    raise ApiError(
+        f"expected 'text', 'json_object' or 'json_schema', found {kind!r}",
+        param=f"{path}.type",
+    )
+
+
+def is_null(value: object) -> bool:
+    """Whether a field is left out, or given as null or as an empty list."""
+    return value is None or value == []
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "nothing"
+    kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
+    return kinds.get(type(value), "a number")

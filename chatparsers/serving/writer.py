@@ -1,0 +1,147 @@
+"""What the writers of the three APIs share: the ids of calls, the whole answer of a message, the frames of a stream."""
+
+from __future__ import annotations
+
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+from uuid import uuid4
+
+from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..core.message import FinishReason, Message
+from ..core.transcript import call_id as id_of_call
+from ..templates import to_json
+from .errors import ApiError
+from .usage import Usage
+
+__all__ = ["Writer", "sse"]
+
+Chunk = TypeVar("Chunk", bound=Mapping[str, Any])
+Answer = TypeVar("Answer", bound=Mapping[str, Any])
+
+
+class Writer(ABC, Generic[Chunk, Answer]):
+    """Writes one answer in the form of one API.
+
+    Call ``start``, then ``event`` for each event of the stream, then ``finish``; each returns a list of what the API
+    streams, as JSON data. The list may be empty. ``answer`` is the whole answer so far, and final after ``finish``.
+
+    A call has an id from its first delta on: the model's, if the model wrote one before the arguments that no earlier
+    call of the turn has, else a generated one, which stays even if the model writes an id later.
+    """
+
+    named: ClassVar[bool] = True
+    """Whether the API names its events in the frames of a stream."""
+    end: ClassVar[str] = ""
+    """The frame that ends the stream."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        id: str | None = None,
+        created: int | None = None,
+        call_id: Callable[[int], str] | None = None,
+    ) -> None:
+        """``model``: the name that the answer bears. ``id``: the answer's id; None: a random one. ``created``: seconds
+        since 1970; None: now. ``call_id``: makes the id of the call at an index; ``turn.call_id`` gives those that
+        the message has."""
+        self.model = model
+        self.id = id or self.new_id()
+        self.created = int(time.time()) if created is None else created
+        seed = uuid4().hex
+        self._make_id = call_id or (lambda index: id_of_call(seed, index))
+        self._ids: set[str] = set()
+
+    @staticmethod
+    @abstractmethod
+    def new_id() -> str:
+        """A random id of an answer."""
+
+    @abstractmethod
+    def start(self, prompt_tokens: int = 0) -> list[Chunk]:
+        """Begins the answer. ``prompt_tokens``: the number of the prompt's tokens, for APIs that say it first."""
+
+    @abstractmethod
+    def event(self, event: Event) -> list[Chunk]:
+        """Writes one event of the stream."""
+
+    @abstractmethod
+    def finish(
+        self,
+        reason: FinishReason | None = None,
+        usage: Usage | None = None,
+        *,
+        stop_sequence: str | None = None,
+    ) -> list[Chunk]:
+        """Ends the answer. ``reason``: as in `Stream.finish`. ``stop_sequence``: the client's stop that ended it."""
+
+    @abstractmethod
+    def fail(self, error: ApiError) -> list[dict[str, Any]]:
+        """Ends the stream with an error, after `start`. An error before that is an HTTP status."""
+
+    @property
+    @abstractmethod
+    def answer(self) -> Answer:
+        """The whole answer, as the API gives it to a request that does not stream."""
+
+    def whole(
+        self, message: Message, reason: FinishReason | None = None, usage: Usage | None = None
+    ) -> Answer:
+        """The whole answer of a message. The writer is used up.
+
+        The message has its texts joined, so the answer has the reasoning first, then the content, then the calls.
+        """
+        self.start(usage.prompt if usage is not None else 0)
+        for event in _events(message):
+            self.event(event)
+        self.finish(reason, usage)
+        return self.answer
+
+    def text(self) -> str:
+        """The whole answer as JSON text, the numbers of calls as the model wrote them."""
+        return to_json(self.answer)
+
+    def _call_id(self, start: CallStart) -> str:
+        id = start.id
+        if not id or id in self._ids:
+            id = self._make_id(start.index)
+        self._ids.add(id)
+        return id
+
+
+def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:
+    """The frames of a stream of server-sent events. ``named``: each has the name of its ``type`` (`Writer.named`)."""
+    frames = []
+    for chunk in chunks:
+        data = _dumps(chunk)
+        if not data.isascii():
+            data = _encodable(data, chunk)
+        frames.append(f"event: {chunk['type']}\ndata: {data}\n\n" if named else f"data: {data}\n\n")
+    return "".join(frames)
+
+
+def _encodable(data: str, chunk: Mapping[str, Any]) -> str:
+    try:
+        data.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return to_json(chunk, separators=(",", ":"))
+    return data
+
+
+_dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def _events(message: Message) -> Iterator[Event]:
+    """The events of a whole message."""
+    if message.reasoning:
+        yield Reasoning(message.reasoning)
+    if message.content:
+        yield Content(message.content)
+    for call in message.tool_calls:
+        yield CallStart(call.index, call.name, call.id)
+        if call.arguments:
+            yield CallArguments(call.index, call.arguments)
+        yield CallEnd(call.index, call.id, call.complete)
