@@ -73,7 +73,7 @@ class Primitives:
         return AnyChar()
 
     def end(self) -> Node:
-        """The end of the text. ``!.``"""
+        """The end of the turn. A turn that was cut off (``finish("length")``) has no end. ``!.``"""
         return End()
 
     def sequence(self, *items: Nodelike) -> Node:

@@ -92,7 +92,7 @@ UNSET flag
 IF flag label
     Goes to the label if the flag is set.
 END
-    Fails unless the text is at its end.
+    Fails unless the text is at its end. Fails there too if the turn was cut off.
 AFTER
     Reads all that follows as markup, because the turn is over.
 """
@@ -575,9 +575,9 @@ class Machine:
             elif op == END:
                 if i == n and not final:
                     break
-                ip = ip + 1 if i == n else 0
+                ip = ip + 1 if i == n and not self.cut_off else 0
                 if not ip:
-                    self._wanted(i, "the end of the text")
+                    self._wanted(i, "the end of the turn")
             elif op == CALLSUB:
                 stack.append((_RETURN, ip + 1, 0, False))
                 ip = ins[1]

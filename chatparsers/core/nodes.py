@@ -154,7 +154,7 @@ class AnyChar(Node):
 
 @dataclass(frozen=True, slots=True)
 class End(Node):
-    """Parses the end of the text; generates nothing."""
+    """Parses the end of the turn, which a turn that was cut off does not have; generates nothing."""
 
 
 @dataclass(frozen=True, slots=True)

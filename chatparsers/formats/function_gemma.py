@@ -13,11 +13,10 @@ from chatparsers.core import Builder, Format, Gemma, Node, Tool
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         args = p.args(tool, Gemma(quote="<escape>"))
-        begin, end = p.token("<start_function_call>"), p.token("<end_function_call>")
         name_end = p.reads("", p.space() + p.peek("{"))
-        return (begin << "call:" << p.name(tool)) + name_end + args << end
+        return (p.token("<start_function_call>") << "call:" << p.name(tool)) + name_end + args
 
-    return p.body(p.calls(p.each_tool(call)))
+    return p.body(p.calls(p.each_tool(call) << p.token("<end_function_call>")))
 
 
 FORMAT = Format(

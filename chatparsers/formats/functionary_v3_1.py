@@ -18,9 +18,11 @@ def build(p: Builder) -> Node:
         if tool is not ANY_TOOL and tool.name == "python":
             return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
         begin = p.reads(">", ">" + p.peek(p.space() + "{"))
-        return "<function=" + p.name(tool) + begin << p.args(tool) << "</function>" + again(p, "</function>")
+        end = p.reads(p.space() + "</function>", "")  # read after the call, which is whole without it
+        return "<function=" + p.name(tool) + begin << p.args(tool) + end
 
-    tagged = p.each_tool(call)
+    closer = p.reads("", p.space() + "</function>" + again(p, "</function>"))
+    tagged = p.each_tool(call) + closer
     json = p.tag(Tag.CALL, p.implied(Tag.NAME, "python") + p.space() + p.args(ANY_TOOL))
     looks_json = p.peek(p.space() + "{" << p.choice('"', "}"))
     python = p.token("<|python_tag|>") + (looks_json + json | p.code_call("python", "code"))

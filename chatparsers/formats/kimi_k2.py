@@ -17,10 +17,14 @@ HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)[._]?\d+|(?!))
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         header = p.header(HEADER, "functions." + p.name(tool) + ":" + p.chars("0-9", 1, 4))
-        begin, end = p.token("<|tool_call_begin|>"), p.token("<|tool_call_end|>")
-        return begin << header << p.token("<|tool_call_argument_begin|>") << p.args(tool) << end
+        return (
+            p.token("<|tool_call_begin|>")
+            << header
+            << p.token("<|tool_call_argument_begin|>")
+            << p.args(tool)
+        )
 
-    calls = p.calls(p.each_tool(call), p.space())
+    calls = p.calls(p.each_tool(call) << p.token("<|tool_call_end|>"), p.space())
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
     section = begin << calls << end
     singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"

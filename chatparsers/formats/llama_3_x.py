@@ -6,8 +6,8 @@
 
 Quirks:
 - The whole message is the call. Other JSON is content. Several calls are separated by `; `.
-- Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it, prose before it. After prose, JSON is a
-  call if it begins its line and names a tool of the request.
+- Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it, prose before it. After prose, an object
+  is a call if it stands alone on its line and names a tool of the request. So it is held until its line ends.
 - Any other text after `<|python_tag|>` is code, if the request has a tool `code_interpreter`.
 """
 
@@ -28,7 +28,10 @@ def build(p: Builder) -> Node:
     tagged = p.token("<|python_tag|>") + p.reads(builtins, builtins, p.space() + bare, code)
     line = p.choice('\n{"name":', '\n{"type": "function", "name":') << '"' + p.json_name(ANY_TOOL) + '"'
     args = p.member("parameters", "arguments") + p.args(ANY_TOOL)
-    in_prose = p.tag(Tag.CALL, line + p.declared() << "," << args << "}")
+    line_end = p.chars(r" \t\r", 0) + p.choice("\n", p.end(), *p.stops)
+    alone = p.peek(p.many(p.until("}", "\n") + "}", 1) + line_end)
+    in_prose = p.tag(Tag.CALL, line + p.declared() + alone << "," << args << "}")
+    in_prose += p.optional(p.space() + ";" << bare)
     return p.body(p.reads(tagged, tagged, in_prose), start=p.space() + bare)
 
 

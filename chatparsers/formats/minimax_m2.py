@@ -15,7 +15,7 @@ Quirks:
 - The template opens `<think>`.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Several calls stand in one section, with a newline between them.
-- Seen in the wild: names in single quotes, or without quotes.
+- Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
@@ -38,7 +38,7 @@ def build(p: Builder) -> Node:
     calls = p.calls(p.each_tool(invoke), p.space("\n"))
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
     section = open + p.space("\n") + calls + p.space("\n") + close
-    return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
+    return p.think("<think>\n", "\n</think>\n\n", until=section) + p.body(section, lead="\n")
 
 
 FORMAT = Format(

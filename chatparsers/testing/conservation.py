@@ -236,9 +236,14 @@ def _spells(text: str, value: str) -> bool:
 
 
 class _Number(str):
-    """A number as it is spelt."""
+    """A number as it is spelt. It equals no text."""
 
     __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Number) and str(self) == str(other)
+
+    __hash__ = str.__hash__
 
 
 class _Begun(str):
@@ -335,7 +340,7 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     ):
         return True
     if isinstance(value, str):
-        if text == value:
+        if text == str(value):
             return True
         if isinstance(value, _Number):
             return False

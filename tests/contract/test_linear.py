@@ -108,6 +108,7 @@ def test_work_is_linear(format: Format, monkeypatch: pytest.MonkeyPatch, pytestc
     assert not wrong, "\n" + "\n".join(wrong)
 
 
+LINE = '\n{"name": "get_weather", "parameters": '
 STRING = '<tool_call>{"name": "get_weather", "arguments": {"city": "'
 
 
@@ -131,6 +132,28 @@ def test_work_beside_the_machine_is_linear(
         for pieces in (250, 2000)
     )
     assert large[0] <= 1.1 * small[0] + 2
+
+
+@pytest.mark.parametrize(
+    ("start", "unit"),
+    [
+        ("", LINE + '{"a": {}'),
+        ("", LINE + "{}} is how. "),
+        (LINE + '{"a": "', "} "),
+        (LINE + '{"a": "', "some words, "),
+    ],
+    ids=["objects that go on", "examples", "braces in a line", "a long line"],
+)
+def test_a_line_that_is_held_is_read_a_bounded_number_of_times(
+    start: str, unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Llama holds an object after prose until its line ends. A rule that held it over lines would be quadratic."""
+    work = Work(monkeypatch)
+    small, large = (
+        work.feed(get_format("llama-3-x"), "Here:" + start, unit * (pieces * PIECE // len(unit)))
+        for pieces in (500, 4000)
+    )
+    assert large[0] <= 1.1 * small[0] + 2 and large[1] <= 1.1 * small[1] + 2
 
 
 class Counted(str):

@@ -9,7 +9,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
 from chatparsers.core.idioms import THOUGHTS, Options
-from chatparsers.core.nodes import Token
+from chatparsers.core.nodes import Args, EachArg, Token
 from chatparsers.core.tree import walk
 
 TOOLS = [
@@ -29,6 +29,13 @@ JSON_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}
 TAGGED_CALL = (
     "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 )
+
+
+MINIMAX_CALL = (
+    '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Oslo</parameter>\n</invoke>\n'
+    "</minimax:tool_call>"
+)
+LLAMA_CALL = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
 
 
 class Row(NamedTuple):
@@ -88,6 +95,10 @@ OUT_OF_REASONING = [
         request={"prefix": "<think>\n"}),
     Row("qwen3-coder", f"I need {TAGGED_CALL}", "", "I need ", 1, request={"prefix": "<think>\n"}),
     Row("qwen3-coder", f"A {TAGGED_CALL}B{TAGGED_CALL}C</think>D", "D", "A BC", 2, request={"prefix": "<think>\n"}),
+    Row("minimax-m2", f"I need {MINIMAX_CALL}\nNow I wait.\n</think>\n\nok", "ok", "I need \nNow I wait.", 1,
+        request={"prefix": "<think>\n"}),
+    Row("qwen3", f"I need {JSON_CALL}\nNow I wait.\n</think>\n\nok", "ok", f"I need {JSON_CALL}\nNow I wait.",
+        request={"prefix": "<think>\n"}),
 ]  # fmt: skip
 UNWANTED = [
     Row("qwen3", f"Hi. {JSON_CALL} So.", "Hi.  So.", codes=("unwanted-call",), request={"tool_choice": "none"}),
@@ -114,7 +125,25 @@ MARKUP_IN_VALUES = [
     Row("seed-oss", "<seed:tool_call>\n<function=get_weather>\n<parameter=city></seed:tool_call></parameter>\n"
         "</function>\n</seed:tool_call>", "", calls=1, codes=("markup-in-value",)),
 ]  # fmt: skip
-ROWS = [*MARKUP_IN_VALUES, *EMPTY_SECTIONS, *PROSE, *AGAIN, *OUT_OF_REASONING, *UNWANTED, *UNDECLARED]
+IN_PROSE = [
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL}", "Here:", calls=1),
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL} \nOk", "Here: \nOk", calls=1),
+    Row("llama-3-x", f"Here:\n{LLAMA_CALL}<|eot_id|>", "Here:", calls=1),
+    Row("llama-3-x", t := f"Here: {LLAMA_CALL}", t),
+    Row("llama-3-x", t := f"Write\n{LLAMA_CALL} to call it.", t),
+    Row("llama-3-x", t := f"Write\n{LLAMA_CALL} to call it.\nOk?", t),
+    Row("llama-3-x", t := "Here:\n" + LLAMA_CALL.replace("get_weather", "get_time"), t),
+]
+ROWS = [
+    *IN_PROSE,
+    *MARKUP_IN_VALUES,
+    *EMPTY_SECTIONS,
+    *PROSE,
+    *AGAIN,
+    *OUT_OF_REASONING,
+    *UNWANTED,
+    *UNDECLARED,
+]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.format}: {row.text[:40]!r}")
@@ -174,6 +203,46 @@ def test_a_marker_of_a_call_as_a_token_ends_a_value(schema: dict[str, Any]) -> N
             stream.feed(ids[start : start + size])
         stream.finish()
         assert stream.message == message, size
+
+
+def test_a_marker_of_a_call_as_a_token_is_text_in_a_string_of_an_object() -> None:
+    """JSON says where the object ends. Where the schema also admits a string, the closing tag does, so it breaks."""
+    text = GLM_SWALLOWED.partition("NYC")[0] + '{"a": "</tool_call>"}</arg_value>\n</tool_call>'
+    format = chatparsers.get_format("glm-4-5")
+    tokenizer = tokenizer_of(format, True)
+    for schema, whole in (({"type": "object"}, True), ({"type": ["object", "string"]}, False)):
+        parameters = {"type": "object", "properties": {"city": schema}}
+        tools = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
+        turn = format.bind(tools=tools, tokenizer=tokenizer)
+        (call,) = turn.parse(tokenizer.encode(text).ids).tool_calls
+        assert call.complete == whole, schema
+        if whole:
+            assert call.arguments == '{"city": {"a": "</tool_call>"}}'
+        (call,) = turn.parse(text).tool_calls
+        assert call.complete, schema
+
+
+CLOSERS = "<|[`｜"
+
+
+def test_a_call_is_whole_where_its_object_is(format: chatparsers.Format) -> None:
+    """One rule for all formats whose arguments are one object: a call that only lacks its closing marker is complete,
+    and the message is not."""
+    nodes = list(walk(format.tree(Options(tools=True)), True))
+    if not any(isinstance(node, Args) for node in nodes) or any(isinstance(node, EachArg) for node in nodes):
+        return
+    function = {"name": "get_weather", "arguments": '{"days": 375}'}
+    message = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "abcdefghi", "type": "function", "function": function}],
+    }
+    parameters = {"type": "object", "properties": {"days": {"type": "integer"}}}
+    tools = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
+    text = format.render(message, tools)
+    turn = format.bind(tools=tools)
+    ends = [at for at in range(len(text) + 1) if any(c.complete for c in turn.parse(text[:at]).tool_calls)]
+    assert not set(CLOSERS) & set(text[text.index("375") : ends[0]]), text[: ends[0]]
 
 
 @pytest.mark.parametrize("special", [True, False])

@@ -98,6 +98,14 @@ ROWS = [
     Row(
         "end, more text", lambda p: p.reads("", p.literal("a") + p.end(), ""), "ab", "|ab|", '"<c>t></c>"', ""
     ),
+    Row(
+        "not any",
+        lambda p: p.reads("", p.literal("a") + p.negate(p.any()), ""),
+        "ab",
+        "|ab|",
+        '"<c>t></c>"',
+        "",
+    ),
     Row("sequence", lambda p: p.sequence("a", p.space(), "b"), "a bc", "|||c|", '"ab<c>t></c>"', ""),
     Row("choice", lambda p: p.choice("ab", "a") + "c", "acx", "||x|", '("ab" | "a") "c<c>t></c>"', ""),
     Row("|", lambda p: (p.literal("ab") | "a") + "c", "abcx", "|||x|", '("ab" | "a") "c<c>t></c>"', ""),
@@ -270,3 +278,14 @@ def test_a_slip_is_an_error_in_the_line_that_makes_it(build: Callable[[Builder],
 def test_what_commits_cannot_be_held() -> None:
     with pytest.raises(DefinitionError, match=r"p\.cut\(\) commits, so nothing can be held"):
         format_of(lambda p: p.atomic("a" + p.cut()) + p.body()).tree(Options())
+
+
+def test_a_turn_that_is_cut_off_has_no_end() -> None:
+    """Otherwise a call that only the end of the turn shows would be complete in a turn that was cut off."""
+    for end, cut_off in ((Builder.end, "a"), (lambda p: p.negate(p.any()), "")):
+        format = format_of(lambda p, end=end: p.reads("", p.literal("a") + end(p), "") + p.body())
+        for reason, content in (("stop", ""), ("length", cut_off)):
+            stream = format.bind().stream()
+            stream.feed("a")
+            stream.finish(reason)
+            assert stream.message.content == content, (end, reason)
