@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -113,7 +114,8 @@ class Format:
         of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
         tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
         this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
-        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself.
+        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
+        if a tool's schema has Python's names of types (``int``, ``dict``), which are read as JSON's.
         """
         from .turn import Turn, read_choice, read_schema
 
@@ -123,6 +125,8 @@ class Format:
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         known = read_tools(tools)
+        if known and known.respelt:
+            warnings.warn(known.respelt, UserWarning, stacklevel=2)
         mode, named = read_choice(tool_choice, known)
         return Turn(
             format=self,

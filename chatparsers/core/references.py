@@ -13,11 +13,11 @@ means. For example, a schema with ``properties`` and no ``type`` means an object
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["ANYTHING", "SPELLINGS", "TYPES", "Document", "Unresolved", "references", "type_of"]
+__all__ = ["ANYTHING", "SPELLINGS", "TYPES", "Document", "Unresolved", "references", "respelt", "type_of"]
 
 Schema = Any
 """A JSON Schema: a mapping, or True/False."""
@@ -54,6 +54,9 @@ _ONE = (
     "contentSchema",
 )
 _LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_USUAL = ("string", "integer", "number", "boolean", "object", "array", None)
+_ALONE = frozenset({"type", "description", "title", "default", "enum"})
+"""Keywords that hold no schema. Most members of tools have no others."""
 _NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 
 
@@ -84,6 +87,34 @@ def type_of(value: object) -> str:
     if isinstance(value, (int, float)):
         return "number"
     return "object" if isinstance(value, Mapping) else "array"
+
+
+def _usual(schema: Schema) -> bool:
+    """Whether a schema, as most are, holds no other and has a usual type."""
+    return type(schema) is dict and schema.keys() <= _ALONE and schema.get("type") in _USUAL
+
+
+def respelt(root: Schema) -> Iterator[tuple[str, str]]:
+    """The types in a schema document that are spelt as in Python: the path of the schema, and the name."""
+    todo: deque[tuple[Schema, str]] = deque([(root, "")])
+    seen: set[int] = set()
+    while todo:
+        schema, path = todo.popleft()
+        if not isinstance(schema, Mapping) or id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        kind = schema.get("type")
+        if kind not in _USUAL:
+            for name in kind if isinstance(kind, (list, tuple)) else (kind,):
+                if isinstance(name, str) and name in SPELLINGS:
+                    yield path, name
+        for keyword, value in schema.items():
+            if keyword in _NAMED and isinstance(value, Mapping):
+                todo += [(part, f"{path}.{name}") for name, part in value.items() if not _usual(part)]
+            elif keyword in _LISTED and isinstance(value, (list, tuple)):
+                todo += [(part, f"{path}.{keyword}[{index}]") for index, part in enumerate(value)]
+            elif keyword in _ONE:
+                todo.append((value, f"{path}.{keyword}"))
 
 
 class Document:

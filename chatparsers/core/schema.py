@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .errors import DefinitionError, RequestError
-from .references import ANYTHING, Document, Schema
+from .references import ANYTHING, SPELLINGS, Document, Schema, respelt
 
 __all__ = ["ANYTHING", "ANY_ARGUMENT", "ANY_TOOL", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
 
@@ -155,12 +155,45 @@ class Toolset:
             tool = self._tools[name] = Tool(name, parameters, str(function.get("description") or ""))
         return tool
 
+    @property
+    def respelt(self) -> str:
+        """A warning that names the types spelt as in Python, which are read as JSON's types; "" if there are none.
+
+        The tools of the last requests are remembered by their identity, so that binding them again walks no schema.
+        """
+        known = _respelt.get(id(self.raw))
+        if known is None or known[0] is not self.raw:
+            while len(_respelt) >= _REMEMBERED:
+                _respelt.pop(next(iter(_respelt)), None)
+            known = _respelt[id(self.raw)] = self.raw, _warning(self._functions)
+        return known[1]
+
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
         return tuple(tool for name in self._functions if (tool := self.get(name)) is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Toolset, (self.raw,)
+
+
+_REMEMBERED = 16
+_respelt: dict[int, tuple[Sequence[Mapping[str, Any]], str]] = {}
+"""The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
+
+
+def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
+    found = [
+        f"{tool}{path}: {name!r} is read as {SPELLINGS[name]!r}"
+        for tool, function in functions.items()
+        for path, name in respelt(function.get("parameters", function.get("input_schema")))
+    ]
+    if not found:
+        return ""
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"tools: expected JSON's names of types, found Python's: {'; '.join(found[:_SHOWN])}{more}"
+
+
+_SHOWN = 5
 
 
 def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:

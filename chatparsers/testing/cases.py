@@ -12,6 +12,7 @@ Fields: ``title``, ``source`` (where the text is from), ``text``; ``prefix``, ``
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,15 @@ def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield path, case
 
 
-def bound(format: Format, case: Mapping[str, Any]) -> Turn:
+def bound(format: Format, case: Mapping[str, Any], **more: Any) -> Turn:
+    """The turn of the case. ``more``: other options of `Format.bind`.
+
+    A case may have schemas with Python's names of types."""
     tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
-    return format.bind(
-        tools=tools or None, prefix=case.get("prefix", ""), id_seed="", **case.get("options", {})
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "tools: expected JSON's names of types")
+        options = {"id_seed": "", **case.get("options", {}), **more}
+        return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **options)
 
 
 def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[str, int]:

@@ -18,12 +18,12 @@ from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
 from chatparsers.core.nodes import Implied
 from chatparsers.core.tree import walk
-from chatparsers.testing import TOOLS, load_cases
+from chatparsers.testing import load_cases
+from chatparsers.testing.cases import bound
 
 from ..ids.conftest import byte_tokenizer
 
 _NEEDLE = Path(__file__).parents[1] / "needle"
-_NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
 
 
 def cases(format: Format) -> list[tuple[str, dict[str, Any]]]:
@@ -31,11 +31,6 @@ def cases(format: Format) -> list[tuple[str, dict[str, Any]]]:
     own = load_cases(_NEEDLE / "cases" / format.name)
     found = [(path, case) for path, case in load_cases(_NEEDLE / "found") if case["format"] == format.name]
     return [(path.stem, case) for path, case in (*own, *found)]
-
-
-def bound(format: Format, case: dict[str, Any], **more: Any) -> Turn:
-    tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
-    return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **case.get("options", {}), **more)
 
 
 def implied_names(format: Format) -> set[str]:

@@ -225,3 +225,37 @@ def test_the_message_may_be_asked_for_after_each_piece() -> None:
             for region in message.regions:
                 assert region.start == at
                 at = region.end
+
+
+def _typed(**properties: Any) -> list[dict[str, Any]]:
+    parameters = {"type": "object", "properties": properties}
+    return [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+
+
+def test_types_spelt_as_in_python_are_read_and_said() -> None:
+    """At every depth; and again for the same tools, as the caller may have missed it."""
+    tools = _typed(
+        a={"type": "int"},
+        b={"type": "array", "items": {"type": ["str", "null"]}},
+        c={"anyOf": [{"type": "dict"}]},
+    )
+    for _ in range(2):
+        with pytest.warns(UserWarning) as said:
+            turn = chatparsers.get_format("glm-4-5").bind(tools=tools)
+        (warning,) = said
+        assert str(warning.message) == (
+            "tools: expected JSON's names of types, found Python's: f.a: 'int' is read as 'integer'; "
+            "f.b.items: 'str' is read as 'string'; f.c.anyOf[0]: 'dict' is read as 'object'"
+        )
+        assert warning.filename == __file__
+    call = "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>30</arg_value>\n</tool_call>"
+    assert turn.parse(call).tool_calls[0].arguments == '{"a": 30}'
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [{"type": {"type": "string"}, "int": {"enum": ["int"]}, "x": {"default": {"type": "int"}}}, {}],
+)
+def test_other_words_are_no_types(properties: dict[str, Any]) -> None:
+    """No warning, which would be an error here."""
+    chatparsers.get_format("glm-4-5").bind(tools=_typed(**properties))

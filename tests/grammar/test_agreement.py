@@ -21,6 +21,8 @@ from chatparsers.core.references import SPELLINGS, Document, type_of
 from chatparsers.core.schema import Argument
 from chatparsers.grammar import Weakened
 
+pytestmark = pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")
+
 VALUES: list[Any] = [
     "", "a", "ab", "5", "-5", "1.5", "1e3", "007", "true", "True", "null", "None", "{", "[1]", '{"a": 1}', "a <b> c",
     "<", "nul", 5, -5, 0, 12, 1.5, -0.25, True, False, None, [], [1], ["a"], [[1]], {}, {"a": 1}, {"b": "x"},

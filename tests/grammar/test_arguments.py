@@ -129,6 +129,7 @@ def test_shapes(name: str, shape: str) -> None:
         ({"enum": [{"a": 1}]}, "enum"),
     ],
 )  # fmt: skip
+@pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")
 def test_what_is_weakened_is_said(schema: Any, keyword: str) -> None:
     for name in ("qwen3-coder", "hermes-2-pro"):
         if keyword == "enum" and name == "hermes-2-pro":
