@@ -11,15 +11,17 @@ call. Only renderings are compared, never the template's source, so a cosmetic e
 3. A template that no format explains is analysed, and the format made of what was found.
 
 Markers only rank: among formats that read the same wire, the one with the more specific markers is named. If two have
-equal markers, the one that also reads reasoning is named. Many templates never show reasoning but cut it out of past
-answers. The text that they cut is as good as a marker, and formats must read it. If a template silently drops calls,
-only markers and content can be compared, and the score says so.
+equal markers, the one that also reads reasoning is named. The evidence lists the formats that share the definition of
+the one that is named. Many templates never show reasoning but cut it out of past answers. The text that they cut is as
+good as a marker, and formats must read it. If a template silently drops calls, only markers and content can be
+compared, and the score says so.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
@@ -147,7 +149,7 @@ def _found(template: Template) -> Detection:
                 contest.enter(info, writing=True)
     if contest.best is not None:
         dropped = () if calls else ("the template renders no calls: told by its markers",)
-        evidence = (*contest.evidence, *cuts, *dropped, *contest.broken)
+        evidence = (*contest.evidence, *_equals(contest.best), *cuts, *dropped, *contest.broken)
         return Detection(contest.best, 1.0 if calls else 0.5, evidence)
     answered = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
     found = analysed(template)
@@ -198,6 +200,17 @@ class _Contest:
                 f"markers in the rendering: {', '.join(map(repr, markers))}",
                 f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
             )
+
+
+def _equals(name: str) -> tuple[str, ...]:
+    """A line of evidence that names the formats whose turns are written alike; no line if there are none."""
+    build = get_format(name).build
+    alike = []
+    for info in formats():
+        with suppress(Exception):  # a broken format must not stop the others
+            if info.name != name and info.load().build == build:
+                alike.append(info.name)
+    return (f"written alike, up to the end of the turn: {', '.join(alike)}",) if alike else ()
 
 
 def analysed(template: Template) -> Detection:

@@ -11,6 +11,7 @@ __all__ = [
     "call_id",
     "deepseek_section",
     "function_call",
+    "keyed_call",
     "tagged_call",
 ]
 
@@ -42,6 +43,30 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + call + end
     return p.reads(whole, whole, call + p.optional(end))
+
+
+def keyed_call(
+    p: Builder, call: str = "tool_call", arg: str = "arg", *, line: str = "", after: str = "", end: str = ""
+) -> Node:
+    """One call: a name, then tagged keys and values. ``<tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>…``
+
+    ``call``, ``arg``: the names of the tags. ``line``: the white space after the name and after each key; ``after``:
+    after each value; ``end``: before the end of the call.
+    """
+    key, key_end, closer = p.token(f"<{arg}_key>"), p.token(f"</{arg}_key>"), p.token(f"</{call}>")
+    value, value_end = p.token(f"<{arg}_value>"), f"</{arg}_value>"
+    # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
+    name_end = p.reads(line, p.space() + p.peek(p.choice(key, closer)))
+
+    def argument(argument: Argument) -> Node:
+        name = key + p.arg_name(argument, r"[^<>\n]") + key_end + p.space(line)
+        return name + value + p.value(argument, Raw(until=value_end)) + p.token(value_end) + p.space(after)
+
+    def one(tool: Tool) -> Node:
+        name = p.space() + p.name(tool) + name_end
+        return name + p.each_arg(tool, argument) + p.space(end) + closer
+
+    return p.token(f"<{call}>") + p.each_tool(one)
 
 
 def again(p: Builder, tag: Node | str) -> Node:

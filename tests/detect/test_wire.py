@@ -101,6 +101,23 @@ def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
     assert "a call behind reasoning" in found.evidence[1]
 
 
+@pytest.mark.parametrize(
+    ("name", "alike"), [("laguna", {"glm-4-7", "spark-2-5"}), ("granite-4", {"hermes-2-pro"})]
+)
+def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, alike: set[str]) -> None:
+    found = detect((OWN / f"{name}.jinja").read_text(encoding="utf-8"))
+    (line,) = (
+        line for line in found.evidence if line.startswith("written alike, up to the end of the turn: ")
+    )
+    assert found.name == name
+    assert alike <= set(line.partition(": ")[2].split(", ")) and name not in line
+
+
+def test_a_wire_of_one_family_alone_says_nothing_of_others() -> None:
+    found = detect((OWN / "ling-3.jinja").read_text(encoding="utf-8"))
+    assert found.name == "ling-3" and not any("alike" in line for line in found.evidence)
+
+
 @pytest.mark.parametrize("end", ["</think>", "[/THINK]", "<|END_THINKING|>"])
 def test_which_markers_are_cut_out(end: str) -> None:
     found = detect(plain(cut=f".split('{end}')[-1]"))
