@@ -11,15 +11,22 @@ __all__ = [
     "call_id",
     "deepseek_section",
     "function_call",
+    "invoke",
     "keyed_call",
     "tagged_call",
 ]
 
+_ATTRIBUTE = r"""[^"'<>\n]"""
 
-def tagged_call(p: Builder) -> Node:
-    """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``"""
+
+def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
+    """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``
+
+    ``pad``: the white space on each side of the object. Some models write several objects in one pair of tags.
+    """
     call = p.json_call(name="name", args="arguments")
-    return p.token("<tool_call>") + p.space("\n") + call + p.space("\n") + p.token("</tool_call>")
+    more = p.reads("", p.many(p.space() + p.optional(",") + p.space() + call))
+    return p.token(f"<{tag}>") + p.space(pad) + call + more + p.space(pad) + p.token(f"</{tag}>")
 
 
 def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
@@ -67,6 +74,26 @@ def keyed_call(
         return name + p.each_arg(tool, argument) + p.space(end) + closer
 
     return p.token(f"<{call}>") + p.each_tool(one)
+
+
+def invoke(p: Builder, space: str = "", gap: str = "\n") -> Node:
+    """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
+
+    ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags.
+    """
+    quote = p.reads('"', '"', "'", "")
+    end = f"</{space}invoke>"
+
+    def argument(arg: Argument) -> Node:
+        opener = f"<{space}parameter name=" + quote + p.arg_name(arg, _ATTRIBUTE) + quote + ">"
+        closer = f"</{space}parameter>"
+        return opener + p.value(arg, Raw(until=closer)) + closer + p.space(gap)
+
+    def call(tool: Tool) -> Node:
+        opener = f"<{space}invoke name=" + quote + p.name(tool) + quote + ">"
+        return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
+
+    return p.each_tool(call)
 
 
 def again(p: Builder, tag: Node | str) -> Node:

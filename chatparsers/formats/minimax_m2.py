@@ -18,26 +18,13 @@ Quirks:
 - Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
-from chatparsers.formats._shapes import again
-
-ARGUMENT_NAME = r"""[^"'<>\n]"""
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import invoke
 
 
 def build(p: Builder) -> Node:
-    quote = p.reads('"', '"', "'", "")
-
-    def argument(arg: Argument) -> Node:
-        opener = "<parameter name=" + quote + p.arg_name(arg, ARGUMENT_NAME) + quote + ">"
-        return opener + p.value(arg, Raw(until="</parameter>")) + "</parameter>" + p.space("\n")
-
-    def invoke(tool: Tool) -> Node:
-        opener = "<invoke name=" + quote + p.name(tool) + quote + ">"
-        return opener + p.space("\n") + p.each_arg(tool, argument) + "</invoke>" + again(p, "</invoke>")
-
-    calls = p.calls(p.each_tool(invoke), p.space("\n"))
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
-    section = open + p.space("\n") + calls + p.space("\n") + close
+    section = open + p.space("\n") + p.calls(invoke(p), p.space("\n")) + p.space("\n") + close
     return p.think("<think>\n", "\n</think>\n\n", until=section) + p.body(section, lead="\n")
 
 

@@ -413,9 +413,10 @@ def _agree(text: str, said: str, spelling: _Spelling, begun: bool) -> bool:
 def _bare(text: str, spelling: _Spelling, escapes: bool) -> str:
     if escapes:
         text = _ESCAPE.sub(lambda found: str(json.loads(f'"{found[0]}"')), text)
+    text = re.sub(r"\b(None|True|False)\b", lambda found: _WORDS[found[0]], text)
     for quote in spelling.quotes:
         text = text.replace(quote, "")
-    return _PUNCTUATION.sub("", re.sub(r"\b(None|True|False)\b", lambda found: _WORDS[found[0]], text))
+    return _PUNCTUATION.sub("", text)
 
 
 def _scalars(value: Any) -> Iterable[str]:
