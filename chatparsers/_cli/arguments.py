@@ -34,6 +34,7 @@ def build_parser() -> argparse.ArgumentParser:
     _detect(commands)
     _inspect(commands)
     _formats(commands)
+    _serve(commands)
     return parser
 
 
@@ -169,6 +170,42 @@ def _formats(commands: _Commands[_Parser]) -> None:
     shapes.add_argument(
         "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"
     )
+
+
+def _serve(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers._cli.serve:run"
+    serve = _command(
+        commands, "serve", run, "serve OpenAI's and Anthropic's chat APIs over an engine that completes text"
+    )
+    serve.add_argument("--upstream", metavar="URL", help="the engine, such as http://127.0.0.1:8080")
+    serve.add_argument(
+        "--upstream-kind",
+        choices=("llama-server", "vllm", "sglang", "ollama", "openai-completions"),
+        help="what runs there",
+    )
+    serve.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")
+    serve.add_argument("--upstream-key", metavar="KEY", help="the engine's key")
+    serve.add_argument(
+        "--stall", type=_number, metavar="S", default=300.0, help="seconds that it may be silent (300)"
+    )
+    serve.add_argument(
+        "--model", metavar="FILE", help="a model folder, its tokenizer_config.json, a .gguf or a template"
+    )
+    serve.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
+    serve.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    serve.add_argument("--name", metavar="NAME", help="the model's name for clients")
+    serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
+    serve.add_argument("--port", type=_positive, metavar="N", default=8000, help="(8000)")
+    serve.add_argument(
+        "--api-key", metavar="KEY", help="the key that clients must send ($CHATPARSERS_API_KEY)"
+    )
+    serve.add_argument("--max-tokens", type=_positive, metavar="N", help="for requests that name no limit")
+    serve.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
+    serve.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
+    serve.add_argument(
+        "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
+    )
+    serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
 
 
 def _template(parser: _Parser, *, required: bool = False) -> None:

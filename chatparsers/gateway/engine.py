@@ -1,0 +1,105 @@
+"""What the gateway asks of an engine: to complete a prompt, token by token."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from .._chat import Chat
+from ..core.message import FinishReason
+from ..core.turn import Dialect, Turn
+from ..grammar import Grammar
+from ..serving import ApiError
+
+__all__ = ["Batch", "End", "Engine", "EngineError", "Job", "control_markers"]
+
+
+class EngineError(ApiError):
+    """The engine failed, or cannot be reached."""
+
+    def __init__(self, message: str, *, status: int = 502, code: str = "engine_error") -> None:
+        super().__init__(message, status=status, code=code)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the engine is to complete.
+
+    ``prompt``: the ids of the prompt, or its text if the chat has no tokenizer. ``grammar``: None if nothing is
+    constrained. ``sampling`` has the names of `chatparsers.serving.Request`.
+    """
+
+    turn: Turn
+    prompt: str | list[int]
+    grammar: Grammar | None = None
+    max_tokens: int | None = None
+    sampling: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How a completion ended. ``reason`` is None in an event that has only counts. The counts are the engine's, None if
+    it gives none."""
+
+    reason: FinishReason | None = "stop"
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What has arrived at once: more ids, or more text, and with the last batch the end."""
+
+    text: str = ""
+    ids: list[int] | None = None
+    end: End | None = None
+
+
+class Engine(ABC):
+    """An engine that completes prompts."""
+
+    dialect: ClassVar[Dialect | None] = None
+    """The dialect of grammars that it takes; None if it takes none."""
+    reader: ClassVar[str] = "llama.cpp"
+    """Who reads its GBNF."""
+    takes_ids: ClassVar[bool] = True
+    """Whether a prompt may be ids."""
+    ids = False
+    """Whether it gives ids, and the stream is fed with them. `start` finds out."""
+
+    @abstractmethod
+    async def start(self, chat: Chat) -> list[str]:
+        """Finds out what the engine can do for this chat. Returns warnings for whoever runs the gateway.
+
+        Raises `EngineError` if the engine cannot be reached or drops control tokens.
+        """
+
+    @abstractmethod
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        """Completes the job's prompt. The last batch has the end. Closing the generator stops the engine.
+
+        Raises `EngineError`.
+        """
+
+    async def close(self) -> None:  # noqa: B027  # an engine may hold nothing
+        """Frees what the engine holds."""
+
+
+def control_markers(chat: Chat) -> dict[str, int]:
+    """The markers of the chat's format that are one token each, and do not end a turn, with their ids; at most four.
+
+    Control tokens come first: they are those that a server may drop.
+    """
+    turn = chat.bind(tools=[{"name": "any"}])
+    ends = {*turn.stop_ids, *(turn.marker_ids.get(stop, -1) for stop in turn.stops)}
+    ids = {
+        text: id for text, id in turn.marker_ids.items() if id not in ends and text in turn.preserved_tokens
+    }
+    if not ids:
+        return {}
+    added = chat.tokenizer.get_added_tokens_decoder()
+    ranked = sorted(ids.items(), key=lambda item: not getattr(added.get(item[1]), "special", False))
+    return dict(ranked[:4])

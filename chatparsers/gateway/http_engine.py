@@ -1,0 +1,232 @@
+"""What the engines over HTTP share: the connection, its errors, and the probe for control tokens."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+import httpx2
+
+from .._chat import Chat
+from .engine import Batch, End, Engine, EngineError, Job, control_markers
+from .lines import Lines, read_data
+
+__all__ = ["HttpEngine", "text_of"]
+
+_CLIENT_ERRORS = (400, 413, 422)
+_BUSY = (429, 503)
+_SHOWN = 500
+_PROBE = "Hello"
+
+
+class HttpEngine(Engine):
+    """An engine behind a URL that streams server-sent events.
+
+    ``url``: where it listens. ``model``: the name that it knows the model by. ``api_key``: its key. ``stall``: how many
+    seconds it may be silent. ``client``: an ``httpx2.AsyncClient`` of your own.
+    """
+
+    path: ClassVar[str]
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        api_key: str | None = None,
+        stall: float = 300.0,
+        client: httpx2.AsyncClient | None = None,
+    ) -> None:
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self.model = model
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = client or httpx2.AsyncClient(
+            base_url=self.url,
+            headers=headers,
+            timeout=httpx2.Timeout(stall, connect=10.0, pool=None),
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
+        )
+        self._stall = stall
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    @abstractmethod
+    def body(self, job: Job) -> dict[str, Any]:
+        """The request that completes a job."""
+
+    @abstractmethod
+    def read(self, data: Mapping[str, Any]) -> Batch | None:
+        """What an event of the engine brings; None if it brings nothing."""
+
+    def parse(self, line: bytes) -> dict[str, Any] | None:
+        """The object in a line; None if the line has none."""
+        return read_data(line)
+
+    def forced(self, marker: str, id: int) -> dict[str, Any]:
+        """Fields of a request under which the engine can write only the token ``id``, or next to nothing else."""
+        return {"logit_bias": {str(id): 100}}
+
+    async def get(self, path: str) -> dict[str, Any]:
+        """The JSON object at a path; an empty one if there is none. Raises `EngineError` if nothing answers."""
+        try:
+            response = await self._client.get(path)
+            found = response.json() if response.status_code == 200 else {}
+        except ValueError:
+            return {}
+        except httpx2.HTTPError as error:
+            raise self._broken(error) from error
+        return found if isinstance(found, dict) else {}
+
+    # generating
+
+    async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        end: End | None = None
+        async with aclosing(self._batches(self.body(job))) as batches:
+            async for (
+                batch
+            ) in batches:  # to the end of the response, so that the connection can be used again
+                end = _later(end, batch.end)
+                yield Batch(batch.text, batch.ids)
+        if end is not None and end.reason is not None:
+            yield Batch(end=end)
+            return
+        raise EngineError("the engine closed the connection in the middle of the answer", code="engine_ended")
+
+    async def _batches(self, body: dict[str, Any]) -> AsyncGenerator[Batch, None]:
+        """What arrives at once is one batch."""
+        lines = Lines()
+        try:
+            async with self._client.stream("POST", self.path, json=body) as response:
+                if response.status_code != 200:
+                    await self._refused(response)
+                async for data in response.aiter_bytes():
+                    found = [self._read(line) for line in lines.take(data)]
+                    batch = _joined([one for one in found if one is not None])
+                    if batch is not None:
+                        yield batch
+                for line in lines.take(b"\n"):
+                    last = self._read(line)
+                    if last is not None:
+                        yield last
+        except httpx2.HTTPError as error:
+            raise self._broken(error) from error
+
+    def _broken(self, error: httpx2.HTTPError) -> EngineError:
+        if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
+            return EngineError(f"no engine answers at {self.url}: start it, or name its URL")
+        if isinstance(error, httpx2.TimeoutException):
+            said = f"the engine was silent for {self._stall:g} seconds"
+            return EngineError(said, status=504, code="engine_timeout")
+        said = f"the connection to the engine broke: {type(error).__name__}"
+        return EngineError(said, code="engine_ended")
+
+    def _read(self, line: bytes) -> Batch | None:
+        data = self.parse(line)
+        if data is None:
+            return None
+        if data.get("error"):
+            raise EngineError(f"the engine failed: {_message(data)}")
+        return self.read(data)
+
+    async def _refused(self, response: httpx2.Response) -> None:
+        """Raises the error for a response that is no stream."""
+        raw = await response.aread()
+        status = response.status_code
+        try:
+            said = _message(response.json())
+        except (ValueError, RecursionError):
+            said = raw[:_SHOWN].decode("utf-8", "replace")
+        if status in _CLIENT_ERRORS:
+            raise EngineError(f"the engine refuses the request: {said}", status=400, code="engine_refused")
+        if status in _BUSY:
+            raise EngineError(f"the engine is busy: {said}", status=status, code="engine_busy")
+        raise EngineError(f"the engine answered with the status {status}: {said}")
+
+    # probing
+
+    async def start(self, chat: Chat) -> list[str]:
+        """Has the engine write one marker, to see that it comes back as text or as an id."""
+        if chat.tokenizer is None:
+            body = self.body(Job(chat.bind(), _PROBE, max_tokens=1))
+            await self._collected(body)
+            return [
+                "the chat has no tokenizer, so it is not known whether the engine keeps control tokens in its text: "
+                "name the model's folder or its tokenizer.json"
+            ]
+        ids = chat.tokenizer.encode(_PROBE, add_special_tokens=False).ids if self.takes_ids else _PROBE
+        job = Job(chat.bind(), ids, max_tokens=1, sampling={"temperature": 0})
+        given = None
+        for marker, id in control_markers(chat).items():
+            batch = await self._collected({**self.body(job), **self.forced(marker, id)})
+            given = batch.ids is not None if given is None else given and batch.ids is not None
+            if list(batch.ids or ()) == [id] or batch.text.strip() == marker:
+                continue
+            if not batch.text.strip():
+                raise EngineError(
+                    f"the engine drops control tokens from its text: it was made to write {marker!r}, and sent "
+                    "nothing. So calls of this model cannot be read. Use a server that keeps them "
+                    "(llama-server, vLLM, SGLang), or run the model with --gguf"
+                )
+            return [
+                f"the engine does not write the token it is made to write ({marker!r}, found {batch.text!r}), so it "
+                "is not known whether it keeps control tokens in its text"
+            ]
+        if given is None:
+            batch = await self._collected(self.body(job))
+            given = batch.ids is not None
+        self.ids = given
+        if self.ids:
+            return []
+        return ["the engine gives no ids: text that spells a marker is read as that marker"]
+
+    async def _collected(self, body: dict[str, Any]) -> Batch:
+        """A whole short completion."""
+        text: list[str] = []
+        ids: list[int] | None = None
+        async with aclosing(self._batches(body)) as batches:
+            async for batch in batches:
+                text.append(batch.text)
+                if batch.ids is not None:
+                    ids = [*(ids or ()), *batch.ids]
+        return Batch("".join(text), ids)
+
+
+def _joined(batches: list[Batch]) -> Batch | None:
+    """What arrived at once, as one batch."""
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    text = "".join([batch.text for batch in batches])
+    given = [batch.ids for batch in batches if batch.ids is not None]
+    ids = [id for some in given for id in some] if given else None
+    end: End | None = None
+    for batch in batches:
+        end = _later(end, batch.end)
+    return Batch(text, ids, end)
+
+
+def _later(first: End | None, second: End | None) -> End | None:
+    """Two events about the end as one: the reason may come before the counts."""
+    if first is None or second is None:
+        return first if second is None else second
+    return End(
+        second.reason if first.reason is None else first.reason,
+        first.prompt if second.prompt is None else second.prompt,
+        first.completion if second.completion is None else second.completion,
+        max(first.cached, second.cached),
+    )
+
+
+def text_of(value: object) -> str:
+    """A text of the engine; "" if it is none."""
+    return value if isinstance(value, str) else ""
+
+
+def _message(data: Any) -> str:
+    """What an error of an engine says."""
+    found = data.get("error", data) if isinstance(data, dict) else data
+    if isinstance(found, dict):
+        found = found.get("message") or found.get("detail") or found
+    return str(found)[:_SHOWN]

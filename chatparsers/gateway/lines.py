@@ -1,0 +1,59 @@
+"""Lines from bytes that arrive in pieces, and the JSON in them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .engine import EngineError
+
+__all__ = ["Lines", "read_data", "read_object"]
+
+_LONGEST = 64 * 1024 * 1024
+
+
+class Lines:
+    """Cuts bytes into lines. A line that is not whole waits for the rest, so no character is cut."""
+
+    __slots__ = ("_held", "_size")
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+        self._size = 0
+
+    def take(self, data: bytes) -> list[bytes]:
+        """The lines that are whole now, without their ends. Raises `EngineError` for a line without an end."""
+        if b"\n" not in data:
+            self._held.append(data)
+            self._size += len(data)
+            if self._size > _LONGEST:
+                raise EngineError(f"the engine sent more than {_LONGEST:,} bytes without the end of a line")
+            return []
+        if self._held:
+            data = b"".join([*self._held, data])
+        *lines, rest = data.split(b"\n")
+        self._held, self._size = [rest] if rest else [], len(rest)
+        return lines
+
+
+def read_data(line: bytes) -> dict[str, Any] | None:
+    """The object in a line of a stream of server-sent events; None for other lines and for the end mark."""
+    if not line.startswith(b"data:"):
+        if line.startswith(b"error:"):
+            return {"error": read_object(line[6:])}
+        return None
+    payload = line[5:].strip()
+    if not payload or payload == b"[DONE]":
+        return None
+    return read_object(payload)
+
+
+def read_object(payload: bytes) -> dict[str, Any]:
+    """The JSON object in ``payload``. Raises `EngineError` if it is none."""
+    try:
+        found = json.loads(payload)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise EngineError(f"the engine sent what is no JSON object: {payload[:80]!r}")
+    return found

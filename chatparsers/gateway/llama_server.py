@@ -1,0 +1,70 @@
+"""llama.cpp's ``llama-server``, by its own endpoint ``/completion``: ids, GBNF and lazy grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ..core.turn import Dialect
+from .engine import Batch, End, Job
+from .http_engine import HttpEngine, text_of
+
+__all__ = ["LlamaServer"]
+
+_NAMES = {"repetition_penalty": "repeat_penalty"}
+_TRIGGERS = {"token": 0, "word": 1, "pattern": 3}
+"""llama.cpp's numbers for the kinds of triggers. Our patterns are over the whole output."""
+
+
+class LlamaServer(HttpEngine):
+    """``llama-server -m model.gguf --port 8080``."""
+
+    path: ClassVar[str] = "/completion"
+    dialect: ClassVar[Dialect | None] = "gbnf"
+
+    def body(self, job: Job) -> dict[str, Any]:
+        turn = job.turn
+        body: dict[str, Any] = {
+            "prompt": job.prompt,
+            "stream": True,
+            "return_tokens": True,
+            "cache_prompt": True,
+            "n_predict": job.max_tokens if job.max_tokens is not None else -1,
+            "preserved_tokens": list(turn.preserved_tokens),
+            # A stop that is one token ends the turn by its id. As text it could be part of an argument.
+            "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
+            **{_NAMES.get(name, name): value for name, value in job.sampling.items()},
+        }
+        if job.grammar is not None:
+            body["grammar"] = str(job.grammar)
+            if job.grammar.lazy:
+                body["grammar_lazy"] = True
+                body["grammar_triggers"] = [
+                    {
+                        "type": _TRIGGERS[trigger.kind],
+                        "value": trigger.value,
+                        **({} if trigger.id is None else {"token": trigger.id}),
+                    }
+                    for trigger in job.grammar.triggers
+                ]
+        return body
+
+    def forced(self, marker: str, id: int) -> dict[str, Any]:
+        return {"logit_bias": [[id, 100.0]]}
+
+    def read(self, data: Mapping[str, Any]) -> Batch | None:
+        tokens = data.get("tokens")
+        ids = list(tokens) if isinstance(tokens, list) and tokens else None
+        end = None
+        if data.get("stop"):
+            limit = data.get("stop_type") == "limit" or data.get("stopped_limit") is True
+            cached = data.get("tokens_cached") if data.get("timings") is None else None
+            timings = data.get("timings") or {}
+            end = End(
+                "length" if limit else "stop",
+                data.get("tokens_evaluated"),
+                data.get("tokens_predicted"),
+                timings.get("cache_n", 0) if cached is None else 0,
+            )
+            ids = None  # the last event repeats what came before, or has nothing
+        return Batch(text_of(data.get("content")), ids, end)

@@ -1,0 +1,117 @@
+"""Servers with OpenAI's old completions endpoint: vLLM and SGLang with ids and structural tags, others by text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from .._chat import Chat
+from ..core.turn import Dialect
+from .engine import Batch, End, Job
+from .http_engine import HttpEngine, text_of
+
+__all__ = ["VLLM", "OpenAICompletions", "SGLang"]
+
+_STANDARD = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
+
+
+class OpenAICompletions(HttpEngine):
+    """A server with ``/v1/completions`` of which nothing more is known: no ids and no grammar."""
+
+    path: ClassVar[str] = "/v1/completions"
+    takes_ids: ClassVar[bool] = False
+
+    async def start(self, chat: Chat) -> list[str]:
+        """Asks for the model's name if none was given, and tries the engine."""
+        if self.model is None:
+            self.model = await self._first_model()
+        return await super().start(chat)
+
+    async def _first_model(self) -> str | None:
+        data = (await self.get("/v1/models")).get("data")
+        first = data[0] if isinstance(data, list) and data else None
+        name = first.get("id") if isinstance(first, dict) else None
+        return name if isinstance(name, str) else None
+
+    def body(self, job: Job) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "prompt": job.prompt,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **{name: value for name, value in job.sampling.items() if name in _STANDARD},
+        }
+        if self.model is not None:
+            body["model"] = self.model
+        if job.max_tokens is not None:
+            body["max_tokens"] = job.max_tokens
+        if job.turn.stops:
+            body["stop"] = list(job.turn.stops)[:4]
+        return body
+
+    def read(self, data: Mapping[str, Any]) -> Batch | None:
+        choices = data.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else {}
+        usage = data.get("usage")
+        if not choice and not isinstance(usage, dict):
+            return None
+        reason = choice.get("finish_reason")
+        ids = choice.get("token_ids")
+        end = None
+        if reason is not None or isinstance(usage, dict):
+            counts = usage if isinstance(usage, dict) else {}
+            details = counts.get("prompt_tokens_details") or {}
+            end = End(
+                None if reason is None else "length" if reason == "length" else "stop",
+                counts.get("prompt_tokens"),
+                counts.get("completion_tokens"),
+                details.get("cached_tokens") or 0,
+            )
+        return Batch(text_of(choice.get("text")), list(ids) if isinstance(ids, list) else None, end)
+
+
+class VLLM(OpenAICompletions):
+    """``vllm serve model``."""
+
+    dialect: ClassVar[Dialect | None] = "structural_tag"
+    takes_ids: ClassVar[bool] = True
+
+    def body(self, job: Job) -> dict[str, Any]:
+        turn = job.turn
+        body = super().body(job) | job.sampling
+        body |= {
+            "skip_special_tokens": False,
+            "spaces_between_special_tokens": False,
+            "add_special_tokens": False,
+            "return_token_ids": True,
+            "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
+            "stop_token_ids": list(turn.stop_ids),
+        }
+        if job.grammar is not None:
+            body["structured_outputs"] = {"structural_tag": str(job.grammar)}
+        return body
+
+
+class SGLang(OpenAICompletions):
+    """``python -m sglang.launch_server --model-path model``."""
+
+    dialect: ClassVar[Dialect | None] = "structural_tag"
+    takes_ids: ClassVar[bool] = True
+
+    def body(self, job: Job) -> dict[str, Any]:
+        turn = job.turn
+        body = super().body(job) | job.sampling
+        body |= {
+            "skip_special_tokens": False,
+            "return_token_ids": True,
+            "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
+            "stop_token_ids": list(turn.stop_ids),
+        }
+        if job.max_tokens is None:
+            body["max_tokens"] = _LONG  # the server's own default is 16
+        if job.grammar is not None:
+            body["response_format"] = json.loads(str(job.grammar))
+        return body
+
+
+_LONG = 8192

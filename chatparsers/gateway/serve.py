@@ -1,0 +1,97 @@
+"""Runs a gateway: what ``chatparsers serve`` does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from argparse import Namespace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from .._chat import Chat, load
+from .._cli.files import Refused
+from .app import create_app
+from .engine import Engine
+from .http_engine import HttpEngine
+from .llama_server import LlamaServer
+from .ollama import Ollama
+from .openai_completions import VLLM, OpenAICompletions, SGLang
+from .settings import Settings
+
+__all__ = ["KINDS", "run"]
+
+KINDS: dict[str, type[HttpEngine]] = {
+    "llama-server": LlamaServer,
+    "vllm": VLLM,
+    "sglang": SGLang,
+    "ollama": Ollama,
+    "openai-completions": OpenAICompletions,
+}
+"""The engines over HTTP by the names of ``--upstream-kind``."""
+
+
+def run(arguments: Namespace) -> int:
+    """Serves until it is interrupted. Raises `Refused`, or `EngineError` if the engine cannot be used."""
+    key = arguments.api_key or os.environ.get("CHATPARSERS_API_KEY")
+    if key is None and not _loopback(arguments.host):
+        raise Refused(
+            f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
+            "say --api-key as well, or set CHATPARSERS_API_KEY"
+        )
+    chat, engine, name = _remote(arguments)
+    settings = Settings(
+        model=arguments.name or name,
+        api_key=key,
+        max_body=arguments.max_body * 1024 * 1024,
+        max_tools=arguments.max_tools,
+        concurrency=arguments.concurrency,
+        max_tokens=arguments.max_tokens,
+        grammar=not arguments.no_grammar,
+    )
+    app = create_app(chat, engine, settings)
+    config = uvicorn.Config(
+        app, host=arguments.host, port=arguments.port, lifespan="off", log_level="warning", access_log=False
+    )
+    asyncio.run(_serve(app, uvicorn.Server(config), chat, settings))
+    return 0
+
+
+async def _serve(app: Any, server: uvicorn.Server, chat: Chat, settings: Settings) -> None:
+    async with app.router.lifespan_context(app):  # an engine that cannot be used is an error of the command
+        config = server.config
+        print(
+            f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
+            flush=True,
+        )
+        await server.serve()
+
+
+def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
+    if arguments.upstream is None:
+        raise Refused("which engine? Say --upstream URL")
+    if arguments.model is None:
+        raise Refused(
+            "which model? Say --model with its folder, its tokenizer_config.json or its chat template"
+        )
+    if arguments.upstream_kind is None:
+        raise Refused(f"what runs at {arguments.upstream}? Say --upstream-kind, one of {', '.join(KINDS)}")
+    chat = load(arguments.model, tokenizer=arguments.tokenizer, format=arguments.format)
+    engine = KINDS[arguments.upstream_kind](
+        arguments.upstream,
+        model=arguments.upstream_model,
+        api_key=arguments.upstream_key,
+        stall=arguments.stall,
+    )
+    path = Path(arguments.model)
+    known = path.stem if path.is_file() else path.name
+    return chat, engine, arguments.upstream_model or known
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
