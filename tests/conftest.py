@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder is not None:
         config.stash[TOKENIZERS] = folder / "tokenizers"
     config.stash[TEMPLATES] = template_files(config)
-    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 200
+    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 40
 
 
 def shared_folder(config: pytest.Config) -> Path | None:

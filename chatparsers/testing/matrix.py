@@ -19,6 +19,7 @@ __all__ = ["CHUNKINGS", "Record", "feed_in_every_way", "table"]
 CHUNKINGS = ("whole", "characters", "random", "tokens", "five tokens", "prefixes")
 _HEAVY = 100_000
 _FEW = 20
+"""Random cuts of a heavy text, at most; an eighth of those of any other text."""
 
 
 @dataclass(slots=True)
@@ -46,11 +47,12 @@ class Record:
 
 
 def feed_in_every_way(
-    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 200
+    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 40
 ) -> list[str]:
     """Feeds the case's text in every way and counts in ``record``. Returns the failures, each with what to run again.
 
-    ``tokenizers``: by name, each loaded on first use. ``cuts``: how many random ways to cut a text that is not heavy.
+    ``tokenizers``: by name, each loaded on first use. ``cuts``: how many random ways to cut a text that
+    is not heavy. It is cut off at up to five times as many places.
     """
     turn = case.turn()
     problems: list[str] = []
@@ -94,7 +96,8 @@ def feed_in_every_way(
         )
     if not case.heavy:
         try:
-            record.counts["prefixes"] = check_prefixes(turn, case.text, 1 if len(case.text) < 600 else 3)
+            every = 1 + len(case.text) // (5 * cuts)
+            record.counts["prefixes"] = check_prefixes(turn, case.text, every)
         except Exception as error:
             record.counts["prefixes"] = record.failures["prefixes"] = 1
             problems.append(f"prefixes: {_told(error)}\n{_again(case)}")
@@ -108,7 +111,7 @@ def _pieces(
     text = case.text
     if len(text) < _HEAVY:
         yield "characters", characters(text)
-    for pieces in random_cuts(text, _FEW if case.heavy else cuts):
+    for pieces in random_cuts(text, min(_FEW, cuts // 8) if case.heavy else cuts):
         yield "random", pieces
     for step in (4, 20):
         yield (
