@@ -63,10 +63,18 @@ def _int(text: str) -> int | ExactNumber:
 
 def from_json(text: str) -> Any:
     """The value of a JSON text, numbers exact. Raises ``ValueError`` if it is not JSON."""
+    if text[:1] == "{":
+        try:
+            value, end = _scan(text, 0)
+        except StopIteration:
+            end = -1
+        if end == len(text):
+            return value
     return _decoder.decode(text)
 
 
 _decoder = json.JSONDecoder(parse_float=_float, parse_int=_int)
+_scan = _decoder.scan_once  # type: ignore[attr-defined]  # not in typeshed
 
 
 def _plain(value: object) -> object:

@@ -12,10 +12,20 @@ from ..core.errors import TemplateError
 from .exact import from_json, to_json
 from .failure import place
 
-__all__ = ["Wants", "described", "is_message", "is_plain", "own", "own_tools", "reasoning_of", "shape"]
+__all__ = [
+    "Wants",
+    "described",
+    "is_message",
+    "own",
+    "own_tools",
+    "reasoning_of",
+    "shape",
+    "special",
+]
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
+_KEYS = frozenset(_REASONING)
 
 CallIds = Literal["keep", "fill", "short", "function"]
 ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks"]
@@ -72,14 +82,11 @@ def is_message(value: object) -> bool:
     return (type(value) is dict or isinstance(value, Mapping)) and isinstance(value.get("role"), str)
 
 
-def is_plain(value: object) -> bool:
-    """Whether it is a role and a text, and nothing else: most messages are."""
-    return (
-        type(value) is dict
-        and len(value) == 2
-        and type(value.get("content")) is str
-        and type(value.get("role")) is str
-    )
+def special(messages: Iterable[Any]) -> list[Any]:
+    """The messages that are more than a role and a content. Most are not."""
+    return [
+        value for value in messages if type(value) is not dict or len(value) != 2 or "content" not in value
+    ]
 
 
 def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
@@ -105,6 +112,8 @@ def described(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None
 
 def reasoning_of(message: Mapping[str, Any]) -> str:
     """The reasoning of a message, under any of the usual keys; ``""`` if the message has no reasoning."""
+    if _KEYS.isdisjoint(message):
+        return ""
     for key in _REASONING:
         text = message.get(key)
         if text and isinstance(text, str):
@@ -115,15 +124,33 @@ def reasoning_of(message: Mapping[str, Any]) -> str:
 def shape(
     messages: Iterable[Mapping[str, Any]], wants: Wants, name: str = "<template>"
 ) -> list[dict[str, Any]]:
-    """Copies of the messages as the template wants them; raises ``TemplateError`` for a malformed message."""
+    """The messages as the template wants them; raises ``TemplateError`` for a malformed message.
+
+    They share no list with the caller's, and a template can change nothing but lists.
+    """
     shaped: list[dict[str, Any]] = []
     ids = _Ids(wants.call_ids)
-    bare = (
-        wants.content_as != "parts" and wants.reasoning_as != "blocks"
-    )  # a role and a text stay as they are
+    # Then a role and a text stay as they are.
+    bare = wants.content_as != "parts" and wants.reasoning_as != "blocks"
     for index, message in enumerate(messages):
-        if bare and is_plain(message):
-            shaped.append({**message})
+        if (
+            bare
+            and type(message) is dict
+            and len(message) == 2
+            and type(message.get("content")) is str
+            and type(message.get("role")) is str
+        ):
+            shaped.append(message)
+            continue
+        if (
+            bare
+            and wants.call_ids == "keep"
+            and type(message) is dict
+            and message.get("role") == "tool"
+            and type(message.get("content")) is str
+            and _SCALARS.issuperset(map(type, message.values()))
+        ):
+            shaped.append(message)
             continue
         if not is_message(message):
             found = (
@@ -135,10 +162,14 @@ def shape(
                 f"{place(name, index=index)}: expected an object with a role, found {found} "
                 "(give it a role such as user)"
             )
-        out = own(message)
-        calls = out.pop("tool_calls", None)
+        out = {
+            key: value if type(value) in _SCALARS else own(value)
+            for key, value in message.items()
+            if key != "tool_calls"
+        }
+        calls = message.get("tool_calls")
         if calls:
-            out["tool_calls"] = _calls(calls, wants, ids, place(name, index=index))
+            out["tool_calls"] = _calls(calls, wants, ids, name, index)
         elif out["role"] == "tool":
             ids.answer(out)
         _content(out, wants)
@@ -163,16 +194,17 @@ class _Ids:
 
     def call(self, call: dict[str, Any], name: str) -> None:
         """Give the call its id."""
+        if self._form == "keep":
+            return
         number, known = self._number, call.get("id")
         self._number += 1
-        if self._form == "keep" or (known and self._accepts(str(known), name)):
+        if known and self._accepts(str(known), name):
             new = known
         else:
             new = f"functions.{name}:{number}" if self._form == "function" else f"call{number:05d}"
-        if new is not None:
-            call["id"] = new
-            self._replaced[str(known)] = new
-            self._waiting.append(new)
+        call["id"] = new
+        self._replaced[str(known)] = new
+        self._waiting.append(new)
 
     def _accepts(self, known: str, name: str) -> bool:
         if self._form == "short":
@@ -183,34 +215,46 @@ class _Ids:
 
     def answer(self, message: dict[str, Any]) -> None:
         """Give a tool's result the id of its call; results without one answer the calls in their order."""
+        if self._form == "keep":
+            return
         known = message.get("tool_call_id")
         if known is not None:
             message["tool_call_id"] = self._replaced.get(str(known), known)
-        elif self._form != "keep" and self._waiting:
+        elif self._waiting:
             message["tool_call_id"] = self._waiting[0]
         if message.get("tool_call_id") in self._waiting:
             self._waiting.remove(message["tool_call_id"])
 
 
-def _calls(calls: Any, wants: Wants, ids: _Ids, where: str) -> list[dict[str, Any]]:
+def _calls(calls: Any, wants: Wants, ids: _Ids, name: str, index: int) -> list[dict[str, Any]]:
     out = []
     ids.turn()
     if not isinstance(calls, list):
         raise TemplateError(
-            f"{where}, tool_calls: expected a list of calls, found {calls!r:.60} (make it a list)"
+            f"{place(name, index=index)}, tool_calls: expected a list of calls, found {calls!r:.60} (make it a list)"
         )
     for position, call in enumerate(calls):
-        function = call.get("function", call) if isinstance(call, Mapping) else None
-        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+        function = call.get("function", call) if type(call) is dict or isinstance(call, Mapping) else None
+        if not (type(function) is dict or isinstance(function, Mapping)) or not isinstance(
+            function.get("name"), str
+        ):
             raise TemplateError(
-                f"{where}, tool_calls[{position}]: expected an object with function.name and "
+                f"{place(name, index=index)}, tool_calls[{position}]: expected an object with function.name and "
                 f"function.arguments, found {call!r:.60} (write it as the OpenAI API does)"
             )
-        rest = {k: v for k, v in call.items() if k != "function"} if function is not call else {}
-        shaped = {"type": "function", **rest, "function": dict(function)}
+        shaped: dict[str, Any] = {"type": "function"}
+        if function is not call:
+            for key, value in call.items():
+                shaped[key] = value if type(value) in _SCALARS else own(value)
         arguments = _arguments(function.get("arguments"), wants.arguments_as)
-        shaped["function"]["arguments"] = arguments
-        if "arguments" in rest:
+        inner = {
+            key: value if type(value) in _SCALARS else own(value)
+            for key, value in function.items()
+            if key != "arguments"
+        }
+        inner["arguments"] = arguments
+        shaped["function"] = inner
+        if "arguments" in call and function is not call:
             shaped["arguments"] = arguments
         ids.call(shaped, function["name"])
         out.append(shaped)
@@ -229,7 +273,7 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
         except (ValueError, RecursionError):
             return arguments
         return value if isinstance(value, dict) else arguments
-    return arguments
+    return own(arguments)
 
 
 def _content(message: dict[str, Any], wants: Wants) -> None:
@@ -256,10 +300,12 @@ def _is_text(part: object) -> bool:
 
 
 def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
-    reasoning = reasoning_of(message)
-    for key in _REASONING:
-        if message.get(key) is None or isinstance(message[key], str):
-            message.pop(key, None)
+    reasoning = ""
+    if not _KEYS.isdisjoint(message):
+        reasoning = reasoning_of(message)
+        for key in _REASONING:
+            if message.get(key) is None or isinstance(message[key], str):
+                message.pop(key, None)
     if (
         reasoning
         and wants.join_content

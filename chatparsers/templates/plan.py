@@ -12,6 +12,7 @@ messages in this order.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,10 +20,10 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from .capabilities import probe_tools, shows
-from .messages import is_plain, reasoning_of
+from .messages import reasoning_of
 from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
-__all__ = ["Outline", "Plan", "Planner", "outline"]
+__all__ = ["Outline", "Plan", "Planner", "survey"]
 
 _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
@@ -49,57 +50,93 @@ class Plan:
     lost: tuple[tuple[Kind, str], ...] = ()
 
 
-def outline(messages: Iterable[Message]) -> Outline:
-    """The kinds of the messages, without repeated rounds and steps.
+def survey(messages: Iterable[Message]) -> tuple[Outline, bool]:
+    """The kinds of the messages, without repeated rounds and steps, and whether a content is no text.
 
-    A step is a message with the results that answer it. A user message after an assistant's begins a round.
+    A step is a message with the results that answer it. Two results stand for more, and two steps that are alike stand
+    for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at the end.
+    Raises `TypeError` if one of the messages is no object with a role.
     """
-    rounds: list[list[tuple[Kind, ...]]] = []
-    before = ""
+    # Conversations are long and requests many: each kind is a character, so that repetitions are found by patterns.
+    own: dict[Kind, str] = {}
+    signs: list[str] = []
+    parts = False
     for message in messages:
-        kind = _PLAIN.get((message["role"], bool(message["content"]))) if is_plain(message) else None
-        kind = kind or _kind(message)
-        role = kind.role
-        if role == "tool" and rounds:
-            step = rounds[-1][-1]
-            if len(step) < 3:
-                rounds[-1][-1] = (*step, kind)
-        elif not rounds or (role != "assistant" and (before == "assistant" or before == "tool")):
-            rounds.append([(kind,)])
+        if type(message) is not dict and not isinstance(message, Mapping):
+            raise TypeError
+        role, content = message.get("role"), message.get("content")
+        if type(content) is not str and content is not None:
+            parts = True
+        if role == "tool":
+            sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
+        elif len(message) == 2 and type(role) is str and role in _TEXTS:
+            sign = _TEXTS[role] if content else _NO_TEXTS[role]
+        elif not isinstance(role, str):
+            raise TypeError
         else:
-            rounds[-1].append((kind,))
-        before = role
-    told = [tuple(_once(steps) if len(steps) > 2 else steps) for steps in rounds]
+            calls, ids = _calls(message)
+            thought = reasoning_of(message) != ""
+            if role == "assistant":
+                sign = _ASSISTANT[bool(content)][calls][ids][thought]
+            else:
+                kind = Kind(role, bool(content), calls, ids, thought)
+                sign = _SIGNS.get(kind) or own.setdefault(kind, chr(_OTHERS + len(own)))
+        signs.append(sign)
+    rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(signs)))
+    told = [_STEPS.sub(r"\1\1", round) if len(round) > 2 else round for round in rounds]
     kept = list(dict.fromkeys(told))
-    if kept and kept[-1] != told[-1]:
+    if kept[-1:] != told[-1:]:
         kept.append(told[-1])
-    return tuple(kind for steps in kept for step in steps for kind in step)
+    kinds = {sign: kind for kind, sign in own.items()}
+    return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept)), parts
 
 
-def _once(steps: list[tuple[Kind, ...]]) -> Iterable[tuple[Kind, ...]]:
-    """The steps, at most two alike in a row."""
-    for place, step in enumerate(steps):
-        if place < 2 or not step == steps[place - 1] == steps[place - 2]:
-            yield step
-
-
-def _kind(message: Message) -> Kind:
-    role, text = message["role"], bool(message.get("content"))
+def _calls(message: Message) -> tuple[int, bool]:
+    """The number of calls, counted to two, and whether they have ids."""
     calls = message.get("tool_calls")
-    if role == "tool":
-        return _RESULT[bool(message.get("tool_call_id"))]
-    thought = bool(reasoning_of(message))
     if not calls:
-        return Kind(role, text, reasoning=thought)
-    many = len(calls) if isinstance(calls, (list, tuple)) else 1
-    ids = any(isinstance(call, Mapping) and call.get("id") for call in calls)
-    return Kind(role, text, min(many, 2), ids, thought)
+        return 0, True
+    if not isinstance(calls, (list, tuple)):
+        return 1, False
+    for call in calls:
+        if isinstance(call, Mapping) and call.get("id"):
+            return min(len(calls), 2), True
+    return min(len(calls), 2), False
 
 
-_PLAIN = {
-    (role, text): Kind(role, text) for role in ("user", "assistant", "system") for text in (False, True)
+_ASSISTANTS, _TOOLS, _OTHERS = 0xE000, 0xE100, 0xE200
+_WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
+_BOTH = (False, True)
+_KINDS = {
+    **{
+        chr(_ASSISTANTS + number): Kind("assistant", *fields)
+        for number, fields in enumerate(product(_BOTH, range(3), _BOTH, _BOTH))
+    },
+    _WITH_ID: Kind("tool"),
+    _WITHOUT_ID: Kind("tool", ids=False),
+    **{
+        sign: Kind(role, text)
+        for role, both in {"user": "uU", "system": "sS", "developer": "dD"}.items()
+        for text, sign in zip(_BOTH, both, strict=True)
+    },
 }
-_RESULT = (Kind("tool", ids=False), Kind("tool"))
+"""The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
+_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
+_NO_TEXTS, _TEXTS = (
+    {role: _SIGNS[Kind(role, text)] for role in ("user", "assistant", "system", "developer")}
+    for text in _BOTH
+)
+_ASSISTANT = [
+    [
+        [[_SIGNS[Kind("assistant", text, calls, ids, thought)] for thought in _BOTH] for ids in _BOTH]
+        for calls in range(3)
+    ]
+    for text in _BOTH
+]
+_A, _T = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS))
+_RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
+_ROUND = re.compile(f"[^{_A}{_T}]*[{_A}{_T}]+|[^{_A}{_T}]+")
+_STEPS = re.compile(rf"([^{_T}][{_T}]{{0,2}})(?:\1){{2,}}(?![{_T}])")
 
 
 Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]

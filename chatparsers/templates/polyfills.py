@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -31,12 +30,21 @@ class Syntax(Hashable, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
 class _Request:
     """The input of the rewrites beside the messages."""
 
-    tools: Sequence[Mapping[str, Any]]
-    syntax: Syntax
+    def __init__(self, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> None:
+        self.tools = tools
+        self.syntax = syntax
+        self._used: dict[tuple[Any, ...], tuple[list[Mapping[str, Any]], bytes | None]] = {}
+
+    def used(self, names: tuple[Any, ...]) -> tuple[list[Mapping[str, Any]], bytes | None]:
+        """The tools of these names, and a key for them; None if they are no plain data."""
+        found = self._used.get(names)
+        if found is None:
+            tools = [tool for tool in self.tools if _name(tool) in names]
+            found = self._used[names] = tools, _key(tools)
+        return found
 
 
 def apply(
@@ -101,7 +109,8 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
 
 def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     """The text that describes the tools to the model: their schemas, and a call as its format writes it."""
-    return _kept(_description, list(tools), syntax)
+    key = _key(list(tools))
+    return _description(tools, syntax) if key is None else _kept_description(key, syntax)
 
 
 def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
@@ -147,39 +156,48 @@ def flat_tools(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _text_calls(messages: list[Message], request: _Request) -> list[Message]:
     """Calls of the history stand in the assistant's text, as the format writes them."""
-    return [_written(m, request.syntax, request.tools) if m.get("tool_calls") else m for m in messages]
+    return [_written(m, request) if m.get("tool_calls") else m for m in messages]
 
 
-def _written(message: Message, syntax: Syntax, tools: Sequence[Mapping[str, Any]]) -> Message:
-    rest = {key: value for key, value in message.items() if key != "tool_calls"}
-    plain = {
-        "role": "assistant",
-        "content": _text(message.get("content")),
-        "tool_calls": message["tool_calls"],
-    }
-    called = {
-        call.get("function", call).get("name") for call in message["tool_calls"] if isinstance(call, Mapping)
-    }
-    used = [tool for tool in tools if tool.get("function", tool).get("name") in called]
-    return {**rest, "content": _kept(_turn, [plain, used], syntax)}
+def _written(message: Message, request: _Request) -> Message:
+    out = {**message}
+    calls = out.pop("tool_calls")
+    given = _text(message.get("content")), calls
+    names = tuple(map(_name, calls))
+    tools, tools_key = request.used(names)
+    key = _key(given)
+    if key is None or tools_key is None:
+        out["content"] = _turn(*given, tools, request.syntax)
+    else:
+        out["content"] = _kept_turn(key, tools_key, request.syntax)
+    return out
 
 
-def _turn(given: Sequence[Any], syntax: Syntax) -> str:
-    return syntax.render(given[0], given[1])
+def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
+    return syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
 
 
-def _kept(write: Callable[[Any, Syntax], str], given: Any, syntax: Syntax) -> str:
-    """``write(given, syntax)``, remembered: the tools are the same in each request, a history grows at its end."""
+# A history grows at its end, and the tools are the same in each request: what was written is remembered.
+
+
+def _key(given: Any) -> bytes | None:
+    """The key of plain data; None for other data, and if it is long."""
     try:
-        key = marshal.dumps(given)
-    except ValueError:  # no plain data
-        return write(given, syntax)
-    return _remembered(write, key, syntax) if len(key) < _LONG else write(given, syntax)
+        key = marshal.dumps(given, 2)  # of version 2, as later ones depend on how often a text is in use
+    except ValueError:
+        return None
+    return key if len(key) < _LONG else None
 
 
 @lru_cache(maxsize=512)
-def _remembered(write: Callable[[Any, Syntax], str], key: bytes, syntax: Syntax) -> str:
-    return write(marshal.loads(key), syntax)
+def _kept_turn(message: bytes, tools: bytes, syntax: Syntax) -> str:
+    text, calls = marshal.loads(message)
+    return _turn(text, calls, marshal.loads(tools), syntax)
+
+
+@lru_cache(maxsize=64)
+def _kept_description(tools: bytes, syntax: Syntax) -> str:
+    return _description(marshal.loads(tools), syntax)
 
 
 def _text_apart(messages: list[Message], request: _Request) -> list[Message]:
@@ -219,6 +237,8 @@ def _one_call_a_turn(messages: list[Message], request: _Request) -> list[Message
 
 def _answers(calls: Sequence[Any], results: Sequence[Message]) -> list[tuple[int | None, Message]]:
     """Each result with the place of the call that it answers: by its id, else by its order."""
+    if len(calls) == len(results) == 1:
+        return [(0, results[0])]
     ids = [call.get("id") if isinstance(call, Mapping) else None for call in calls]
     free = list(range(len(calls)))
     found: list[tuple[int | None, Message]] = []
@@ -234,36 +254,39 @@ def _answers(calls: Sequence[Any], results: Sequence[Message]) -> list[tuple[int
 def _results_as_user(messages: list[Message], request: _Request) -> list[Message]:
     """Results of calls are a user message that says which call each of them answers."""
     out: list[Message] = []
-    calls: Sequence[Any] = ()
-    place = 0
-    while place < len(messages):
-        message = messages[place]
-        if message.get("role") != "tool":
-            calls = message.get("tool_calls") or ()
-            out.append(message)
-            place += 1
+    done = 0
+    for place in [place for place, message in enumerate(messages) if message.get("role") == "tool"]:
+        if place < done:
             continue
-        end = place
-        while end < len(messages) and messages[end].get("role") == "tool":
-            end += 1
-        texts: list[Any] = []
-        for at, result in _answers(calls, messages[place:end]):
-            texts += [_title(calls, at, result), result.get("content")]
-        pairs = [
-            _join(title, content, between="\n")
-            for title, content in zip(texts[::2], texts[1::2], strict=True)
+        out += messages[done:place]
+        calls = (messages[place - 1].get("tool_calls") if place else None) or ()
+        done = place + 1
+        while done < len(messages) and messages[done].get("role") == "tool":
+            done += 1
+        texts = [
+            _under(_title(calls, at, result), result.get("content"))
+            for at, result in _answers(calls, messages[place:done])
         ]
-        out.append({"role": "user", "content": _join(*pairs)})
-        place = end
-    return out
+        out.append({"role": "user", "content": texts[0] if len(texts) == 1 else _join(*texts)})
+    return out + messages[done:]
+
+
+def _under(title: str, content: Any) -> Any:
+    if type(content) is str:
+        return f"{title}\n{content}" if content else title
+    return _join(title, content, between="\n")
 
 
 def _title(calls: Sequence[Any], at: int | None, result: Message) -> str:
-    call = calls[at] if at is not None else {}
-    function = call.get("function", call) if isinstance(call, Mapping) else {}
-    name = result.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+    name = result.get("name") or (None if at is None else _name(calls[at])) or "the call"
     several = f" (call {at + 1} of {len(calls)})" if at is not None and len(calls) > 1 else ""
-    return f"Result of {name or 'the call'}{several}:"
+    return f"Result of {name}{several}:"
+
+
+def _name(call: Any) -> Any:
+    """The name of the function that is called; None if there is none."""
+    function = call.get("function", call) if type(call) is dict or isinstance(call, Mapping) else None
+    return function.get("name") if type(function) is dict or isinstance(function, Mapping) else None
 
 
 def _alternate(messages: list[Message], request: _Request) -> list[Message]:

@@ -15,7 +15,7 @@ from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
 from .limits import DEFAULT, Exhausted, Limits, limited
-from .messages import Wants, described, is_message, is_plain, own, own_tools, reasoning_of, shape
+from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape, special
 from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 
@@ -302,8 +302,8 @@ class Template:
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
         calls = False
-        for message in messages:
-            if not is_plain(message) and is_message(message):
+        for message in special(messages):
+            if is_message(message):
                 if reasoning_of(message):
                     return self._prober.full
                 calls = calls or bool(message.get("tool_calls"))

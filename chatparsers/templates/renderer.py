@@ -19,9 +19,8 @@ from ..core.format import Format
 from .capabilities import probe_tools
 from .edges import opening
 from .failure import place
-from .messages import is_message, is_plain
 from .parts import shown_parts
-from .plan import Outline, Planner, outline
+from .plan import Outline, Planner, survey
 from .polyfills import POLYFILLS, Message, apply, flat_tools
 from .render import Template
 
@@ -67,12 +66,14 @@ class Renderer:
         Raises `TemplateError` for a message that it cannot show in any way. With polyfills switched off, such a message
         is lost if the template drops it.
         """
-        special = [message for message in messages if not is_plain(message)]
-        if not self.allowed or not all(map(is_message, special)):
+        if not self.allowed:
             return Rewritten(messages, tools, ())
-        if any(isinstance(message.get("content"), list) for message in special):
+        try:
+            shape, parts = survey(messages)
+        except TypeError:  # the rendering itself says which message is malformed
+            return Rewritten(messages, tools, ())
+        if parts:
             messages = shown_parts(self.template, messages)
-        shape = outline(messages)
         plan = self._planner.plan(shape, bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
@@ -151,11 +152,11 @@ def _usual() -> Iterable[tuple[Outline, bool]]:
     called: Message = {"role": "assistant", "content": "", "tool_calls": [call]}
     result: Message = {"role": "tool", "tool_call_id": "x", "content": "x"}
     for start in ([user], [{**user, "role": "system"}, user]):
-        yield outline(start), False
-        yield outline([*start, answer, user]), False
-        yield outline(start), True
-        yield outline([*start, called, result]), True
-        yield outline([*start, called, result, answer, user]), True
+        yield survey(start)[0], False
+        yield survey([*start, answer, user])[0], False
+        yield survey(start)[0], True
+        yield survey([*start, called, result])[0], True
+        yield survey([*start, called, result, answer, user])[0], True
 
 
 _USUAL = tuple(_usual())
