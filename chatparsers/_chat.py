@@ -26,6 +26,7 @@ from .registry import formats, get_format
 from .templates import Template
 from .templates.builtins import UNKNOWN, builtin_names, builtin_source
 from .templates.edges import opening
+from .templates.history import History
 from .templates.limits import DEFAULT, Limits, limited
 from .templates.polyfills import POLYFILLS
 from .templates.renderer import Renderer
@@ -196,6 +197,7 @@ class Chat:
         variables = self._variables(template, thinking, template_kwargs, documents, now)
         shown = None if tool_choice == "none" else tools
         given = renderer.rewrite(messages, shown)
+        history = messages if isinstance(messages, History) else None
         fmt = self.syntax if "tools" in given.names else self.format
         prefix = ""
         try:
@@ -206,6 +208,7 @@ class Chat:
                     given.messages,
                     tools=given.tools,
                     add_generation_prompt=add_generation_prompt,
+                    history=history,
                     **variables,
                 )
         except TemplateError as error:

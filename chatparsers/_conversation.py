@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .templates.history import History
+from .templates.messages import own
 from .templates.turns import common
 from .tokens.growing import GrowingIds, common_ids
 
@@ -39,13 +41,15 @@ class Grown:
 class Conversation:
     """Messages and their rendering. Made by `Chat.conversation`.
 
-    ``text``, ``ids``: the last prompt. ``turn``: the turn of the last step.
+    ``messages``: copies of the messages; change them with `replace`. ``text``, ``ids``: the last prompt. ``turn``: the
+    turn of the last step.
     """
 
     def __init__(self, chat: Chat, request: Mapping[str, Any]) -> None:
         self._chat = chat
         self._request = dict(request)
         self._growing = None if chat.tokenizer is None else GrowingIds(chat.tokenizer)
+        self._history = History()
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
         self.ids: list[int] = []
@@ -63,20 +67,21 @@ class Conversation:
         already holds. ``add_generation_prompt``: None adds it after a user's message or a result, as the model then
         answers. Raises the errors of `Chat.prepare`, and then nothing is added.
         """
-        return self._step([*self.messages, *messages], wrote, add_generation_prompt)
+        return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
 
     def replace(
         self, messages: Iterable[Mapping[str, Any]], *, add_generation_prompt: bool | None = None
     ) -> Grown:
         """Replaces all messages by these, such as an edited history."""
-        return self._step(list(messages), "", add_generation_prompt)
+        return self._step(list(map(own, messages)), "", add_generation_prompt)
 
     def _step(
         self, messages: list[Mapping[str, Any]], wrote: str | Sequence[int], generate: bool | None
     ) -> Grown:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
-        turn = self._chat.prepare(messages, add_generation_prompt=generate, **self._request)
+        self._history[:] = messages
+        turn = self._chat.prepare(self._history, add_generation_prompt=generate, **self._request)
         held = self.text + self._spelt(wrote)
         kept = common(held, turn.prompt)
         if self._growing is None:

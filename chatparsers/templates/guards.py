@@ -21,7 +21,7 @@ from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, Sandb
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json, to_json
-from .limits import Exhausted, Meter, current, digits, entries
+from .limits import Borrowed, Exhausted, Meter, current, digits, entries
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
 
@@ -455,6 +455,8 @@ def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, An
             meter.key(args[0])
         return meter.made(bound(*args, **kwargs))
     if isinstance(owner, (list, tuple, range)):
+        if meter.lent and name in ("append", "pop"):
+            raise Borrowed
         if name in ("count", "index", "pop", "copy"):
             meter.spend(len(owner) * (1 + (meter.size(args) >> 6)) if args else len(owner) >> 3)
         return meter.made(bound(*args, **kwargs)) if name == "copy" else bound(*args, **kwargs)

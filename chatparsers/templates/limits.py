@@ -28,6 +28,7 @@ from .failure import Exhausted, explain
 
 __all__ = [
     "DEFAULT",
+    "Borrowed",
     "Exhausted",
     "Limits",
     "Meter",
@@ -37,6 +38,11 @@ __all__ = [
     "entries",
     "limited",
 ]
+
+
+class Borrowed(Exception):
+    """The template changes a list, although its data are lent."""
+
 
 _T = TypeVar("_T")
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -72,13 +78,15 @@ DEFAULT = Limits()
 
 
 class Meter:
-    """The account of one call: ``left`` units."""
+    """The account of one call: ``left`` units. ``lent``: the template's data are used again, so that it may not change
+    a list."""
 
-    __slots__ = ("_given", "left", "limits")
+    __slots__ = ("_given", "left", "lent", "limits")
 
     def __init__(self, limits: Limits, given: tuple[object, ...] = ()) -> None:
         self.limits = limits
         self.left = limits.work
+        self.lent = False
         self._given: tuple[object, ...] | None = given
 
     def spend(self, units: int) -> None:

@@ -13,6 +13,7 @@ from .exact import from_json, to_json
 from .failure import place
 
 __all__ = [
+    "Ids",
     "Wants",
     "described",
     "is_message",
@@ -122,17 +123,22 @@ def reasoning_of(message: Mapping[str, Any]) -> str:
 
 
 def shape(
-    messages: Iterable[Mapping[str, Any]], wants: Wants, name: str = "<template>"
+    messages: Iterable[Mapping[str, Any]],
+    wants: Wants,
+    name: str = "<template>",
+    ids: Ids | None = None,
+    first: int = 0,
 ) -> list[dict[str, Any]]:
     """The messages as the template wants them; raises ``TemplateError`` for a malformed message.
 
-    They share no list with the caller's, and a template can change nothing but lists.
+    They share no list with the caller's, and a template can change nothing but lists. ``ids``: those of the messages
+    before these, of which there are ``first``.
     """
     shaped: list[dict[str, Any]] = []
-    ids = _Ids(wants.call_ids)
+    ids = Ids(wants.call_ids) if ids is None else ids
     # Then a role and a text stay as they are.
     bare = wants.content_as != "parts" and wants.reasoning_as != "blocks"
-    for index, message in enumerate(messages):
+    for index, message in enumerate(messages, first):
         if (
             bare
             and type(message) is dict
@@ -177,7 +183,7 @@ def shape(
     return shaped
 
 
-class _Ids:
+class Ids:
     """The call ids of a conversation in the form the template accepts; each depends on what came before."""
 
     _SHORT = re.compile(r"[A-Za-z0-9]{9}")
@@ -187,6 +193,16 @@ class _Ids:
         self._number = 0
         self._replaced: dict[str, str] = {}
         self._waiting: list[str] = []  # ids of the last turn's calls without a result yet
+
+    def copy(self) -> Ids:
+        """As many ids, given on from here in another way."""
+        other = Ids(self._form)
+        other._number, other._replaced, other._waiting = (
+            self._number,
+            dict(self._replaced),
+            list(self._waiting),
+        )
+        return other
 
     def turn(self) -> None:
         """A new turn with calls begins."""
@@ -226,7 +242,7 @@ class _Ids:
             self._waiting.remove(message["tool_call_id"])
 
 
-def _calls(calls: Any, wants: Wants, ids: _Ids, name: str, index: int) -> list[dict[str, Any]]:
+def _calls(calls: Any, wants: Wants, ids: Ids, name: str, index: int) -> list[dict[str, Any]]:
     out = []
     ids.turn()
     if not isinstance(calls, list):

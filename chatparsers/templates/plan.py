@@ -23,7 +23,7 @@ from .capabilities import probe_tools, shows
 from .messages import reasoning_of
 from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
-__all__ = ["Outline", "Plan", "Planner", "survey"]
+__all__ = ["Outline", "Plan", "Planner", "Survey"]
 
 _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
@@ -50,45 +50,67 @@ class Plan:
     lost: tuple[tuple[Kind, str], ...] = ()
 
 
-def survey(messages: Iterable[Message]) -> tuple[Outline, bool]:
-    """The kinds of the messages, without repeated rounds and steps, and whether a content is no text.
+class Survey:
+    """The kinds of a conversation's messages.
 
-    A step is a message with the results that answer it. Two results stand for more, and two steps that are alike stand
-    for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at the end.
-    Raises `TypeError` if one of the messages is no object with a role.
+    Conversations are long and requests many. So each kind is a character, and repetitions are found by patterns.
     """
-    # Conversations are long and requests many: each kind is a character, so that repetitions are found by patterns.
-    own: dict[Kind, str] = {}
-    signs: list[str] = []
-    parts = False
-    for message in messages:
-        if type(message) is not dict and not isinstance(message, Mapping):
-            raise TypeError
-        role, content = message.get("role"), message.get("content")
-        if type(content) is not str and content is not None:
-            parts = True
-        if role == "tool":
-            sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
-        elif len(message) == 2 and type(role) is str and role in _TEXTS:
-            sign = _TEXTS[role] if content else _NO_TEXTS[role]
-        elif not isinstance(role, str):
-            raise TypeError
-        else:
-            calls, ids = _calls(message)
-            thought = reasoning_of(message) != ""
-            if role == "assistant":
-                sign = _ASSISTANT[bool(content)][calls][ids][thought]
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._signs: list[str] = []
+        self._own: dict[Kind, str] = {}
+        self._parts: list[int] = []
+        self.add(messages)
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Looks at more messages. Raises `TypeError` if one of them is no object with a role."""
+        signs = self._signs
+        for message in messages:
+            if type(message) is not dict and not isinstance(message, Mapping):
+                raise TypeError
+            role, content = message.get("role"), message.get("content")
+            if type(content) is not str and content is not None:
+                self._parts.append(len(signs))
+            if role == "tool":
+                sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
+            elif len(message) == 2 and type(role) is str and role in _TEXTS:
+                sign = _TEXTS[role] if content else _NO_TEXTS[role]
+            elif not isinstance(role, str):
+                raise TypeError
             else:
-                kind = Kind(role, bool(content), calls, ids, thought)
-                sign = _SIGNS.get(kind) or own.setdefault(kind, chr(_OTHERS + len(own)))
-        signs.append(sign)
-    rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(signs)))
-    told = [_STEPS.sub(r"\1\1", round) if len(round) > 2 else round for round in rounds]
-    kept = list(dict.fromkeys(told))
-    if kept[-1:] != told[-1:]:
-        kept.append(told[-1])
-    kinds = {sign: kind for kind, sign in own.items()}
-    return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept)), parts
+                calls, ids = _calls(message)
+                thought = reasoning_of(message) != ""
+                if role == "assistant":
+                    sign = _ASSISTANT[bool(content)][calls][ids][thought]
+                else:
+                    kind = Kind(role, bool(content), calls, ids, thought)
+                    sign = _SIGNS.get(kind) or self._own.setdefault(kind, chr(_OTHERS + len(self._own)))
+            signs.append(sign)
+
+    def keep(self, number: int) -> None:
+        """Forgets all messages but that many first ones."""
+        del self._signs[number:]
+        self._parts = [place for place in self._parts if place < number]
+
+    @property
+    def parts(self) -> bool:
+        """Whether some content is no text."""
+        return bool(self._parts)
+
+    def outline(self) -> Outline:
+        """The kinds, without repeated rounds and steps.
+
+        A step is a message with the results that answer it. Two results stand for more, and two steps that are alike
+        stand for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at
+        the end.
+        """
+        rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(self._signs)))
+        told = [_STEPS.sub(r"\1\1", round) if len(round) > 2 else round for round in rounds]
+        kept = list(dict.fromkeys(told))
+        if kept[-1:] != told[-1:]:
+            kept.append(told[-1])
+        kinds = {sign: kind for kind, sign in self._own.items()}
+        return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept))
 
 
 def _calls(message: Message) -> tuple[int, bool]:

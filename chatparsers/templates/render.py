@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from .edges import end_marker
 from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
-from .limits import DEFAULT, Exhausted, Limits, limited
+from .history import History
+from .limits import DEFAULT, Borrowed, Exhausted, Limits, current, limited
 from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape, special
 from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
@@ -50,6 +52,8 @@ class Template:
         self._prober = Prober(self._write, name)
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
+        self._keeps_lists = True
+        self._last_tools: tuple[bytes, list[dict[str, Any]]] | None = None
         self._tails: dict[Any, tuple[str, str] | None] = {}
         self._code = self._compiled()
 
@@ -73,6 +77,7 @@ class Template:
         tools: Iterable[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
         continue_final_message: bool = False,
+        history: History | None = None,
         **variables: Any,
     ) -> str:
         """The conversation as the model reads it.
@@ -80,23 +85,23 @@ class Template:
         ``messages``, ``tools``: OpenAI-shaped; they are not changed. Arguments may be JSON text or objects.
         Reasoning may stand under ``reasoning_content``, ``reasoning`` or ``thinking``. The template gets both in
         the shape that it reads. ``continue_final_message``: the text ends with the last message's content (or
-        else its reasoning), so that the model continues it; then no generation prompt is added. ``variables``:
-        other variables of the template, such as ``enable_thinking``. Raises ``TemplateError``, with the message's
-        index if it is known.
+        else its reasoning), so that the model continues it; then no generation prompt is added.
+        ``history``: the conversation, for which each step shapes only its new messages. ``variables``: other
+        variables of the template, such as ``enable_thinking``. Raises ``TemplateError``, with the message's index if
+        it is known.
         """
         if continue_final_message:
             messages = tagged(messages, self.name)
         wants = self._wants_for(messages)
-        shaped = shape(messages, wants, self.name)
+        shaped = (
+            history.shaped(messages, self, wants)
+            if history is not None
+            else shape(messages, wants, self.name)
+        )
         if continue_final_message:
             variables["continue_final_message"] = True
-        text = self._write(
-            shaped,
-            wants,
-            own_tools(tools),
-            add_generation_prompt and not continue_final_message,
-            own(variables),
-        )
+        generate = add_generation_prompt and not continue_final_message
+        text = self._lend(shaped, wants, tools, generate, own(variables))
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited
@@ -309,6 +314,41 @@ class Template:
                 calls = calls or bool(message.get("tool_calls"))
         return self._prober.calls if calls else self._prober.plain
 
+    def _lend(
+        self,
+        messages: list[dict[str, Any]],
+        wants: Wants,
+        tools: Iterable[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        variables: Mapping[str, Any],
+    ) -> str:
+        """As `_write`, with messages and tools that are used again. A template that changes lists gets copies."""
+        definitions = self._own_tools(tools)
+        if self._keeps_lists:
+            meter = current()
+            meter.lent = True
+            try:
+                return self._write(messages, wants, definitions, add_generation_prompt, variables)
+            except Borrowed:
+                self._keeps_lists = False
+            finally:
+                meter.lent = False
+        return self._write(own(messages), wants, own_tools(definitions), add_generation_prompt, variables)
+
+    def _own_tools(self, tools: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+        """Copies of the tools. Those of the last request are kept, as requests have mostly the same."""
+        if tools is None:
+            return None
+        tools = list(tools)
+        try:
+            key = marshal.dumps(tools, 2)
+        except ValueError:  # no plain data
+            return own_tools(tools)
+        last = self._last_tools
+        if last is None or last[0] != key:
+            self._last_tools = last = key, marshal.loads(key)
+        return last[1]
+
     def _write(
         self,
         messages: list[dict[str, Any]],
@@ -332,7 +372,7 @@ class Template:
         given.update(variables)
         try:
             return self._code.render(given)
-        except (TemplateError, Exhausted):
+        except (TemplateError, Exhausted, Borrowed):
             raise
         except Exception as error:  # a template may raise any error for input that it does not expect
             full = described(tools)

@@ -19,8 +19,9 @@ from ..core.format import Format
 from .capabilities import probe_tools
 from .edges import opening
 from .failure import place
+from .history import History
 from .parts import shown_parts
-from .plan import Outline, Planner, survey
+from .plan import Outline, Planner, Survey
 from .polyfills import POLYFILLS, Message, apply, flat_tools
 from .render import Template
 
@@ -69,20 +70,30 @@ class Renderer:
         if not self.allowed:
             return Rewritten(messages, tools, ())
         try:
-            shape, parts = survey(messages)
+            survey = messages.survey() if isinstance(messages, History) else Survey(messages)
         except TypeError:  # the rendering itself says which message is malformed
             return Rewritten(messages, tools, ())
-        if parts:
+        if survey.parts:
             messages = shown_parts(self.template, messages)
-        plan = self._planner.plan(shape, bool(tools), self.allowed)
+        plan = self._planner.plan(survey.outline(), bool(tools), self.allowed)
         if plan.lost and self.allowed == _ALL:
             raise self._refusal(plan.lost[0], messages)
-        if not plan.names:
+        names = plan.names
+        if not names:
             return Rewritten(messages, tools, ())
-        if tools and "flat" in plan.names:
+        if tools and "flat" in names:
             tools = flat_tools(tools)
-        given = apply(plan.names, messages, tools or (), self.syntax)
-        return Rewritten(given, None if "tools" in plan.names else tools, plan.names)
+
+        def rewrite(part: Sequence[Message], first: int) -> list[Message]:
+            # The tools are described at the beginning.
+            some = names if first == 0 else [name for name in names if name != "tools"]
+            return apply(some, part, tools or (), self.syntax)
+
+        if isinstance(messages, History):
+            given = messages.rewritten((self, names, tools), rewrite)
+        else:
+            given = rewrite(messages, 0)
+        return Rewritten(given, None if "tools" in names else tools, names)
 
     def warm(self) -> None:
         """Finds the plans of the usual conversations."""
@@ -152,11 +163,11 @@ def _usual() -> Iterable[tuple[Outline, bool]]:
     called: Message = {"role": "assistant", "content": "", "tool_calls": [call]}
     result: Message = {"role": "tool", "tool_call_id": "x", "content": "x"}
     for start in ([user], [{**user, "role": "system"}, user]):
-        yield survey(start)[0], False
-        yield survey([*start, answer, user])[0], False
-        yield survey(start)[0], True
-        yield survey([*start, called, result])[0], True
-        yield survey([*start, called, result, answer, user])[0], True
+        yield Survey(start).outline(), False
+        yield Survey([*start, answer, user]).outline(), False
+        yield Survey(start).outline(), True
+        yield Survey([*start, called, result]).outline(), True
+        yield Survey([*start, called, result, answer, user]).outline(), True
 
 
 _USUAL = tuple(_usual())

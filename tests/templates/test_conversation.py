@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -15,6 +16,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import chatparsers
 from chatparsers import Chat, TemplateError
 from chatparsers.templates import Template
+from chatparsers.templates import history as history_module
+from chatparsers.templates.history import History
+from chatparsers.templates.messages import Wants
+from chatparsers.templates.messages import shape as messages_as
+from chatparsers.templates.plan import Survey
+from chatparsers.templates.polyfills import POLYFILLS, apply
 from chatparsers.tokens.growing import GrowingIds
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -176,6 +183,98 @@ def test_a_step_is_one_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
     for message in shape.messages:
         again.append(message)
     assert count == len(shape.messages)
+
+
+def any_message(random: Random, number: int) -> dict[str, Any]:
+    """A message of any kind, for conversations that no sensible caller would send."""
+
+    def call(letter: str) -> dict[str, Any]:
+        function = {"name": "f", "arguments": '{"a": "b"}'}
+        return {"id": f"c{number}{letter}", "type": "function", "function": function}
+
+    role = random.choice(
+        ["user", "user", "assistant", "assistant", "system", "developer", "tool", "tool", "tool"]
+    )
+    message: dict[str, Any] = {"role": role, "content": random.choice([f"x{number}", "y", ""])}
+    if role == "assistant":
+        calls = [call(letter) for letter in "ab"[: random.choice([0, 0, 1, 2])]]
+        message |= {"tool_calls": calls} if calls else {}
+    elif role == "tool" and random.random() < 0.8:
+        message["tool_call_id"] = f"c{number - random.randint(1, 3)}{random.choice('ab')}"
+    return message
+
+
+def test_rewriting_part_by_part_is_rewriting_the_whole() -> None:
+    """For every set of polyfills: messages before a cut do not depend on those after it."""
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    syntax = chatparsers.get_format("hermes-2-pro")
+    parts = 0
+    for seed in range(1500):
+        random = Random(seed)
+        names = [name for name in POLYFILLS if random.random() < 0.4]
+        messages = [any_message(random, number) for number in range(random.randint(1, 12))]
+        wants = Wants(call_ids=random.choice(["keep", "fill", "short", "function"]))
+        template = Template("{{ messages }}")
+
+        def rewrite(part: list[Any], first: int, names: list[str] = names) -> list[Any]:
+            nonlocal parts
+            parts += first > 0
+            return apply([name for name in names if not first or name != "tools"], part, tools, syntax)
+
+        history = History()
+        for message in messages:
+            history.append(message)
+            given = history.rewritten("key", rewrite)
+            shaped = history.shaped(given, template, wants)
+        whole = apply(names, messages, tools, syntax)
+        assert list(given) == whole, (seed, names)
+        assert shaped == messages_as(whole, wants), (seed, names)
+    assert parts > 3000
+
+
+def test_old_messages_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    chat = chatparsers.load(OWN / "qwen3.jinja").warm()
+    conversation = chat.conversation()
+    looked: list[int] = []
+    add, shape = Survey.add, history_module.shape
+    monkeypatch.setattr(Survey, "add", lambda self, some: (looked.append(len(some)), add(self, some))[1])
+    monkeypatch.setattr(
+        history_module, "shape", lambda some, *rest: (looked.append(len(some)), shape(some, *rest))[1]
+    )
+    for number in range(60):
+        looked.clear()
+        conversation.append({"role": "user", "content": f"question {number}"})
+        conversation.append({"role": "assistant", "content": f"answer {number}"})
+        assert sum(looked) <= 12, (number, looked)
+    assert conversation.text == chat.prepare(conversation.messages, add_generation_prompt=False).prompt
+
+
+def test_a_caller_may_change_what_was_given() -> None:
+    chat = chatparsers.load(OWN / "qwen3.jinja")
+    message = {"role": "user", "content": "One"}
+    conversation = chat.conversation([message])
+    message["content"] = "Two"
+    conversation.append({"role": "assistant", "content": "Three"})
+    assert "One" in conversation.text and "Two" not in conversation.text
+
+
+def test_a_template_that_changes_lists_changes_copies() -> None:
+    """It takes calls from its messages and adds to the tools; in each step and each request they are whole again."""
+    chat = chatparsers.load(
+        "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+        "{% if m.tool_calls %}{{ m.tool_calls.pop().function.name }}{{ m.tool_calls | length }}{% endif %}\n"
+        "{% endfor %}{{ tools.append(1) if tools }}{{ tools if tools }}{{ tools | length if tools }}",
+        format="hermes-2-pro",
+        polyfills=False,
+    )
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+    tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+    conversation = chat.conversation(messages, tools=tools)
+    for _ in range(3):
+        conversation.append({"role": "tool", "content": "seen", "tool_call_id": "a"})
+        assert "<|assistant|>look0" in conversation.text and conversation.text.endswith(", 1]2")
+    assert (len(tools), len(messages[1]["tool_calls"])) == (1, 1)
 
 
 def test_a_message_that_is_refused_is_not_added() -> None:
