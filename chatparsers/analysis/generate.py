@@ -302,15 +302,15 @@ def _argument(p: Builder, given: Arguments, arg: Argument) -> Node:
     if given.syntax == "raw":
         closer = p.trim(before) + _literal(p, core) + p.space(after)
 
-        def value(key_behind: str, string: bool | None) -> Node:
+        def value(key_behind: str, type: str | None) -> Node:
             pad = key_behind[len(key_behind.rstrip()) :]
             opener = _markup(p, key_behind.rstrip()) + p.trim(pad)
-            raw = Raw(until=before + core, python=given.python, string=string)
+            raw = Raw(until=before + core, python=given.python, type=type)
             return opener + p.value(arg, raw)
 
         if not given.kinds:
             return name + value(given.key_behind, None) + closer
-        values = p.choice(value(given.key_behind, True), *(value(kind, False) for kind in given.kinds))
+        values = p.choice(value(given.key_behind, "string"), *(value(kind, "json") for kind in given.kinds))
         return name + values + closer
     opener = _markup(p, given.key_behind)
     literal = p.value(arg, Python() if given.syntax == "python" else Json())

@@ -10,13 +10,14 @@ from .format import Format
 from .idioms import Builder
 from .nodes import Node, Tag
 from .schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
-from .values import Gemma, Json, Python, Raw
+from .values import Elements, Gemma, Json, Python, Raw
 
 __all__ = [
     "ANY_ARGUMENT",
     "ANY_TOOL",
     "Argument",
     "Builder",
+    "Elements",
     "Format",
     "Gemma",
     "Json",

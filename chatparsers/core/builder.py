@@ -43,9 +43,13 @@ class Primitives:
         """Exactly this text. ``"text"``"""
         return Literal(text)
 
-    def token(self, text: str) -> Node:
-        """One special token: by id where ids are fed and the tokenizer has it, else its text. ``"text"``"""
-        return Token(text)
+    def token(self, text: str, *also: str) -> Node:
+        """One special token: by id where ids are fed and the tokenizer has it, else its text. ``"text"``
+
+        ``also``: its names in other checkpoints of the family. The parser reads any of the names. The grammar writes
+        the one that the tokenizer or the prompt has, else ``text``. Names at the same place belong to one checkpoint.
+        """
+        return Token(text, also)
 
     def until(self, *stops: str) -> Node:
         """Text up to the first stop or the end, streamed. ``(!stop .)*``"""

@@ -38,6 +38,7 @@ from .nodes import (
     Not,
     Peek,
     Ref,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -125,7 +126,7 @@ class _Checker:
     # nodes by themselves
 
     def token(self, node: Token) -> None:
-        if not node.text:
+        if not all(node.names):
             wrong(node, "a token has a text", "give the token's text, or leave it out")
 
     def until(self, node: Until) -> None:
@@ -222,6 +223,10 @@ class _Checker:
                 f"it does not write the name of the {given} that {make} was given",
                 f"pass that {given} on",
             )
+
+    def same_name(self, node: SameName) -> None:
+        if node.argument != self.reading.argument:
+            wrong(node, "it is not given the argument that make(arg) was given", "pass that argument on")
 
     def header(self, node: Header) -> None:
         _run(node, node.chars)
@@ -399,6 +404,7 @@ _ALONE: dict[type[Node], Any] = {
     Implied: _Checker.implied,
     Name: _Checker.name,
     JsonName: _Checker.named,
+    SameName: _Checker.same_name,
     Header: _Checker.header,
     Value: _Checker.value,
     Args: _Checker.args,

@@ -47,6 +47,7 @@ from .nodes import (
     Peek,
     Ref,
     Rule,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -57,7 +58,7 @@ from .nodes import (
     Until,
     Value,
 )
-from .references import ANYTHING
+from .schema import UNKNOWN
 from .tree import first, head, hollow, tokens, walk
 from .values import AnswerScanner, Json, StringScanner, Transcoder
 from .values.raw import StopFinder
@@ -215,10 +216,12 @@ class _Compiler:
         compile(self, node, region, markup)
 
     def literal(self, node: Literal | Token, region: int, markup: int) -> None:
-        spellings = self.alphabet.spellings(node.text)
-        if node.text:
-            shown = repr(node.text)
-            self.choice_of([partial(self.emit, m.LIT, region, spelling, shown) for spelling in spellings])
+        names = node.names if isinstance(node, Token) else (node.text,)
+        spellings = [
+            (spelling, repr(name)) for name in names if name for spelling in self.alphabet.spellings(name)
+        ]
+        if spellings:
+            self.choice_of([partial(self.emit, m.LIT, region, *spelling) for spelling in spellings])
 
     def sequence(self, node: Sequence, region: int, markup: int) -> None:
         for item in node.items:
@@ -316,7 +319,13 @@ class _Compiler:
 
     def name(self, node: Name, region: int, markup: int) -> None:
         item = _ITEMS[node.tag]
-        self.captured(node.chars, lambda run: [(item, run)], node.tag)
+        if node.escapes:
+            self.captured(node.chars, partial(_plain, item, dict(node.escapes)), node.tag)
+        else:
+            self.captured(node.chars, lambda run: [(item, run)], node.tag)
+
+    def same_name(self, node: SameName, region: int, markup: int) -> None:
+        self.emit(m.SAME, region, "the argument's name")
 
     def json_name(self, node: JsonName, region: int, markup: int) -> None:
         self.captured(_JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag)
@@ -347,7 +356,7 @@ class _Compiler:
         if node.commit:
             self.emit(m.CUT)
         read = node.syntax.object(self.alphabet.spellings)
-        self.emit(m.VALUE, m.ARGUMENT, lambda machine: read(ANYTHING), True)
+        self.emit(m.VALUE, m.ARGUMENT, lambda machine: read(UNKNOWN, ""), True)
 
     def value(self, node: Value, region: int, markup: int) -> None:
         self.emit(m.CUT)
@@ -355,13 +364,13 @@ class _Compiler:
 
         def make(machine: Machine) -> Transcoder:
             tool = machine.tools.get(machine.tool)
-            return read(tool.argument(machine.arg).types if tool else ANYTHING)
+            return read(tool.argument(machine.arg) if tool else UNKNOWN, machine.arg)
 
         self.emit(m.VALUE, m.ARGUMENT, make, True)
 
     def json_value(self, node: JsonValue, region: int, markup: int) -> None:
         read = Json().value(self.alphabet.spellings)
-        self.emit(m.VALUE, region, lambda machine: read(ANYTHING), False)
+        self.emit(m.VALUE, region, lambda machine: read(UNKNOWN, ""), False)
 
     def json_text(self, node: JsonText, region: int, markup: int) -> None:
         quoted, done = self.label(), self.label()
@@ -694,6 +703,12 @@ def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
         return None
 
 
+def _plain(item: int, escapes: dict[str, str], run: str) -> list[tuple[int, str]]:
+    """A name as a trail item, with its characters in place of their spellings."""
+    chars = {spelling: char for char, spelling in escapes.items()}
+    return [(item, re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run))]
+
+
 def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tuple[int, str]] | None:
     """What the groups of a header's pattern find, as trail items; None if the pattern does not match the run."""
     match = whole(run)
@@ -723,6 +738,7 @@ _COMPILERS: dict[type[Node], Callable[[_Compiler, Any, int, int], None]] = {
     Tagged: _Compiler.tagged,
     Atomic: _Compiler.atomic,
     Name: _Compiler.name,
+    SameName: _Compiler.same_name,
     JsonName: _Compiler.json_name,
     Header: _Compiler.header,
     Implied: _Compiler.implied,

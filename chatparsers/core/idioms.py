@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,7 @@ from .nodes import (
     Node,
     Nodelike,
     Not,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -68,6 +69,10 @@ _EXPECTED = {
 def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> None:
     if not isinstance(given, kind):
         raise DefinitionError(f"p.{method}: expected {_EXPECTED[kind]}, found {given!r}")
+
+
+def _escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
+    return "".join([dict(escapes).get(char, char) for char in name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +192,14 @@ class Builder(Primitives):
         between = None if separator is None else as_node(separator)
         return EachArg(tool, argument, argument(ANY_ARGUMENT), between)
 
-    def name(self, tool: Tool, chars: str = NAME_CHARS) -> Node:
-        """The tool's name. ``name``"""
+    def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
+        """The tool's name. ``name``
+
+        ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
+        """
         _expect("name", tool, Tool)
-        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(tool.name))
+        pairs = tuple((escapes or {}).items())
+        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(_escaped(tool.name, pairs)), pairs)
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
@@ -199,10 +208,20 @@ class Builder(Primitives):
             return JsonName(Tag.NAME, None)
         return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
 
-    def arg_name(self, arg: Argument, chars: str = NAME_CHARS) -> Node:
-        """The argument's name. ``name``"""
+    def arg_name(
+        self, arg: Argument, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None
+    ) -> Node:
+        """The argument's name; ``escapes`` as in `name`. ``name``"""
         _expect("arg_name", arg, Argument)
-        return Name(Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(arg.name))
+        pairs = tuple((escapes or {}).items())
+        return Name(
+            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(_escaped(arg.name, pairs)), pairs
+        )
+
+    def same_name(self, arg: Argument) -> Node:
+        """The argument's name once more, after its value, as in ``</city>``. ``name``"""
+        _expect("same_name", arg, Argument)
+        return SameName(arg)
 
     def id(self, generate: Node, chars: str = NAME_CHARS) -> Node:
         """The call's id, kept as the model writes it. ``id``"""
@@ -232,7 +251,7 @@ class Builder(Primitives):
         parsing only. ``declared``: only if the request has a tool of that name. ``code``"""
 
         def code(argument: Argument) -> Node:
-            value = Value(argument, Raw(until=self.stops, string=True, end=True))
+            value = Value(argument, Raw(until=self.stops, type="string", end=True))
             return Sequence.of(Implied(Tag.ARG_NAME, arg), value)
 
         arguments = EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)

@@ -68,6 +68,8 @@ ABANDON
     Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
+SAME region shown
+    Reads exactly the name of the argument that was read last, or fails and expects ``shown``. Holds less than the name.
 DECLARED
     Fails unless the request has a tool of the name just read.
 PLACE region
@@ -158,7 +160,8 @@ AT: Final = 26
 SET: Final = 27
 UNSET: Final = 28
 IF: Final = 29
-AFTER: Final = 30
+SAME: Final = 30
+AFTER: Final = 31
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
@@ -585,6 +588,17 @@ class Machine:
                 ip = stack.pop()[1]
                 if self.floor > len(stack):
                     self.floor = len(stack)
+            elif op == SAME:
+                name = self.arg
+                if text.startswith(name, i):
+                    trail.append((ins[1], name, None))
+                    i += len(name)
+                    ip += 1
+                elif not final and n - i < len(name) and name.startswith(text[i:]):
+                    break
+                else:
+                    self._wanted(i, f"{ins[2]} {name!r}")
+                    ip = 0
             else:  # AFTER
                 if i < n:
                     trail.append((MARKUP, text[i:], None))

@@ -47,6 +47,7 @@ __all__ = [
     "Peek",
     "Ref",
     "Rule",
+    "SameName",
     "Sequence",
     "Space",
     "Span",
@@ -123,9 +124,19 @@ class Literal(Node):
 @dataclass(frozen=True, slots=True)
 class Token(Node):
     """A special token: parses one token where ids are fed and the tokenizer has it, else its text; generates its text
-    (a token reference in dialects that have them)."""
+    (a token reference in dialects that have them).
+
+    ``also``: its names in other checkpoints of the family. Parses any of the names. Generates the one that the
+    tokenizer or the prompt has, else ``text``.
+    """
 
     text: str
+    also: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All its names."""
+        return (self.text, *self.also)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +267,22 @@ class Name(Node):
     """A name in a call's header. ``tag`` says whose: a tool's, an argument's, or the call's own (its id).
 
     Parses the longest run of ``chars`` (a regular expression for one character, at most `MAX_HEADER` of them).
-    Generates ``generate``; None in the tree of `ANY_TOOL` or `ANY_ARGUMENT`, which is never generated.
+    Generates ``generate``; None in the tree of `ANY_TOOL` or `ANY_ARGUMENT`, which is never generated. ``escapes``:
+    pairs of a character and its spelling in the name, such as ``('"', "&quot;")``.
     """
 
     tag: Tag
     chars: str
     generate: Node | None
+    escapes: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SameName(Node):
+    """The argument's name once more, as in a closing tag. Parses the name that was read, exactly; generates the name of
+    ``argument``."""
+
+    argument: Argument
 
 
 @dataclass(frozen=True, slots=True)

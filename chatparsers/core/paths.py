@@ -33,6 +33,7 @@ from .nodes import (
     Peek,
     Ref,
     Rule,
+    SameName,
     Sequence,
     Tag,
     Tagged,
@@ -258,6 +259,10 @@ class _Argument(_Call):
             if state.open in _HEADER:
                 self.unended(state.open)
             return replace(state, args=True, open=self.ends(node.syntax))
+        if isinstance(node, SameName):
+            if not state.name:
+                wrong(node, "the argument has no name yet", "put p.arg_name(arg) before p.same_name(arg)")
+            return replace(state, open="")
         if not isinstance(node, (Name, JsonName, Implied)) or node.tag is not Tag.ARG_NAME:
             wrong(
                 node,
@@ -272,7 +277,5 @@ class _Argument(_Call):
 
     def ends(self, syntax: Syntax) -> str:
         """What must follow a value of ``syntax``."""
-        if not isinstance(syntax, Raw):
-            return ""
-        self.takes_the_rest = self.takes_the_rest or syntax.end
-        return "" if syntax.end else " or ".join(map(repr, syntax.stops[:1]))
+        self.takes_the_rest = self.takes_the_rest or (isinstance(syntax, Raw) and syntax.end)
+        return syntax.closer

@@ -19,6 +19,7 @@ from .nodes import (
     Node,
     Ref,
     Rule,
+    SameName,
     Sequence,
     Value,
 )
@@ -28,7 +29,7 @@ from .tree import children, nullable
 
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
 
-PARTS_OF_A_CALL = (Name, JsonName, Header, Implied, Declared, Args, EachArg, Value)
+PARTS_OF_A_CALL = (Name, SameName, JsonName, Header, Implied, Declared, Args, EachArg, Value)
 """The nodes that read a part of a call."""
 
 PROBE = Tool(

@@ -132,6 +132,9 @@ class Document:
         """The resource that a schema stands in, by its identity."""
         self._types: dict[int, frozenset[str]] = {}
 
+    def __reduce__(self) -> tuple[type[Document], tuple[Schema]]:
+        return Document, (self.root,)  # the rest is known by identities, which a pickle does not keep
+
     # references
 
     def resolve(self, ref: object, schema: Schema, keyword: str = "$ref") -> Schema:
@@ -268,6 +271,30 @@ class Document:
             for name in (*every, *(name for name in either if name not in every))
         }
         return listed, required, _either(others) if others else True
+
+    def items(self, schema: Schema, index: int) -> Schema:
+        """The schema of the item at ``index`` in the arrays of ``schema``, gathered as in `members`."""
+        every: list[Schema] = []
+        either: list[Schema] = []
+        seen: set[int] = set()
+        later: list[Schema] = []
+        for found, todo in ((every, [schema]), (either, later)):
+            while todo:
+                part = todo.pop()
+                if not isinstance(part, Mapping) or id(part) in seen:
+                    continue
+                seen.add(id(part))
+                prefix = part.get("prefixItems")
+                rest = part.get("items")
+                if isinstance(rest, (list, tuple)):
+                    prefix, rest = rest, part.get("additionalItems")
+                if isinstance(prefix, (list, tuple)) and index < len(prefix):
+                    found.append(prefix[index])
+                elif rest is not None:
+                    found.append(rest)
+                for group in self._groups(part):
+                    (todo if len(group) == 1 else later).extend(group)
+        return _both(every) if every else _either(either) if either else True
 
     # types
 

@@ -9,7 +9,17 @@ from typing import Any
 from .errors import DefinitionError, RequestError
 from .references import ANYTHING, SPELLINGS, Document, Schema, respelt
 
-__all__ = ["ANYTHING", "ANY_ARGUMENT", "ANY_TOOL", "Argument", "Schema", "Tool", "Toolset", "read_tools"]
+__all__ = [
+    "ANYTHING",
+    "ANY_ARGUMENT",
+    "ANY_TOOL",
+    "UNKNOWN",
+    "Argument",
+    "Schema",
+    "Tool",
+    "Toolset",
+    "read_tools",
+]
 
 _ANY = Document(True)
 
@@ -115,6 +125,10 @@ ANY_TOOL: Tool = _AnyTool()
 
 ANY_ARGUMENT: Argument = _AnyArgument()
 """Stands for any argument that the model names, in the tree that the parser reads."""
+
+
+UNKNOWN = Argument("", True, False)
+"""Stands for an argument of a tool that the request does not declare: any value is right."""
 
 
 class Toolset:

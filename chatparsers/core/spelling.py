@@ -33,6 +33,7 @@ from .nodes import (
     Peek,
     Ref,
     Rule,
+    SameName,
     Sequence,
     Space,
     Tag,
@@ -80,7 +81,7 @@ def _spelt_syntax(syntax: object) -> str:
 
 _SPELT: dict[type[Node], Any] = {
     Literal: lambda node: repr(node.text),
-    Token: lambda node: f"p.token({node.text!r})",
+    Token: lambda node: f"p.token({', '.join(map(repr, node.names))})",
     Chars: lambda node: f"p.chars({node.ranges!r})",
     Space: lambda node: f"p.space({node.text!r})" if node.text else "p.space()",
     AnyChar: lambda node: "p.any()",
@@ -97,6 +98,7 @@ _SPELT: dict[type[Node], Any] = {
         spelt(node.node) if node.tag is Tag.CALL else f"p.tag({node.tag}, {spelt(node.node)})"
     ),
     Name: lambda node: {Tag.NAME: "p.name(tool)", Tag.ARG_NAME: "p.arg_name(arg)"}.get(node.tag, "p.id(…)"),
+    SameName: lambda node: "p.same_name(arg)",
     JsonName: lambda node: "p.json_name(tool)" if node.tag is Tag.NAME else "p.id(…)",
     Header: lambda node: f"p.header({node.pattern!r}, …)",
     Implied: lambda node: f"p.implied({node.tag}, {node.value!r})",

@@ -39,6 +39,7 @@ from .nodes import (
     Peek,
     Ref,
     Rule,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -90,7 +91,7 @@ def tokens(node: Node) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for n in walk(node):
         if isinstance(n, Token):
-            found[n.text] = None
+            found.update(dict.fromkeys(n.names))
         elif isinstance(n, (Args, Value)):
             found.update(dict.fromkeys(n.syntax.tokens))
     return tuple(found)
@@ -138,8 +139,9 @@ def first(node: Node) -> tuple[str, ...]:
         if inner is not None:
             return extend(prefixes, inner)
         if isinstance(item, (Literal, Token)):
-            for prefix in prefixes:
-                (done if enough(prefix + item.text) else short).add(prefix + item.text)
+            for text in item.names if isinstance(item, Token) else (item.text,):
+                for prefix in prefixes:
+                    (done if enough(prefix + text) else short).add(prefix + text)
         elif isinstance(item, Sequence):
             short = prefixes
             for part in item.items:
@@ -156,6 +158,8 @@ def first(node: Node) -> tuple[str, ...]:
             done, short = extend(prefixes, item.node)
             if item.least == 0:
                 short |= prefixes
+        elif isinstance(item, Peek):
+            done, short = extend(prefixes, item.node)
         elif isinstance(item, _SILENT) and not isinstance(item, End):
             short = prefixes
         else:
@@ -220,6 +224,7 @@ _LEAVES: tuple[type[Node], ...] = (
     JsonValue,
     Literal,
     Ref,
+    SameName,
     Space,
     Token,
     Until,

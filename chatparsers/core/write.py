@@ -33,6 +33,7 @@ from .nodes import (
     Name,
     Node,
     Rule,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -42,9 +43,11 @@ from .nodes import (
     Token,
     Value,
 )
+from .references import type_of
 from .schema import Argument, Tool, Toolset
 from .tree import walk
-from .values import Gemma, Python, Raw
+from .values import Elements, Gemma, Python, Raw
+from .values.elements import ITEM
 
 if TYPE_CHECKING:
     from .format import Format
@@ -145,6 +148,8 @@ class _Writer:
             return self._arguments(node)
         if isinstance(node, (Name, JsonName, Header)):
             return self._captured(node)
+        if isinstance(node, SameName):
+            return node.argument.name
         if isinstance(node, Chars):
             return self._characters(node)
         if isinstance(node, Args):
@@ -246,9 +251,8 @@ class _Writer:
             return False
         if any(isinstance(n, JsonText) for n in nodes) and not self.content:
             return False
-        is_text = self.value.startswith('"')
         raws = [n.syntax for n in nodes if isinstance(n, Value) and isinstance(n.syntax, Raw)]
-        return all(raw.string in (None, is_text) for raw in raws)
+        return all(_may_be(raw, self.value) for raw in raws)
 
     def _times(self, node: Many) -> int:
         """How often a repetition is written: calls as often as any are left, all else as rarely as allowed."""
@@ -310,15 +314,39 @@ def _typed(value: str) -> Any:
     return {"type": "string"} if value.startswith('"') else True
 
 
+def _may_be(syntax: Raw, value: str) -> bool:
+    """Whether the syntax may write this value, as far as its type and its characters decide it."""
+    if not value:
+        return True
+    found = json.loads(value)
+    if syntax.types is not None and type_of(found) not in syntax.types:
+        return False
+    whole = re.compile(f"(?:{syntax.chars})*", re.DOTALL) if syntax.chars and isinstance(found, str) else None
+    return whole is None or whole.fullmatch(found) is not None
+
+
 def _value(node: Value, value: str) -> str:
     syntax = node.syntax
     if isinstance(syntax, Python):
         return _python(value)
+    if isinstance(syntax, Elements):
+        return _elements(value, syntax.prefix)
     if not isinstance(syntax, Raw):
         return value
-    if value.startswith('"') and syntax.string is not False:
+    if value.startswith('"') and (syntax.types is None or "string" in syntax.types):
         return str(json.loads(value))
     return _PYTHON.get(value, value) if syntax.python else value
+
+
+def _elements(value: str, prefix: str) -> str:
+    """A JSON value as nested elements, with a marker before each tag."""
+    if value.startswith("{"):
+        named = [(key, item) for key, item in _object(value) if item != "null"]
+    elif value.startswith("["):
+        named = [(ITEM, item) for item in _array(value)]
+    else:
+        return str(json.loads(value)) if value.startswith('"') else value
+    return "".join(f"{prefix}<{key}>{_elements(item, prefix)}{prefix}</{key}>" for key, item in named)
 
 
 def _python(value: str) -> str:

@@ -39,6 +39,7 @@ from ..core.nodes import (
     Name,
     Node,
     Rule,
+    SameName,
     Sequence,
     Space,
     Span,
@@ -59,7 +60,7 @@ from .budget import Budget
 from .ir import (
     ANY,
     EMPTY,
-    Alt,
+    NOTHING,
     Blank,
     Chars,
     Free,
@@ -73,10 +74,12 @@ from .ir import (
     Text,
     TokenRef,
     alt,
+    charset,
     literals,
     never,
     opt,
     seq,
+    without,
 )
 from .regex import read_regex
 from .residual import residual
@@ -139,6 +142,7 @@ class _Reader:
         self.other_name: _OtherName | None = None
         """The name of the argument that is being written, if the schema does not list it."""
         self.defined: dict[str, Node] = {}
+        self.names = _names_in_use(request)
 
     # nodes
 
@@ -221,12 +225,21 @@ class _Reader:
             wheres = [(argument.schema, path)]
         if isinstance(node.syntax, Raw):
             raw = RawText(node.syntax, argument.types, tuple(self.request.marker_ids))
-            return _raw_value(self.compiler(argument.document, _JSON), wheres, raw)
+            return self.compiler(argument.document, _JSON).raw(wheres, raw)
         return self.compiler(argument.document, node.syntax).value(wheres)
+
+    def token(self, node: Token) -> Ir:
+        return TokenRef(node.names[min(self.names, len(node.also))])
+
+    def same_name(self, node: SameName) -> Ir:
+        if self.other_name is not None:
+            self.other_name.twice = True
+            return NOTHING
+        return Text(node.argument.name)
 
     def name(self, node: Name | JsonName | Header) -> Ir:
         if self.other_name is not None and isinstance(node, Name) and node.tag is Tag.ARG_NAME:
-            return self.other_name.made(node.chars)
+            return self.other_name.made(node.chars, "".join(char for char, _ in node.escapes))
         if node.generate is None:
             raise DefinitionError("name: make() must pass on the tool or argument that it was given")
         return self.node(node.generate)
@@ -241,7 +254,7 @@ class _Reader:
         if found is None:
             found = self.compilers[key] = SchemaCompiler(
                 document,
-                syntax_of(syntax),
+                syntax_of(syntax, tuple(self.request.marker_ids)),
                 self.rules,
                 self.weakened,
                 self.budget,
@@ -400,6 +413,16 @@ class _Reader:
         return opt(seq(Text(common), ref))
 
 
+def _names_in_use(request: Request) -> int:
+    """Which of a token's names are in use: those that the tokenizer or the prompt has, else the first ones."""
+    tokens = [node for node in walk(request.tree, True) if isinstance(node, Token) and node.also]
+    for known in (request.marker_ids, request.prefix):
+        for place in range(max((len(token.names) for token in tokens), default=0)):
+            if any(token.names[place] in known for token in tokens if place < len(token.names)):
+                return place
+    return 0
+
+
 def _start(body: Body) -> Node | None:
     """The calls that begin the turn, if they are generated in another way than the later ones."""
     start, calls = body.start, body.calls
@@ -421,7 +444,7 @@ def _space(node: Space) -> Ir:
 
 _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     Literal: lambda reader, node: seq(*literals(node.text, reader.request.marker_ids)),
-    Token: lambda reader, node: TokenRef(node.text),
+    Token: _Reader.token,
     Space: lambda reader, node: _space(node),
     AnyChar: lambda reader, node: Chars(ANY),
     CharsNode: lambda reader, node: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
@@ -433,6 +456,7 @@ _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
     Lenient: lambda reader, node: reader.node(node.strict),
     **dict.fromkeys((Tagged, Atomic), lambda reader, node: reader.node(node.node)),
     **dict.fromkeys((Name, JsonName, Header), _Reader.name),
+    SameName: _Reader.same_name,
     Rule: _Reader.rule,
     RefNode: _Reader.rule,
     Calls: _Reader.calls,
@@ -469,11 +493,13 @@ class _OtherName:
     least: int
     most: int | None
     node: Lang | None = None
+    twice: bool = False
+    """Whether the name is written twice, which no grammar can say of any name."""
 
-    def made(self, chars: str) -> Ir:
+    def made(self, chars: str, escaped: str) -> Ir:
         ranges = read_regex(f"^{chars}$")
         assert isinstance(ranges, Chars)
-        plain = Part(Rep(ranges, max(1, self.least), self.most))
+        plain = Part(Rep(Chars(without(ranges.ranges, charset(escaped))), max(1, self.least), self.most))
         self.node = Lang((*self.parts, plain))
         return self.node
 
@@ -516,6 +542,11 @@ class _Arguments:
         name = self.reader.other_name = _OtherName(parts, least, most)
         made = self.made(self.tool.other, wheres)
         self.reader.other_name = None
+        if name.twice and wheres:
+            why = (
+                "a name that the schema does not list cannot be written twice: such members are not generated"
+            )
+            self.reader.weakened[Weakened(wheres[0][1], "additionalProperties", why)] = None
         return made if never(made) else name.beside(made)
 
     def made(self, argument: Argument, wheres: list[Where]) -> Ir:
@@ -537,57 +568,6 @@ def _ranges(text: str) -> Any:
     node = read_regex(f"^[{text}]$")
     assert isinstance(node, Chars)
     return node.ranges
-
-
-def _raw_value(compiler: SchemaCompiler, wheres: list[Where], raw: RawText) -> Ir:
-    """A value as raw text: strings verbatim, other types as JSON. If any text may be the value, only text."""
-    node = compiler.raw(wheres, raw)
-    found = raw.written
-    if raw.string is True:
-        return alt(*found)
-    if not found:
-        return node
-    others = [
-        option for option in (node.options if isinstance(node, Alt) else (node,)) if option not in found
-    ]
-    if raw.string is False:
-        return alt(*others)
-    free = next((text for text in found if not text.parts and not text.least and text.most is None), None)
-    if free is None or (not others and raw.types == {"string"}):
-        return node
-    if not others or not all(_whole(schema) for schema, _ in wheres):
-        why = "text is also generated that reads as another type, without that type's constraints"
-        compiler.tell(wheres[0][1], "type", why)
-    return free
-
-
-def _whole(schema: Any) -> bool:
-    """Whether the schema admits every value of each type that it admits beside strings."""
-    if not isinstance(schema, Mapping):
-        return True
-    if set(schema) <= _OF_STRINGS:
-        return True
-    options = schema.get("anyOf") or schema.get("oneOf")
-    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
-        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
-    )
-
-
-_OF_STRINGS = frozenset(
-    {
-        "type",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "nullable",
-        "pattern",
-        "format",
-        "minLength",
-        "maxLength",
-    }
-)
-"""Keywords that do not constrain values other than strings."""
 
 
 # triggers

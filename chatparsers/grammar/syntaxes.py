@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from ..core import values
 from ..core.errors import DefinitionError
+from ..core.values.elements import ITEM
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
-from .ir import Alt, Blank, Chars, Ir, Lang, Part, Rep, Seq, Text, TokenRef, alt, charset, seq
+from .ir import (
+    EMPTY,
+    NOTHING,
+    Alt,
+    Blank,
+    Chars,
+    Ir,
+    Lang,
+    Part,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    alt,
+    charset,
+    never,
+    seq,
+)
+from .regex import read_regex
 
-__all__ = ["GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
+__all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
 
 
 @lru_cache(maxsize=4096)
@@ -28,6 +50,8 @@ class JsonSyntax:
     stops: tuple[str, ...] = ()
     """The texts that end a string that is written as raw text."""
     true, false, null = Text("true"), Text("false"), Text("null")
+    no_members, no_items = Text("}"), Text("]")
+    """What closes an object without members, an array without items."""
 
     def __init__(self) -> None:
         blank = Blank()
@@ -51,6 +75,28 @@ class JsonSyntax:
         """The name and colon of a member whose name has these constraints."""
         return seq(Lang(parts, least, most, "json", (), (Text(":"),)), Blank())
 
+    def member(self, name: str, node: Ir) -> Ir:
+        """A member of that name, whose value is ``node``."""
+        key = self.key(name)
+        if type(key) is Seq and type(node) in (Shared, Ref):  # nothing to join
+            return Seq((*key.items, node))
+        return seq(key, node)
+
+    def other(self, parts: tuple[Part, ...], least: int, most: int | None, node: Ir) -> Ir:
+        """A member whose name has these constraints; nothing if the syntax cannot write any such name."""
+        return seq(self.any_key(parts, least, most), node)
+
+    def item(self, node: Ir) -> Ir:
+        """An item of an array, whose value is ``node``."""
+        return node
+
+    def raw(self, types: frozenset[str]) -> RawText | None:
+        """How a value in an object or array is written if it is raw text there; None if it is not.
+
+        ``types``: the types that its reader may take it for.
+        """
+        return None
+
     def literal(self, value: Any) -> Ir:
         """Exactly this value."""
         if value is None or isinstance(value, bool):
@@ -65,12 +111,14 @@ class JsonSyntax:
             ]
             return seq(
                 self.open_object,
-                *((arrange(members, self.comma)[0], self.close_object) if members else (Text("}"),)),
+                *((arrange(members, self.comma)[0], self.close_object) if members else (self.no_members,)),
             )
         items: list[Ir] = []
         for item in value:
             items += [*([self.comma] if items else []), self.literal(item)]
-        return seq(self.open_array, *items, self.close_array) if items else seq(self.open_array, Text("]"))
+        return (
+            seq(self.open_array, *items, self.close_array) if items else seq(self.open_array, self.no_items)
+        )
 
 
 class PythonSyntax(JsonSyntax):
@@ -111,21 +159,70 @@ class GemmaSyntax(JsonSyntax):
         return seq(Lang((*parts, Part(Rep(plain, 1, None))), least, most), Text(":"))
 
 
+class ElementsSyntax(JsonSyntax):
+    """Nested elements, with ``prefix`` before each tag. Strings and other scalars are raw text, without ``prefix`` and
+    ``markers``."""
+
+    no_members = no_items = Text("")
+
+    def __init__(self, prefix: str, markers: tuple[str, ...]) -> None:
+        self.prefix = prefix
+        self.stops = tuple(dict.fromkeys((prefix, *markers)))
+        self.name = "elements" + prefix
+        self.open_object = self.close_object = self.open_array = self.close_array = self.comma = EMPTY
+
+    def raw(self, types: frozenset[str]) -> RawText:
+        found = RawText(values.Raw(until=self.stops), types, ())
+        found.marked = True
+        return found
+
+    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
+        return Lang(parts, least, most, "raw", self.stops)
+
+    def text(self, value: str) -> Ir:
+        return Text(value)
+
+    def member(self, name: str, node: Ir) -> Ir:
+        return seq(TokenRef(self.prefix), Text(f"<{name}>"), node, TokenRef(self.prefix), Text(f"</{name}>"))
+
+    def other(self, parts: tuple[Part, ...], least: int, most: int | None, node: Ir) -> Ir:
+        return NOTHING
+
+    def item(self, node: Ir) -> Ir:
+        return node if never(node) else self.member(ITEM, node)
+
+    def literal(self, value: Any) -> Ir:
+        if isinstance(value, Mapping):
+            return seq(*(self.member(name, self.literal(part)) for name, part in value.items()))
+        if isinstance(value, (list, tuple)):
+            return seq(*(self.item(self.literal(part)) for part in value))
+        return super().literal(value)
+
+
 class RawText:
     """A value as raw text up to one of the syntax's stops: strings are written verbatim (and kept in ``written``), all
     other values as JSON.
 
     ``types``: the types that its reader may take it for. ``markers``: the markers that the stream takes by id. Such a
-    marker inside the value would end the call, so no value holds one.
+    marker inside the value would end the call, so no value holds one. ``said``: the model's text says the value's type,
+    so only values of ``types`` are written, and none can be taken for another.
     """
+
+    marked = False
+    """Whether a marker begins each object and array, so that no text is taken for one."""
 
     def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:
         self.stops = tuple(dict.fromkeys((*syntax.stops, *markers)))
-        self.string = syntax.string
-        """Whether the value is a string; None if the model's text does not say so itself."""
+        self.said = syntax.types is not None
         self.types = syntax.types or types
         self.python = syntax.python
+        self.only = (Part(read_regex(f"^(?:{syntax.chars})*$")),) if syntax.chars else ()
+        """The constraints on all strings that are written in this way."""
+        self.may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
+        """Whether a string may be written in this way."""
         self.written: list[Lang] = []
+        self.apart: tuple[Ir, ...] = ()
+        """Values that no text can be taken for, because a marker begins them."""
         self.words: Mapping[str, tuple[str, ...]] = _WORDS
         """All spellings of booleans and null that the reader knows."""
 
@@ -161,16 +258,18 @@ _WORDS = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None"
 Syntax = JsonSyntax
 
 _JSON, _PYTHON = JsonSyntax(), PythonSyntax()
-_WRITERS: Mapping[type[values.Syntax], Callable[[Any], Syntax]] = {
-    values.Json: lambda syntax: _JSON,
-    values.Python: lambda syntax: _PYTHON,
-    values.Gemma: lambda syntax: GemmaSyntax(syntax.quote),
+_WRITERS: Mapping[type[values.Syntax], Callable[[Any, tuple[str, ...]], Syntax]] = {
+    values.Json: lambda syntax, markers: _JSON,
+    values.Python: lambda syntax, markers: _PYTHON,
+    values.Gemma: lambda syntax, markers: GemmaSyntax(syntax.quote),
+    values.Elements: lambda syntax, markers: ElementsSyntax(syntax.prefix, markers),
 }
 
 
-def syntax_of(syntax: values.Syntax) -> Syntax:
-    """How the grammar writes a value syntax. Raises `DefinitionError` for a syntax that it cannot write."""
+def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = ()) -> Syntax:
+    """How the grammar writes a value syntax. ``markers``: those that the stream takes by id. Raises `DefinitionError`
+    for a syntax that it cannot write."""
     write = _WRITERS.get(type(syntax))
     if write is None:
         raise DefinitionError(f"the grammar cannot write the value syntax {syntax!r}")
-    return write(syntax)
+    return write(syntax, markers)

@@ -23,6 +23,7 @@ from chatparsers.core import (
     ANY_TOOL,
     Argument,
     Builder,
+    Elements,
     Format,
     Gemma,
     Json,
@@ -117,6 +118,7 @@ syntax = st.one_of(
     st.just(Python()),
     st.builds(Raw, until=st.sampled_from(("</p>", "\n</p>", ">", ("|", "</p>"))), python=st.booleans()),
     st.just(Gemma("<q>")),
+    st.just(Elements("<p>")),
 )
 
 
@@ -148,7 +150,9 @@ LEAVES: st.SearchStrategy[Make] = st.one_of(
     st.just(lambda p, tool, arg: p.id(p.chars("a-z"))),
     st.just(lambda p, tool, arg: p.header(r"(?P<name>\w+?)(?::(?P<id>\d+))?", p.name(tool))),
     st.just(lambda p, tool, arg: p.json_call(name="name", args="arguments")),
-    st.builds(of_arg, st.just("arg_name")),
+    st.builds(of_arg, st.sampled_from(("arg_name", "same_name"))),
+    st.just(lambda p, tool, arg: p.arg_name(arg, "[^<>]", {"&": "a"})),
+    st.just(lambda p, tool, arg: p.token("<c>", "</c>")),
     st.builds(of_arg, st.just("value"), syntax),
 )
 
@@ -227,6 +231,7 @@ ARGUMENT = st.builds(
     sometimes(PLAIN),
     sometimes(st.builds(of_arg, st.just("value"), syntax)),
     sometimes(st.sampled_from((leaf("literal", "</p>"), leaf("token", "</p>"), leaf("space")))),
+    rarely(st.just(of_arg("same_name"))).map(lambda make: make or leaf("literal", "")),
 )
 CALL = st.builds(
     chain,

@@ -393,6 +393,38 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "p.value: Gemma is for p.args(), not for a single argument",
         ),
         (
+            "a closing tag before the name",
+            tagged(
+                lambda p, arg: "<" + p.same_name(arg) + p.arg_name(arg) + ">" + p.value(arg, VALUE) + "</>"
+            ),
+            "p.same_name(arg): the argument has no name yet; put p.arg_name(arg) before p.same_name(arg)",
+        ),
+        (
+            "a closing tag of another argument",
+            tagged(
+                lambda p, arg: (
+                    "<"
+                    + p.arg_name(arg)
+                    + ">"
+                    + p.value(arg, VALUE)
+                    + p.same_name(Argument("b", True, False))
+                )
+            ),
+            "p.same_name(arg): it is not given the argument that make(arg) was given; pass that argument on",
+        ),
+        (
+            "a closing tag outside an argument",
+            call(lambda p, tool: p.name(tool) + ":" + p.args(tool) + p.same_name(ANY_ARGUMENT)),
+            "p.same_name(arg): it stands outside an argument; put it into what make(arg) returns for p.each_arg()",
+        ),
+        (
+            "a type that JSON has not",
+            tagged(
+                lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw("</>", type="text")) + "</>"
+            ),
+            "Raw: there is no type 'text': known are: array, boolean, json, null, number, object, string",
+        ),
+        (
             "Gemma without its quote",
             call(lambda p, tool: p.name(tool) + ":" + p.args(tool, Gemma(""))),
             "Gemma: expected the marker around strings, found '': give e.g. '<escape>'",

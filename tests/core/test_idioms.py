@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 from definitions import NO_ARGUMENTS, TOOL, generated, rules, stream, turn_of
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Gemma, Json, Node, Python, Raw, Tag
+from chatparsers.core import ANY_TOOL, Argument, Builder, Elements, Gemma, Json, Node, Python, Raw, Tag
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,64 @@ def tagged(p: Builder, syntax: Raw | Python | Json, gap: Node | str = "", end: N
         return "<p " + p.arg_name(arg) + ">" + p.value(arg, syntax) + gap + end
 
     return p.each_tool(lambda tool: "<c>" + p.name(tool) + ">" + p.each_arg(tool, argument) + "</c>")
+
+
+def each_arg(p: Builder, argument: Callable[[Argument], Node]) -> Node:
+    return p.body(p.each_tool(lambda tool: "<c>" + p.name(tool) + ">" + p.each_arg(tool, argument) + "</c>"))
+
+
+def same_name(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        value = p.value(arg, Raw(until="</"))
+        return "<" + p.arg_name(arg, r"[^<>/\s]") + ">" + value + "</" + p.same_name(arg) + ">"
+
+    return each_arg(p, argument)
+
+
+def elements(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        value = p.value(arg, Elements("§"))
+        return "§<" + p.arg_name(arg, r"[^<>/\s]") + ">" + value + "§</" + p.same_name(arg) + ">"
+
+    return each_arg(p, argument)
+
+
+def escaped(p: Builder) -> Node:
+    escapes = {'"': "&quot;", "&": "&amp;"}
+
+    def argument(arg: Argument) -> Node:
+        name = p.arg_name(arg, '[^"<>]', escapes)
+        return '<p k="' + name + '">' + p.value(arg, Raw(until="</p>")) + "</p>"
+
+    return each_arg(p, argument)
+
+
+def typed(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        def of(type: str, word: str) -> Node:
+            return " " + word + ">" + p.value(arg, Raw(until="</p>", type=type))
+
+        words = p.choice(of("string", "text"), of("number", "number"), of("json", "other"))
+        return "<p " + p.arg_name(arg) + words + "</p>"
+
+    return each_arg(p, argument)
+
+
+def two_spellings(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        marked = "<![" + p.value(arg, Raw(until="]]>", type="string")) + "]]>"
+        plain = p.value(arg, Raw(until="</p>", chars="[^<&]"))
+        return "<p " + p.arg_name(arg) + ">" + p.choice(marked, plain) + "</p>"
+
+    return each_arg(p, argument)
+
+
+def lines(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        return p.arg_name(arg) + "=" + p.reads(p.value(arg, Json()), p.value(arg, Python()))
+
+    call = p.each_tool(lambda tool: p.name(tool) + "(" + p.each_arg(tool, argument, ", ") + ")")
+    return p.body("<f>" + p.calls(call, p.space("\n")) + "</f>")
 
 
 ROWS = [
@@ -352,8 +410,86 @@ ROWS = [
         "",
     ),
     Row(
+        "think, ended by content",
+        lambda p: (
+            p.think("<r>", p.reads("</r>", "</r>", p.peek("<a>")))
+            + p.body(call(p), content=p.span("<a>", "</a>", optional=True))
+        ),
+        "<r>ab<a>c</a>",
+        "|||~a~|~b~||||c|||||",
+        '("<r>" text)? "<c>t={" ws "}"',
+        "",
+    ),
+    Row(
+        "token, another name",
+        lambda p: p.body(
+            p.token("<c>", "<c:x>")
+            + p.each_tool(lambda tool: p.name(tool) + "=" + p.args(tool) + p.token("</c>", "</c:x>"))
+        ),
+        "<c:x>t={}</c:x>",
+        "|||||||(t {|}||||||)|",
+        '"<c>" "t={" ws "}" "</c>"',
+        "",
+    ),
+    Row(
+        "same_name",
+        same_name,
+        "<c>t><a>true</a></c>",
+        '||||(t |||{"a": ||||||true||||||})|',
+        '"<c>t>" (m) "</c>"\nm ::= "<a>" ("true" | "false") "</a>"',
+        "",
+    ),
+    Row(
+        "same_name, another",
+        same_name,
+        "<c>t><a>true</b></c>",
+        '||||(t |||{"a": ||||||true|||||||?)',
+        '"<c>t>" (m) "</c>"\nm ::= "<a>" ("true" | "false") "</a>"',
+        "malformed at character 14, call 0: expected the argument's name 'a', found 'b></c>'",
+    ),
+    Row(
+        "Elements",
+        elements,
+        "<c>t>§<b>§<x>1§</x>§</b></c>",
+        '||||(t ||||{"b": ||||{"x": ||||||1|||||}||||})|',
+        '"<c>t>" (m) "</c>"\nm ::= "§<a>" ("true" | "false") "§</a>"',
+        "",
+    ),
+    Row(
+        "arg_name, escapes",
+        escaped,
+        '<c>t><p k="a&amp;&quot;b">1</p></c>',
+        '||||(t |||||||||||||||||||||{"a&\\"b": |||||1||||})|',
+        '"<c>t>" (m) "</c>"\nm ::= "<p k=\\"a\\">" ("true" | "false") "</p>"',
+        "",
+    ),
+    Row(
+        "Raw, the wire says the type",
+        typed,
+        "<c>t><p a number>5</p><p d text>5</p></c>",
+        '||||(t ||||||||||||{"a": |||||5||||||||||, "d": "|5||||"||||})|',
+        '"<c>t>" (m) "</c>"\nm ::= "<p a other>" ("true" | "false") "</p>"',
+        "",
+    ),
+    Row(
+        "Raw, chars",
+        two_spellings,
+        "<c>t><p b><![<&]]></p><p d>x</p></c>",
+        '||||(t ||||||||{"b": "|<|&|||"||||||||||, "d": "x||||"||||})|',
+        '"<c>t>" (m) "</c>"\nm ::= "<p a>" ("true" | "false") "</p>"',
+        "",
+    ),
+    Row(
+        "calls on lines",
+        lines,
+        "<f>t()\nt(a=None)</f>",
+        '||||(t |{})|||(t ||{"a": |||||null})|||||',
+        '"<f>" call ("\\n" call)* "</f>"\nm ::= "a=" ("true" | "false")\ncall ::= "t(" (m) ")"',
+        "",
+    ),
+    Row(
         "Raw, string",
-        lambda p: p.body(tagged(p, Raw(until="</p>", string=False))),
+        lambda p: p.body(tagged(p, Raw(until="</p>", type="json"))),
         "<c>t><p b>true</p></c>",
         '||||(t |||||{"b": ||||||||true||||})|',
         '"<c>t>" (m) "</c>"\nm ::= "<p a>" ("true" | "false") "</p>"',
@@ -414,3 +550,58 @@ def test_what_is_generated(row: Row) -> None:
     for text in generated(turn, 20):
         message = turn.parse(text, strict=True)
         assert message.tool_calls and all(c.name == "t" and c.complete for c in message.tool_calls), text
+
+
+def tool_of(name: str, schema: object) -> dict[str, object]:
+    return {"name": "t", "parameters": {"type": "object", "properties": {name: schema}, "required": [name]}}
+
+
+STRING_OR_INTEGER = {"type": ["string", "integer"]}
+
+
+@pytest.mark.parametrize(
+    ("build", "tool", "grammar"),
+    [
+        (escaped, tool_of('a&"', {"type": "null"}), '"<p k=\\"a&amp;&quot;\\">null</p>"'),
+        (
+            typed,
+            tool_of("a", STRING_OR_INTEGER),
+            '"<p a" (" text>" text | " number>" integer "</p>" | " other>" integer "</p>")',
+        ),
+        (
+            typed,
+            tool_of("a", {"enum": ["5", 5, True]}),
+            '"<p a" (" text>" text | " number>5</p>" | " other>" ("5" | "true") "</p>")',
+        ),
+        (two_spellings, tool_of("a", {"enum": ["<", "5"]}), '"<p a>" ("<![" text "</p>" | text-1)'),
+        (elements, tool_of("a", {"type": "array", "items": {"type": "integer"}}),
+         '"§<a>" ("§" "<item>" integer "§" "</item>" ("§" "<item>" integer "§" "</item>")* | "") "§</a>"'),
+        (elements, tool_of("a", {"type": "object", "properties": {"b": {"const": "x"}}, "required": ["b"]}),
+         '"§" "<b>" text "</b>"'),
+    ],
+    ids=["escapes", "types", "listed values", "chars", "an array", "an object"],
+)  # fmt: skip
+def test_the_schema_of_an_argument(build: Callable[[Builder], Node], tool: object, grammar: str) -> None:
+    turn = turn_of(build, tool)
+    assert grammar in rules(turn).replace(" ::= ", " "), rules(turn)
+    assert not turn.grammar().weakened
+
+
+def test_a_name_that_the_schema_does_not_list_is_not_written_twice() -> None:
+    tool = {"name": "t", "parameters": {"type": "object", "additionalProperties": {"type": "null"}}}
+    turn = turn_of(same_name, tool)
+    assert rules(turn) == 'root ::= "<c>t></c>"'
+    assert [weak.keyword for weak in turn.grammar().weakened] == ["additionalProperties"]
+    turn = turn_of(elements, tool_of("a", {"type": "object", "additionalProperties": {"type": "null"}}))
+    assert rules(turn).endswith('"§<a>§</a>"')
+    assert [weak.keyword for weak in turn.grammar().weakened] == ["additionalProperties"]
+
+
+def test_the_name_of_a_token_is_the_one_that_the_prompt_has() -> None:
+    def build(p: Builder) -> Node:
+        section = p.token("<c>", "<c:x>") + call(p) + p.token("</c>", "</c:x>")
+        return p.think(p.token("<r>", "<r:x>"), p.token("</r>", "</r:x>")) + p.body(section)
+
+    assert rules(turn_of(build)) == 'root ::= ("<r>" text)? "<c>" "<c>t={" ws "}" "</c>"'
+    named = rules(turn_of(build, prefix="<r:x>"))
+    assert '"<c:x>" "<c>t={" ws "}" "</c:x>"' in named and '"<c>"' not in named

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chatparsers.core.references import Document
 from chatparsers.core.values.base import Transcoder
+from chatparsers.core.values.elements import ElementScanner
 from chatparsers.core.values.gemma import GemmaScanner
 from chatparsers.core.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.core.values.python import PythonScanner
@@ -34,6 +36,8 @@ MAKES: dict[str, Make] = {
     "gemma <escape>": lambda: GemmaScanner("<escape>"),
     'gemma <|"|>': lambda: GemmaScanner('<|"|>'),
     "gemma token": lambda: GemmaScanner("\ud801", "{"),
+    "elements": lambda: ElementScanner(("<",), "<", (), Document(True), True, "a"),
+    "elements, token": lambda: ElementScanner(("\ud801",), "<", ("\ud801",), Document(True), True, "a"),
     "raw string": _raw("string"),
     "raw array": _raw("array", "integer"),
     "raw union": _raw("string", "integer", "null"),

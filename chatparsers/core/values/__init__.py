@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..errors import DefinitionError
-from ..references import ANYTHING
+from ..errors import DefinitionError, did_you_mean
+from ..references import ANYTHING, TYPES
+from ..schema import Argument
 from .base import Transcoder
 from .json import AnswerScanner, JsonScanner, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder
 
 __all__ = [
     "AnswerScanner",
+    "Elements",
     "Gemma",
     "Json",
     "Python",
@@ -31,10 +33,10 @@ __all__ = [
 Spellings = Callable[[str], "tuple[str, ...]"]
 """The forms that a marker may have in the parser's text: its characters, or the one character of its token."""
 
-Reader = Callable[["frozenset[str]"], Transcoder]
-"""Makes the transcoder of one value whose schema admits these JSON types."""
+Reader = Callable[[Argument, str], Transcoder]
+"""Makes the transcoder of one value of the argument, which the text names so."""
 
-_STRING = frozenset({"string"})
+_WIRE_TYPES = {**{name: frozenset({name}) for name in TYPES}, "json": ANYTHING - {"string"}}
 
 
 class Syntax:
@@ -46,6 +48,11 @@ class Syntax:
     def tokens(self) -> tuple[str, ...]:
         """The markers that a value may hold."""
         return ()
+
+    @property
+    def closer(self) -> str:
+        """The text that ends a value and is not part of it, for the author's errors; "" if a value ends by itself."""
+        return ""
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         """Makes the transcoders of values. ``markers``: those of calls, as the machine's text spells them. A value that
@@ -65,10 +72,10 @@ class Json(Syntax):
     """JSON, passed on byte for byte. A mistake is mended, with a diagnostic, or breaks the call."""
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
-        return lambda types: JsonScanner()
+        return lambda argument, name: JsonScanner()
 
     def object(self, spellings: Spellings) -> Reader:
-        return lambda types: ObjectScanner()
+        return lambda argument, name: ObjectScanner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Python(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         from .python import PythonScanner
 
-        return lambda types: PythonScanner()
+        return lambda argument, name: PythonScanner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +106,41 @@ class Gemma(Syntax):
         from .gemma import GemmaScanner
 
         quote = spellings(self.quote)[0]
-        return lambda types: GemmaScanner(quote, "{")
+        return lambda argument, name: GemmaScanner(quote, "{")
+
+
+@dataclass(frozen=True, slots=True)
+class Elements(Syntax):
+    """Nested elements, each tag after the marker ``prefix``. An object is written as elements that are named after its
+    members (a member that is null is left out), an array as elements of the name ``item``, any other value as raw text.
+
+    The value of an argument stands in an element too, which the format writes: ``prefix + "<" + p.arg_name(arg) + ">"``
+    before it and ``prefix + "</" + p.same_name(arg) + ">"`` after it. That closing tag ends the value.
+    """
+
+    prefix: str
+
+    def __post_init__(self) -> None:
+        if not self.prefix:
+            raise DefinitionError("Elements: expected the marker before each tag, found ''")
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return (self.prefix,)
+
+    @property
+    def closer(self) -> str:
+        return repr(f"{self.prefix}</…>")
+
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+        from .elements import ElementScanner
+
+        prefixes, shown = spellings(self.prefix), self.prefix
+
+        def read(argument: Argument, name: str) -> Transcoder:
+            return ElementScanner(prefixes, shown, markers, argument.document, argument.schema, name)
+
+        return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +150,17 @@ class Raw(Syntax):
     ``until``: the text (or texts) that ends the value. White space at its beginning is the white space that the
     template writes between a value and its tag; it is left out of the value as far as it is there. ``also``: texts that
     end the value for the parser only, for careless models. ``python``: values that are not strings are written as
-    Python's ``str`` writes them (``True``, ``None``, ``{'a': 1}``). ``string``: True or False if the wire, not the
-    schema, says whether the value is a string. ``end``: the end of the turn ends the value too.
+    Python's ``str`` writes them (``True``, ``None``, ``{'a': 1}``). ``type``: the value's JSON type if the wire says it
+    and not the schema (``"json"``: any type but a string); it is generated only for values of this type. ``chars``: a
+    regular expression for one character, if the model writes only such strings in this way. ``end``: the end of the
+    turn ends the value too.
     """
 
     until: str | tuple[str, ...] = ()
     also: str | tuple[str, ...] = ()
     python: bool = False
-    string: bool | None = None
+    type: str | None = None
+    chars: str = ""
     end: bool = False
 
     def __post_init__(self) -> None:
@@ -125,6 +169,10 @@ class Raw(Syntax):
             raise DefinitionError(
                 "Raw: expected until=, the text that ends the value, found none: the value would take the rest of "
                 "the turn. Give the closing tag, or end=True if the turn's end is what ends it"
+            )
+        if self.type is not None and self.type not in _WIRE_TYPES:
+            raise DefinitionError(
+                f"Raw: there is no type {self.type!r}: {did_you_mean(str(self.type), _WIRE_TYPES)}"
             )
 
     @property
@@ -139,13 +187,19 @@ class Raw(Syntax):
     @property
     def types(self) -> frozenset[str] | None:
         """The JSON types of a value if the wire says them; None if the schema does."""
-        return None if self.string is None else _STRING if self.string else ANYTHING - _STRING
+        return None if self.type is None else _WIRE_TYPES[self.type]
+
+    @property
+    def closer(self) -> str:
+        return "" if self.end else " or ".join(map(repr, self.stops[:1]))
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         stops, python, said = self.stops, self.python, self.types
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
         finder = StopFinder(spelt, self.end, stops, markers)
-        return lambda types: raw_transcoder(finder, said or types, python)
+        if said is not None:
+            return lambda argument, name: raw_transcoder(finder, said, python)
+        return lambda argument, name: raw_transcoder(finder, argument.types, python)
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -142,7 +142,11 @@ class _Raw(Transcoder):
                 self.marked, self.stops = end, quiet
                 end, over = quiet.text(text, end, final)
         if over and self.stops.token is not None and self.stops.token(text[end : end + 1]):
-            self.error, over = self.stops.expected, False
+            stops = self.stops.stops  # a stop may begin with a marker, as in `<|close|>argument`
+            if not text.startswith(stops, end):
+                over = False
+                if final or not any(stop.startswith(text[end:]) for stop in stops):
+                    self.error = self.stops.expected
         return end, over
 
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from math import lcm
 from typing import Any, Protocol
 
-from ...core.references import TYPES, Document
+from ...core.references import ANYTHING, TYPES, Document, type_of
 from ..arrange import Member, arrange
 from ..automaton import TooLarge, build
 from ..budget import Budget
@@ -146,11 +146,31 @@ class SchemaCompiler:
         return node.node if isinstance(node, Shared) and node.hint == "v" else node
 
     def raw(self, wheres: list[Where], raw: RawText) -> Ir:
-        """The values that are valid as raw text."""
+        """The values that are valid, as raw text: strings verbatim, other types as JSON."""
+        return run(self.textual(wheres, raw, False, 0))
+
+    def textual(self, wheres: list[Where], raw: RawText, nested: bool, depth: int) -> Steps[Ir]:
+        """As `raw`. If any text may be the value, only text is written."""
         simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
         if simple is not None:
-            return raw.write((), 0, None) if simple == "string" else raw.word(self.simple[0][simple])
-        return run(self.choose(wheres, raw, False, 0))
+            if raw.said and not narrow(frozenset({simple}), raw.types):
+                return NOTHING
+            return raw.write(raw.only, 0, None) if simple == "string" else raw.word(self.simple[0][simple])
+        node: Ir = yield self.choose(wheres, raw, nested, depth)
+        found = raw.written
+        if raw.said or not found:
+            return node
+        options = node.options if isinstance(node, Alt) else (node,)
+        others = [option for option in options if option not in found and option not in raw.apart]
+        free = next(
+            (text for text in found if text.parts == raw.only and not text.least and text.most is None), None
+        )
+        if free is None or (not others and raw.types == {"string"}):
+            return node
+        if not (others or raw.apart) or not all(_whole(schema) for schema, _ in wheres):
+            why = "text is also generated that reads as another type, without that type's constraints"
+            self.tell(wheres[0][1], "type", why)
+        return alt(free, *raw.apart)
 
     def arguments(self, wheres: list[Where], form: Form) -> list[Ir]:
         """The valid objects, one for each alternative. ``form`` says how their members are written."""
@@ -189,7 +209,12 @@ class SchemaCompiler:
         self.alive.extend(schema for schema, _ in wheres)
         self.names[key] = name = f"{self.syntax.name[:1]}-{len(self.rules)}-{len(self.alive)}"
         before = len(self.known)
-        node: Ir = yield self.choose(wheres, None, nested, depth)
+        raw = self.syntax.raw(self.types(wheres))
+        node: Ir = yield (
+            self.choose(wheres, None, nested, depth)
+            if raw is None
+            else self.textual(wheres, raw, nested, depth)
+        )
         del self.names[key]
         if name in self.rules:
             self.rules[name] = node
@@ -203,6 +228,13 @@ class SchemaCompiler:
             node = Shared("v", node)
         self.known[key] = node
         return node
+
+    def types(self, wheres: list[Where]) -> frozenset[str]:
+        """The types of the values that are valid under all of these schemas, as the parser reads them."""
+        found = ANYTHING
+        for schema, _ in wheres:
+            found = narrow(found, self.document.types(schema))
+        return found
 
     def ready(self, wheres: list[Where], nested: bool) -> Ir | None:
         """The values that are valid under all of these schemas, if they are simple or already written."""
@@ -229,17 +261,18 @@ class SchemaCompiler:
         if name not in self.rules:
             syntax, ref = self.syntax, Ref(name)
             self.rules[name] = EMPTY
-            members = seq(
-                syntax.any_key((), 0, None),
-                ref,
-                Rep(seq(syntax.comma, syntax.any_key((), 0, None), ref), 0, None),
-            )
+            raw = syntax.raw(ANYTHING)
+            if raw is not None:  # members of any name cannot be written
+                self.rules[name] = alt(raw.write((), 0, None), Rep(syntax.item(ref), 1, None))
+                return ref
+            member = syntax.other((), 0, None, ref)
+            members = seq(member, Rep(seq(syntax.comma, member), 0, None))
             items = seq(ref, Rep(seq(syntax.comma, ref), 0, None))
             self.rules[f"{self.syntax.name}-object"] = seq(
-                syntax.open_object, alt(seq(members, syntax.close_object), Text("}"))
+                syntax.open_object, alt(seq(members, syntax.close_object), syntax.no_members)
             )
             self.rules[f"{self.syntax.name}-array"] = seq(
-                syntax.open_array, alt(seq(items, syntax.close_array), Text("]"))
+                syntax.open_array, alt(seq(items, syntax.close_array), syntax.no_items)
             )
             self.rules[name] = alt(
                 Ref(f"{self.syntax.name}-object"),
@@ -271,7 +304,10 @@ class SchemaCompiler:
             kinds = bag.types if raw is None else self.meant(bag, raw)
             for kind in (*TYPES, "integer"):
                 if kind in kinds:
-                    options.append((yield self.of_type(kind, bag, raw, nested, depth)))
+                    made: Ir = yield self.of_type(kind, bag, raw, nested, depth)
+                    options.append(made)
+                    if raw is not None and raw.marked and kind in ("object", "array"):
+                        raw.apart += made.options if isinstance(made, Alt) else (made,)
         return alt(*options)
 
     def unseal(self, bag: Bag, wheres: list[Where]) -> None:
@@ -284,7 +320,7 @@ class SchemaCompiler:
     def meant(self, bag: Bag, raw: RawText) -> frozenset[str]:
         """The types that the reader of a raw text may take its value for."""
         kinds = narrow(bag.types, raw.types)
-        if kinds != bag.types:
+        if kinds != bag.types and not raw.said:
             meant = " or ".join(sorted(raw.types))
             why = f"no type is given, and the other keywords mean {meant}: no other is generated"
             self.tell(bag.path, "type", why)
@@ -304,8 +340,10 @@ class SchemaCompiler:
         for value in listed.values():
             if not all(self.judge.valid(value, schema) for schema, _ in wheres):
                 continue
+            if raw is not None and raw.said and type_of(value) not in raw.types:
+                continue
             if isinstance(value, str) and raw is not None:
-                if self.reads_back(value, path, wheres, raw):
+                if raw.may(value) and self.reads_back(value, path, wheres, raw):
                     plain.append(value)
             else:
                 literal = self.syntax.literal(value)
@@ -374,6 +412,8 @@ class SchemaCompiler:
         least, most = bag.least, bag.most
         if raw and (parts or least or most is not None):
             parts += self.no_other(bag, raw)
+        if raw:
+            parts = raw.only + parts
         stops = (raw or self.syntax).stops
         if parts:
             size = self.states(Lang(parts, least, most, stops=stops))
@@ -494,21 +534,21 @@ class SchemaCompiler:
                 else (rest, f"{path}.items")
                 for prefix, rest, path in bag.prefix
             ]
-            head = yield self.inner(_useful(wheres), depth + 1)
+            head = syntax.item((yield self.inner(_useful(wheres), depth + 1)))
             if never(head):
                 most = index
                 break
             heads.append(head)
         rest_wheres = _useful([(rest, f"{path}.items") for _, rest, path in bag.prefix])
-        rest = yield self.inner(rest_wheres, depth + 1)
+        rest = syntax.item((yield self.inner(rest_wheres, depth + 1)))
         if never(rest):
             most = len(heads) if most is None else min(most, len(heads))
         if most is not None and most < least:
             return NOTHING
         if most == 0:
-            return seq(syntax.open_array, Text("]"))
+            return seq(syntax.open_array, syntax.no_items)
         full = seq(self.items(heads, rest, least, most), syntax.close_array)
-        return seq(syntax.open_array, full if least else alt(full, Text("]")))
+        return seq(syntax.open_array, full if least else alt(full, syntax.no_items))
 
     def items(self, heads: list[Ir], rest: Ir, least: int, most: int | None) -> Ir:
         """One item or more: ``heads``, then ``rest``; ``least`` to ``most`` items together."""
@@ -724,19 +764,22 @@ class _InSyntax:
         return self.named(name, node)
 
     def named(self, name: str, node: Ir) -> Ir:
-        key = self.syntax.key(name)
-        if type(key) is Seq and type(node) in (Shared, Ref):  # nothing to join
-            return Seq((*key.items, node))
-        return node if never(node) else seq(key, node)
+        return node if never(node) else self.syntax.member(name, node)
 
     def other(self, parts: Parts, least: int, most: int | None, wheres: list[Where], depth: int) -> Steps[Ir]:
         node = yield self.compiler.inner(wheres, depth)
-        return node if never(node) else seq(self.syntax.any_key(parts, least, most), node)
+        made: Ir = node if never(node) else self.syntax.other(parts, least, most, node)
+        if never(made) and not never(node) and wheres:
+            why = (
+                "a name that the schema does not list cannot be written twice: such members are not generated"
+            )
+            self.compiler.tell(wheres[0][1], "additionalProperties", why)
+        return made
 
     def whole(self, body: Ir) -> Ir:
         syntax = self.syntax
         if body is EMPTY:
-            return seq(syntax.open_object, Text("}"))
+            return seq(syntax.open_object, syntax.no_members)
         return seq(syntax.open_object, body, syntax.close_object)
 
 
@@ -744,6 +787,35 @@ def _key(wheres: list[Where], nested: bool) -> tuple[int, ...]:
     if len(wheres) == 1:
         return (int(nested), id(wheres[0][0]))
     return (int(nested), *sorted({id(schema) for schema, _ in wheres}))
+
+
+def _whole(schema: Any) -> bool:
+    """Whether the schema admits every value of each type that it admits beside strings."""
+    if not isinstance(schema, Mapping):
+        return True
+    if set(schema) <= _OF_STRINGS:
+        return True
+    options = schema.get("anyOf") or schema.get("oneOf")
+    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
+        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
+    )
+
+
+_OF_STRINGS = frozenset(
+    {
+        "type",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "nullable",
+        "pattern",
+        "format",
+        "minLength",
+        "maxLength",
+    }
+)
+"""Keywords that do not constrain values other than strings."""
 
 
 def _short(node: Ir) -> bool:

@@ -1,0 +1,241 @@
+"""Nested elements, passed on as JSON while they arrive: ``<tags><item>a</item><item>b</item></tags>`` is
+``["a", "b"]``.
+
+A marker stands before every tag (``prefix``, left out here), so a tag without it is text. An object is written as
+elements that are named after its members, an array as elements of one name, any other value as raw text. The scanner
+reads the value of one element. It leaves the closing tag of that element to its caller.
+
+Strategy: a stack holds the elements that are open, each with its schema. At the beginning of an element the scanner
+looks at the text after any white space. A tag that opens another element begins an object or an array, if the schema
+admits one. The element's closing tag ends a blank value. Anything else is raw text: a transcoder of raw.py reads it up
+to the closing tag. Between elements, white space is layout. The scanner leaves at most one tag unconsumed, and
+`_WINDOW` white space before it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import Any
+
+from ..references import Document
+from .base import Transcoder, white
+from .raw import StopFinder, raw_transcoder
+
+__all__ = ["ITEM", "ElementScanner"]
+
+ITEM = "item"
+"""The name of the elements of an array."""
+_WINDOW = 256
+_CONTAINERS = frozenset({"object", "array"})
+
+# What may come next: an element's value, more of its raw text, its closing tag, another element in it.
+_VALUE, _TEXT, _CLOSE, _INSIDE = range(4)
+
+_Element = tuple[str, Any, str, int]
+"""An open element: its name; its schema; ``{`` or ``[`` if it is an object or an array, else ""; how many elements it
+holds so far."""
+
+
+@lru_cache(maxsize=64)
+def _openers(prefixes: tuple[str, ...]) -> tuple[Any, Any]:
+    """Match a tag that opens an element, and the beginning of such a tag at the end of a text."""
+    spelt = "|".join(map(re.escape, prefixes))
+    begun = "".join(f"{re.escape(prefix[:end])}|" for prefix in prefixes for end in range(1, len(prefix)))
+    name = r"[^<>/\s]"
+    return (
+        re.compile(rf"(?:{spelt})<({name}{{1,{_WINDOW}}})>").match,
+        re.compile(rf"(?:{begun}(?:{spelt})(?:<{name}{{0,{_WINDOW}}})?)\Z").match,
+    )
+
+
+@lru_cache(maxsize=1024)
+def _closer(prefixes: tuple[str, ...], shown: str, name: str, markers: tuple[str, ...] = ()) -> StopFinder:
+    """Finds the closing tag of an element, and ``markers``."""
+    tags = [f"{prefix}</{name}>" for prefix in prefixes]
+    return StopFinder(tags, shown=[f"{shown}</{name}>"], markers=markers)
+
+
+class ElementScanner(Transcoder):
+    """Reads the value of the element ``name``, which has this schema in the document.
+
+    ``prefixes``: the forms of the marker before every tag in the text; ``shown``: the form for diagnostics.
+    ``markers``: those of calls, as for raw text.
+    """
+
+    __slots__ = ("document", "inner", "markers", "prefixes", "shown", "stack", "state", "waiting")
+
+    def __init__(
+        self,
+        prefixes: tuple[str, ...],
+        shown: str,
+        markers: tuple[str, ...],
+        document: Document,
+        schema: Any,
+        name: str,
+    ) -> None:
+        super().__init__()
+        self.prefixes = prefixes
+        self.shown = shown
+        self.markers = markers
+        self.document = document
+        self.stack: list[_Element] = [(name, schema, "", 0)]
+        self.state = _VALUE
+        self.inner: Transcoder | None = None
+        self.waiting = False
+        """True if the scan must stop until more text comes."""
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        i = start
+        parts: list[str] = []
+        if self.notes:
+            self.notes = []
+        self.marked = -1
+        self.waiting = False
+        while not (self.done or self.error or self.waiting):
+            if self.state == _TEXT:
+                i = self._text(text, i, final, parts)
+            elif self.state == _CLOSE:
+                i = self._close(text, i, final, parts)
+            elif self.state == _VALUE:
+                i = self._begin(text, i, final, parts)
+            else:
+                i = self._next(text, i, final, parts)
+        self.out = parts[0] if len(parts) == 1 else "".join(parts)
+        inner = self.inner
+        self.plain = inner.plain if inner is not None and i == len(text) and not self.error else None
+        return i
+
+    def _types(self) -> frozenset[str]:
+        return self.document.types(self.stack[-1][1])
+
+    def _fail(self, expected: str) -> None:
+        self.error = expected
+
+    def _wait(self, final: bool, expected: str) -> None:
+        """Waits for more text; at the end of the text, fails."""
+        if final:
+            self._fail(expected)
+        else:
+            self.waiting = True
+
+    def _tag(self) -> str:
+        return repr(f"{self.shown}</{self.stack[-1][0]}>")
+
+    def _begin(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Decides what the value of the innermost element is."""
+        types = self._types()
+        name = self.stack[-1][0]
+        if types == {"string"}:
+            return self._raw(i, types)
+        found = white(text, i, i + _WINDOW)
+        after = found.end() if found else i
+        if after == len(text) and after < i + _WINDOW:
+            self._wait(final, self._tag())
+            return i
+        end = _closer(self.prefixes, self.shown, name).at(text, after)
+        if end is not None and end[1] is None:
+            blank = next((out for kind, out in _BLANK if kind in types), "")
+            if not blank or "string" in types:
+                return self._raw(i, types)
+            parts.append(blank)
+            self._over()
+            return after
+        whole, begun = _openers(self.prefixes)
+        kinds = types & _CONTAINERS
+        opened = whole(text, after) if kinds else None
+        if opened is not None:
+            array = "object" not in kinds or ("array" in kinds and opened[1] == ITEM)
+            self._set("[" if array else "{")
+            parts.append("[" if array else "{")
+            self.state = _INSIDE
+            return after
+        if not final and ((end is not None) or (kinds and begun(text, after))):
+            self.waiting = True
+            return i
+        return self._raw(i, types)
+
+    def _set(self, kind: str) -> None:
+        name, schema, _, number = self.stack[-1]
+        self.stack[-1] = (name, schema, kind, number)
+
+    def _raw(self, i: int, types: frozenset[str]) -> int:
+        finder = _closer(self.prefixes, self.shown, self.stack[-1][0], self.markers)
+        self.inner = raw_transcoder(finder, types)
+        self.state = _TEXT
+        return i
+
+    def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Reads raw text up to the closing tag of its element."""
+        inner = self.inner
+        assert inner is not None
+        end = inner.scan(text, i, final)
+        parts.append(inner.out)
+        self.notes += inner.notes
+        if self.marked < 0:
+            self.marked = inner.marked
+        if inner.done:
+            self.inner = None
+            self._over()
+        elif inner.error:
+            self._fail(inner.error)
+        else:
+            self.waiting = True
+        return end
+
+    def _over(self) -> None:
+        """Ends the value of the innermost element."""
+        self.done = len(self.stack) == 1
+        self.state = _CLOSE
+
+    def _close(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Reads the closing tag of an element. Its value ended where the tag begins."""
+        found = _closer(self.prefixes, self.shown, self.stack[-1][0]).at(text, i)
+        if found is None:
+            self._fail(self._tag())
+            return i
+        if found[1] is not None:
+            self._wait(final, self._tag())
+            return i
+        self.stack.pop()
+        self.state = _INSIDE
+        return found.end()
+
+    def _next(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Reads the tag of the next element in an object or an array, or finds its end."""
+        name, schema, kind, number = self.stack[-1]
+        found = white(text, i)
+        i = found.end() if found else i
+        if i == len(text):
+            self._wait(final, self._tag())
+            return i
+        closed = _closer(self.prefixes, self.shown, name).at(text, i)
+        if closed is not None and closed[1] is None:
+            parts.append("]" if kind == "[" else "}")
+            self._over()
+            return i
+        whole, begun = _openers(self.prefixes)
+        opened = whole(text, i)
+        if opened is None:
+            if not final and (closed is not None or begun(text, i)):
+                self.waiting = True
+            else:
+                self._fail(f"an element or {self._tag()}")
+            return i
+        self.stack[-1] = (name, schema, kind, number + 1)
+        if number:
+            parts.append(", ")
+        if kind == "{":
+            parts.append(json.dumps(opened[1], ensure_ascii=False) + ": ")
+            listed, _, others = self.document.members(schema)
+            inner = listed.get(opened[1], others)
+        else:
+            inner = self.document.items(schema, number)
+        self.stack.append((opened[1], inner, "", 0))
+        self.state = _VALUE
+        return int(opened.end())
+
+
+_BLANK = (("array", "[]"), ("object", "{}"), ("null", "null"))
+"""What a blank value is, by the types that its schema admits."""
