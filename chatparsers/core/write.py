@@ -226,10 +226,11 @@ class _Writer:
         return self.node(node.generate) if node.generate is not None else ""
 
     def _characters(self, node: Chars) -> str:
-        """The fewest characters of the class that it allows. Digits give the number of the call."""
+        """The fewest characters of the class that it allows. Digits give the number of the call, which counts from the
+        first digit of the class."""
         index = self.call.index if self.call is not None else 0
-        if node.ranges == "0-9":
-            return str(index).rjust(node.least, "0")
+        if node.ranges in ("0-9", "1-9"):
+            return str(index + int(node.ranges[0])).rjust(node.least, "0")
         text = f"call{index:0{max(node.least - 4, 1)}d}"
         if re.fullmatch(_class(node), text):
             return text

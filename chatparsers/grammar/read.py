@@ -414,9 +414,9 @@ class _Reader:
 
 
 def _names_in_use(request: Request) -> int:
-    """Which of a token's names are in use: those that the tokenizer or the prompt has, else the first ones."""
+    """Which of a token's names are in use: those that the prompt or the tokenizer has, else the first ones."""
     tokens = [node for node in walk(request.tree, True) if isinstance(node, Token) and node.also]
-    for known in (request.marker_ids, request.prefix):
+    for known in (request.prefix, request.marker_ids):
         for place in range(max((len(token.names) for token in tokens), default=0)):
             if any(token.names[place] in known for token in tokens if place < len(token.names)):
                 return place
