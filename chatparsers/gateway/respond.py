@@ -65,7 +65,7 @@ class Responding:
         self._sending = False
         self._moved = time.monotonic()
         self._lock = anyio.Lock(fast_acquire=True)
-        self._status = _LEFT
+        self._counted = False
         self._head = ""
         """The first frames, made before anything is read."""
 
@@ -79,7 +79,7 @@ class Responding:
                 tasks.cancel_scope.cancel()
         finally:
             self._metrics.active -= 1
-            self._metrics.count("requests", api=self._api, status=str(self._status))
+            self._count(_LEFT)
 
     async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = self._answer
@@ -97,7 +97,6 @@ class Responding:
                     late += answer.done
                     if answer.stopped or late > _LATE:
                         break
-            self._status = 200
         except ApiError as error:
             await self._fail(error, scope, receive, send)
             return
@@ -107,6 +106,7 @@ class Responding:
             await self._fail(ApiError.of(error), scope, receive, send)
             raise
         last = answer.finish(end, self._metrics)
+        self._count(200)  # before the client sees that it is over
         if self._stream:
             await self._send(send, last, more=False)
         else:
@@ -114,12 +114,18 @@ class Responding:
             await whole(scope, receive, send)
 
     async def _fail(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
-        self._status = error.status
+        self._count(error.status)
         if self._started:
             await self._send(send, self._answer.fail(error, self._metrics), more=False)
         else:
             self._started = True
             await self._failed(error)(scope, receive, send)
+
+    def _count(self, status: int) -> None:
+        """Counts the request, once."""
+        if not self._counted:
+            self._counted = True
+            self._metrics.count("requests", api=self._api, status=str(status))
 
     async def _send(self, send: Send, frames: str, more: bool = True) -> None:
         async with self._lock:

@@ -179,7 +179,7 @@ def _choice(value: object, tools: list[dict[str, Any]] | None) -> tuple[str | di
         if not any(tool["function"]["name"] == name for tool in tools or ()):
             raise ApiError(f"no tool is named {name!r}", param="tool_choice.name")
         return {"type": "function", "function": {"name": name}}, parallel
-    if kind not in _MODES:
+    if not isinstance(kind, str) or kind not in _MODES:
         raise ApiError(f"expected 'auto', 'any', 'tool' or 'none', found {kind!r}", param="tool_choice.type")
     if kind == "any" and not tools:
         raise ApiError("'any' needs tools, and there are none", param="tool_choice")

@@ -131,7 +131,7 @@ def integer(body: Mapping[str, Any], name: str, least: int) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        found = value if isinstance(value, (int, float)) else _kind(value)
+        found = _kind(value) if isinstance(value, bool) or not isinstance(value, (int, float)) else value
         raise ApiError(f"expected a whole number of at least {least}, found {found}", param=name)
     return value
 

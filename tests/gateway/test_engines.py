@@ -1,0 +1,265 @@
+"""The dialects of engines: what each is asked, how its answers are read, and the probe for control tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, Wire, forced, soon, sse
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import httpx2
+
+from chatparsers.gateway import (
+    VLLM,
+    EngineError,
+    LlamaServer,
+    Ollama,
+    OpenAICompletions,
+    Settings,
+    SGLang,
+    create_app,
+)
+from chatparsers.testing.tiny import TinyModel, tiny_model
+
+CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+ASK: dict[str, Any] = {
+    "model": "m",
+    "messages": [{"role": "user", "content": "Hi"}],
+    "tools": TOOLS,
+    "temperature": 0.5,
+    "top_k": 3,
+    "repetition_penalty": 1.1,
+}
+
+
+class Completions:
+    """Does as vLLM and SGLang do with ``/v1/completions``: the reason, then the counts, then the end mark."""
+
+    def __init__(self, pieces: list[str], model: TinyModel, *, gives_ids: bool, drops: bool = False) -> None:
+        self.pieces, self.model, self.gives_ids, self.drops = pieces, model, gives_ids, drops
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        if path == "/v1/models":
+            await wire.head(200, "application/json")
+            await wire.send(b'{"object": "list", "data": [{"id": "served"}]}')
+            await wire.end()
+            return
+        assert body["model"] == "served"
+        tokenizer = self.model.tokenizer
+        id = forced(body)
+        await wire.head()
+        if id is not None:
+            await self._piece(wire, "" if self.drops else tokenizer.id_to_token(id), [id])
+        elif body.get("max_tokens") != 1:
+            for piece in self.pieces:
+                await self._piece(wire, piece, tokenizer.encode(piece, add_special_tokens=False).ids)
+            await self._piece(wire, "", [self.model.eos_ids[0]])
+        choice = {"index": 0, "text": "", "finish_reason": "stop"}
+        await wire.send(sse({"choices": [choice], "usage": None}))
+        usage = {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 2}}
+        await wire.send(sse({"choices": [], "usage": usage}) + b"data: [DONE]\n\n")
+        await wire.end()
+
+    async def _piece(self, wire: Wire, text: str, ids: list[int]) -> None:
+        choice = {"index": 0, "text": text, "finish_reason": None}
+        await wire.send(sse({"choices": [{**choice, "token_ids": ids} if self.gives_ids else choice]}))
+
+
+async def ollama(path: str, body: dict[str, Any], wire: Wire) -> None:
+    assert path == "/api/generate" and body["raw"] is True and isinstance(body["prompt"], str)
+    await wire.head(200, "application/x-ndjson")
+    for piece in (CALL[:20], CALL[20:]):
+        await wire.send(json.dumps({"response": piece, "done": False}).encode() + b"\n")
+    last = {"response": "", "done": True, "done_reason": "stop", "prompt_eval_count": 9, "eval_count": 4}
+    await wire.send(json.dumps(last).encode() + b"\n")
+    await wire.end()
+
+
+def ask(server: Any, **more: Any) -> dict[str, Any]:
+    answer = httpx2.post(f"{server.url}/v1/chat/completions", json={**ASK, **more}, timeout=20)
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    (call,) = found["choices"][0]["message"]["tool_calls"]
+    assert call["function"] == {"name": "f", "arguments": '{"a": 1}'}
+    assert (found["usage"]["prompt_tokens"], found["usage"]["completion_tokens"]) == (9, 4)
+    return found
+
+
+@pytest.mark.parametrize("gives_ids", [True, False], ids=["ids", "text"])
+@pytest.mark.parametrize("kind", [VLLM, SGLang])
+def test_structural_tags_and_ids(
+    kind: Any, gives_ids: bool, upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    model = tiny_model("qwen3")
+    engine = upstream(Completions([CALL[:15], CALL[15:]], model, gives_ids=gives_ids))
+    made = kind(f"{engine.url}/v1/")
+    found = ask(serve(create_app(model.chat, made)), tool_choice="required", max_tokens=50)
+    assert found["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
+    body = engine.requests[-1][1]
+    tag = (
+        body["structured_outputs"]["structural_tag"] if kind is VLLM else json.dumps(body["response_format"])
+    )
+    assert json.loads(tag)["type"] == "structural_tag" and ("Token(" in tag) == gives_ids
+    assert body["skip_special_tokens"] is False and body["stop_token_ids"] == sorted(model.eos_ids)
+    assert isinstance(body["prompt"][0], int) and (body["top_k"], body["temperature"]) == (3, 0.5)
+    assert made.ids is gives_ids and (body["stop"] == []) == gives_ids
+
+
+def test_a_server_of_which_nothing_is_known(
+    upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any], capsys: Any
+) -> None:
+    model = tiny_model("qwen3")
+    engine = upstream(Completions([CALL], model, gives_ids=False))
+    ask(serve(create_app(model.chat, OpenAICompletions(engine.url))))
+    body = engine.requests[-1][1]
+    assert (
+        body["stop"] == ["<|im_end|>", "<|endoftext|>"]
+        and isinstance(body["prompt"], str)
+        and "top_k" not in body
+    )
+    assert "gives no ids" in capsys.readouterr().err
+
+
+def test_ollama(upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any], capsys: Any) -> None:
+    engine = upstream(ollama)
+    ask(serve(create_app(tiny_model("qwen3").chat, Ollama(engine.url, model="qwen3:8b"))), max_tokens=7)
+    body = engine.requests[-1][1]
+    assert body["model"] == "qwen3:8b" and body["prompt"].endswith("<|im_start|>assistant\n")
+    wanted = {
+        "temperature": 0.5,
+        "top_k": 3,
+        "repeat_penalty": 1.1,
+        "num_predict": 7,
+        "stop": ["<|im_end|>", "<|endoftext|>"],
+    }
+    assert body["options"] == wanted
+    assert "takes no grammar" in capsys.readouterr().err
+
+
+def started(engine: Any, model: TinyModel) -> list[str]:
+    async def start() -> list[str]:
+        try:
+            return await engine.start(model.chat)
+        finally:
+            await engine.close()
+
+    return asyncio.run(start())
+
+
+def test_an_engine_that_drops_control_tokens_is_refused(upstream: Callable[[Any], Upstream]) -> None:
+    """Else every call of Llama 3.1, gpt-oss or Mistral would be lost, and nobody would know why."""
+    model = tiny_model("gpt-oss")
+    for url, kind in (
+        (upstream(Llama(tokenizer=model.tokenizer, gives_ids=False, drops=True)).url, LlamaServer),
+        (upstream(Completions([], model, gives_ids=False, drops=True)).url, OpenAICompletions),
+        (upstream(Completions([], model, gives_ids=False, drops=True)).url, VLLM),
+    ):
+        with pytest.raises(EngineError, match=r"drops control tokens .* made to write '<\|"):
+            started(kind(url), model)
+    # With ids it does not matter what is in the text.
+    assert started(VLLM(upstream(Completions([], model, gives_ids=True, drops=True)).url), model) == []
+
+
+def test_an_engine_that_cannot_be_probed_is_said_so(upstream: Callable[[Any], Upstream]) -> None:
+    async def deaf(path: str, body: dict[str, Any], wire: Wire) -> None:
+        await wire.head()
+        await wire.send(sse({"choices": [{"index": 0, "text": "Hm", "finish_reason": "length"}]}))
+        await wire.end()
+
+    (warning,) = started(OpenAICompletions(upstream(deaf).url, model="m"), tiny_model("gpt-oss"))
+    assert "does not write the token it is made to write" in warning
+
+
+def test_no_engine_at_all() -> None:
+    with pytest.raises(EngineError, match=r"no engine answers at http://127\.0\.0\.1:9"):
+        started(LlamaServer("http://127.0.0.1:9"), tiny_model("qwen3"))
+
+
+def test_markers_spelt_as_text_are_text_where_ids_come(
+    upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    """C9, through the gateway: a call that a document made the model repeat in ordinary tokens is no call."""
+    model = tiny_model("qwen3")
+    spelt = [id for char in CALL for id in model.tokenizer.encode(char, add_special_tokens=False).ids]
+
+    async def repeats(path: str, body: dict[str, Any], wire: Wire) -> None:
+        script = Llama(tokenizer=model.tokenizer)
+        if forced(body) is None:
+            await wire.head()
+            await wire.send(sse({"content": CALL, "tokens": spelt, "stop": False}))
+            await wire.send(sse({"content": "", "stop": True, "stop_type": "eos"}))
+            await wire.end()
+        else:
+            await script(path, body, wire)
+
+    server = serve(create_app(model.chat, LlamaServer(upstream(repeats).url)))
+    answer = httpx2.post(f"{server.url}/v1/chat/completions", json=ASK, timeout=20).json()
+    message = answer["choices"][0]["message"]
+    assert message["content"] == CALL and "tool_calls" not in message
+
+
+def test_two_workers_behind_a_balancer(
+    upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    """A conversation whose requests go to one worker and then to the other: nothing is kept in a worker."""
+    model = tiny_model("qwen3")
+    engine = upstream(Llama([CALL], model.tokenizer))
+    workers = [serve(create_app(tiny_model("qwen3").chat, LlamaServer(engine.url))) for _ in range(2)]
+
+    class RoundRobin(httpx2.BaseTransport):
+        """The balancer: each request goes to the next worker."""
+
+        def __init__(self) -> None:
+            self.next = itertools.cycle(workers)
+            self.http = httpx2.HTTPTransport()
+
+        def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+            request.url = request.url.copy_with(port=next(self.next).port)
+            return self.http.handle_request(request)
+
+        def close(self) -> None:
+            self.http.close()
+
+    messages: list[dict[str, Any]] = [{"role": "user", "content": "Hi"}]
+    with httpx2.Client(transport=RoundRobin(), base_url="http://127.0.0.1", timeout=20) as client:
+        for number in range(4):
+            answer = client.post("/v1/chat/completions", json={**ASK, "messages": messages}).json()
+            message = answer["choices"][0]["message"]
+            (call,) = message["tool_calls"]
+            messages += [message, {"role": "tool", "tool_call_id": call["id"], "content": f"result {number}"}]
+    served = [worker.app.state.metrics.value("requests", status="200") for worker in workers]
+    assert served == [2, 2]
+    prompts = [
+        model.tokenizer.decode(body["prompt"], skip_special_tokens=False)
+        for _, body in engine.requests
+        if forced(body) is None
+    ]
+    assert [len(re.findall(r"result \d", prompt)) for prompt in prompts] == [0, 1, 2, 3]
+
+
+def test_metrics_are_what_prometheus_reads(
+    upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    model = tiny_model("qwen3")
+    engine = upstream(Llama([CALL, CALL.replace('"f"', '"g"')], model.tokenizer))
+    server = serve(create_app(model.chat, LlamaServer(engine.url), Settings(keep_alive=60)))
+    httpx2.post(f"{server.url}/v1/chat/completions", json=ASK, timeout=20)
+    soon(lambda: server.app.state.metrics.active == 0)
+    text = httpx2.get(f"{server.url}/metrics").text
+    for line in (
+        'chatparsers_requests_total{api="chat",status="200"} 1',
+        'chatparsers_calls_total{format="qwen3",complete="true"} 2',
+        'chatparsers_diagnostics_total{format="qwen3",code="unknown-tool"} 1',
+        'chatparsers_tokens_total{kind="completion"} 3',
+        "chatparsers_active_requests 0",
+    ):
+        assert f"{line}\n" in text
+    assert text.count("# TYPE") == 5

@@ -1,0 +1,337 @@
+"""What goes wrong: engines that die, stall or write garbage, and clients that leave or are slow.
+
+Nothing hangs, nothing is lost, and the client reads an error of its API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import httpx2
+
+from chatparsers.gateway import LlamaServer, Settings, create_app
+from chatparsers.testing.tiny import tiny_model
+
+ASK = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+BODIES: dict[str, dict[str, Any]] = {
+    "chat": ASK,
+    "responses": {"model": "m", "input": "Hi"},
+    "messages": {**ASK, "max_tokens": 100},
+}
+
+
+class Broken:
+    """An engine that passes the probe. Then ``act`` writes the response."""
+
+    def __init__(self, act: Callable[[Wire], Any]) -> None:
+        self.act = act
+        self.probe = Llama(tokenizer=tiny_model("qwen3").tokenizer, gives_ids=False)
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        if forced(body) is not None or body.get("n_predict") == 1:
+            await self.probe(path, body, wire)
+        else:
+            await self.act(wire)
+
+
+@pytest.fixture
+def gateway(upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]) -> Callable[..., Any]:
+    def make(act: Callable[[Wire], Any], stall: float = 20.0, **settings: Any) -> Any:
+        engine = upstream(Broken(act))
+        made = LlamaServer(engine.url, stall=stall)
+        server = serve(create_app(tiny_model("qwen3").chat, made, Settings(**settings)))
+        server.engine = engine
+        return server
+
+    return make
+
+
+def post(gateway: Any, api: str, **more: Any) -> httpx2.Response:
+    return httpx2.post(gateway.url + PATHS[api], json={**BODIES[api], **more}, timeout=20)
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    lines = [line[6:] for line in text.split("\n") if line.startswith("data: {")]
+    return [json.loads(line) for line in lines]
+
+
+def error_of(api: str, text: str) -> str:
+    """The message of the error with which a stream ends."""
+    last = events(text)[-1]
+    if api == "responses":
+        assert last["type"] == "error" and events(text)[-2]["type"] == "response.failed"
+        return str(last["message"])
+    assert api == "chat" or last["type"] == "error"
+    return str(last["error"]["message"])
+
+
+async def dies(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(llama_piece("Half an ans"))
+    await asyncio.sleep(0.05)
+    wire.die()
+
+
+async def ends_early(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(llama_piece("Half an ans"))
+    await wire.end()
+
+
+async def stalls(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(llama_piece("Half an ans"))
+    await asyncio.sleep(30)
+
+
+async def garbage(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(llama_piece("Half an ans"))
+    await wire.send(b"data: {not json\n\n")
+
+
+async def fails(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(llama_piece("Half an ans"))
+    await wire.send(b'data: {"error": {"message": "out of memory"}}\n\n')
+
+
+@pytest.mark.parametrize("api", PATHS)
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        (dies, "connection to the engine broke"),
+        (ends_early, "in the middle of the answer"),
+        (stalls, "silent for 0.3 seconds"),
+        (garbage, "no JSON object"),
+        (fails, "out of memory"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_an_engine_that_breaks_in_the_middle(
+    api: str, act: Callable[[Wire], Any], said: str, gateway: Callable[..., Any]
+) -> None:
+    """A stream ends with an error event, after all text that came. A whole answer is a status."""
+    server = gateway(act, stall=0.3)
+    streamed = post(server, api, stream=True)
+    assert streamed.status_code == 200 and "Half an ans" in streamed.text
+    assert said in error_of(api, streamed.text)
+    whole = post(server, api)
+    assert whole.status_code in (502, 504) and said in whole.json()["error"]["message"]
+    metrics = server.app.state.metrics
+    soon(lambda: metrics.active == 0)
+    assert metrics.value("requests", status="200") == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "wanted", "code"),
+    [(400, 400, "refused"), (429, 429, "busy"), (503, 503, "busy"), (500, 502, "error")],
+)
+@pytest.mark.parametrize("api", PATHS)
+def test_an_error_before_the_first_byte_is_a_status(
+    api: str, status: int, wanted: int, code: str, gateway: Callable[..., Any]
+) -> None:
+    async def refuses(wire: Wire) -> None:
+        await wire.head(status, "application/json")
+        await wire.send(b'{"error": {"message": "the prompt is too long"}}')
+        await wire.end()
+
+    server = gateway(refuses)
+    for stream in (True, False):
+        answer = post(server, api, stream=stream)
+        assert answer.status_code == wanted
+        assert "the prompt is too long" in answer.json()["error"]["message"]
+        assert api == "messages" or answer.json()["error"]["code"] == f"engine_{code}"
+        assert ("retry-after" in answer.headers) == (wanted in (429, 503))
+
+
+def test_bytes_in_any_pieces(gateway: Callable[..., Any]) -> None:
+    """Half a UTF-8 character, half a line, and one chunk of a megabyte."""
+    text = "Snow ☃ in Tromsø 😀. " * 20
+    long = "y" * 1_000_000
+
+    async def cuts(wire: Wire) -> None:
+        await wire.head()
+        raw = b"".join([llama_piece(text), b": a comment\n\n", llama_piece(long), llama_end()])
+        cut = raw.index("☃".encode()) + 1
+        await wire.send(raw[:cut])
+        for start in range(cut, cut + 200, 7):
+            await wire.send(raw[start : min(start + 7, cut + 200)])
+        await wire.send(raw[cut + 200 :])
+        await wire.end()
+
+    server = gateway(cuts)
+    assert post(server, "chat").json()["choices"][0]["message"]["content"] == text + long
+    deltas = [chunk["choices"][0]["delta"] for chunk in events(post(server, "chat", stream=True).text)]
+    assert "".join(delta.get("content", "") for delta in deltas) == text + long
+
+
+def test_invalid_utf8_is_shown_as_such(gateway: Callable[..., Any]) -> None:
+    """Bytes that are no UTF-8 in the engine's JSON are garbage; half a surrogate pair in an escape is one character."""
+
+    async def half(wire: Wire) -> None:
+        await wire.head()
+        await wire.send(b'data: {"content": "a \\ud83d b", "stop": false}\n\n' + llama_end())
+        await wire.end()
+
+    server = gateway(half)
+    for stream in (True, False):
+        answer = post(server, "chat", stream=stream)
+        assert answer.status_code == 200 and "\\ud83d b" in answer.text.replace("�", "\\ud83d")
+
+
+def test_the_engine_is_stopped_when_the_client_leaves(gateway: Callable[..., Any]) -> None:
+    async def endless(wire: Wire) -> None:
+        await wire.head()
+        while True:
+            await wire.send(llama_piece("more "))
+            await asyncio.sleep(0.005)
+
+    server = gateway(endless)
+    for api in PATHS:
+        with httpx2.stream(
+            "POST", server.url + PATHS[api], json={**BODIES[api], "stream": True}, timeout=20
+        ) as stream:
+            assert next(stream.iter_bytes())
+    soon(lambda: server.engine.left == 3)
+    with pytest.raises(httpx2.ReadTimeout):  # a whole answer, too
+        httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=0.3)
+    soon(lambda: server.engine.left == 4)
+    metrics = server.app.state.metrics
+    soon(lambda: metrics.active == 0 and metrics.value("requests", status="499") == 4)
+
+
+def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any]) -> None:
+    """The gateway holds what fits in buffers, not the answer."""
+    sent = 0
+
+    async def floods(wire: Wire) -> None:
+        nonlocal sent
+        await wire.head()
+        piece = llama_piece("z" * 100_000)
+        while sent < 600:
+            await wire.send(piece)
+            sent += 1
+        await wire.send(llama_end())
+        await wire.end()
+
+    server = gateway(floods)
+    body = json.dumps({**ASK, "stream": True}).encode()
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        before = -1
+        while before != sent or not sent:
+            before = sent
+            time.sleep(0.3)
+        assert 0 < sent < 300  # of 60 MB
+        read = 0
+        while read < 60_000_000:
+            read += len(client.recv(1 << 20))
+    soon(lambda: sent == 600)
+
+
+def test_a_client_that_takes_nothing_is_left(gateway: Callable[..., Any]) -> None:
+    async def floods(wire: Wire) -> None:
+        await wire.head()
+        while True:
+            await wire.send(llama_piece("z" * 100_000))
+
+    server = gateway(floods, slow_client=0.6)
+    body = json.dumps({**ASK, "stream": True}).encode()
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        soon(lambda: server.engine.left == 1)
+
+
+def test_silence_is_filled_with_comments(gateway: Callable[..., Any]) -> None:
+    """Before the first byte too. The clients skip them."""
+
+    async def slow(wire: Wire) -> None:
+        await asyncio.sleep(0.5)
+        await wire.head()
+        await wire.send(llama_piece("One "))
+        await asyncio.sleep(0.5)
+        await wire.send(llama_piece("two.") + llama_end())
+        await wire.end()
+
+    server = gateway(slow, keep_alive=0.2)
+    for api in PATHS:
+        answer = post(server, api, stream=True)
+        before, _, after = answer.text.partition("One ")
+        assert before.count(": waiting\n\n") >= 1 and after.count(": waiting\n\n") >= 1
+    sdk = pytest.importorskip("openai", reason="the package openai is not installed")
+    client = sdk.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+    with client, client.chat.completions.stream(**ASK) as stream:
+        assert stream.get_final_completion().choices[0].message.content == "One two."
+    other = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+    client = other.Anthropic(base_url=server.url, api_key="none", max_retries=0)
+    with client, client.messages.stream(**BODIES["messages"]) as stream:
+        assert stream.get_final_message().content[0].text == "One two."
+
+
+def test_an_error_after_a_comment_is_an_event(gateway: Callable[..., Any]) -> None:
+    async def late(wire: Wire) -> None:
+        await asyncio.sleep(0.5)
+        await wire.head(500, "text/plain")
+        await wire.send(b"no memory")
+        await wire.end()
+
+    server = gateway(late, keep_alive=0.2)
+    answer = post(server, "chat", stream=True)
+    assert answer.status_code == 200 and "no memory" in error_of("chat", answer.text)
+
+
+def test_limits(gateway: Callable[..., Any]) -> None:
+    waiting: list[Wire] = []
+
+    async def waits(wire: Wire) -> None:
+        await wire.head()
+        waiting.append(wire)
+        while len(waiting) < 3:
+            await asyncio.sleep(0.01)
+        await wire.send(llama_piece("Hi.") + llama_end())
+        await wire.end()
+
+    server = gateway(waits, max_body=2000, max_tools=2, concurrency=2, api_key="secret")
+    keys = {"authorization": "Bearer secret"}
+
+    def ask(body: Any, headers: dict[str, str] = keys, path: str = PATHS["chat"]) -> httpx2.Response:
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return httpx2.post(server.url + path, content=content, headers=headers, timeout=20)
+
+    for headers in ({}, {"authorization": "Bearer public"}, {"x-api-key": "Secret"}):
+        assert ask(ASK, headers).status_code == 401
+    assert httpx2.get(f"{server.url}/v1/models").status_code == 401
+    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert ask({**ASK, "user": "x" * 2000}).status_code == 413
+    tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+    assert ask({**ASK, "tools": [tool] * 3}).json()["error"]["param"] == "tools"
+    for raw in (b"", b"{", b"[]", b"\xff", b"[" * 1500, b'"text"'):
+        assert ask(raw).status_code == 400
+    assert ask(ASK, path="/v1/completions").status_code == 404
+    assert httpx2.get(server.url + PATHS["chat"], headers=keys).status_code == 405
+    # Two wait, the third is one too many. It goes through when they are done.
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor() as pool:
+        two = [pool.submit(ask, ASK) for _ in range(2)]
+        soon(lambda: len(waiting) == 2)
+        third = ask(ASK, {"x-api-key": "secret"})
+        assert third.status_code == 429 and third.headers["retry-after"]
+        waiting.append(waiting[0])
+        assert [done.result().status_code for done in two] == [200, 200]
+    soon(lambda: server.app.state.metrics.active == 0)
+    assert ask(ASK, {"x-api-key": "secret"}).status_code == 200
