@@ -79,7 +79,7 @@ class Format:
     @property
     def preserved_tokens(self) -> tuple[str, ...]:
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
-        return tokens(self.tree(Options(tools=True)))
+        return _preserved_tokens(self)
 
     def render(self, message: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None = None) -> str:
         """Writes ``message``, an OpenAI-shaped assistant's message, as a model of this format would.
@@ -186,6 +186,11 @@ def _written(node: Node) -> Iterator[Node]:
     for child in children(node, True):
         if not (isinstance(child, Many) and child.least == 0):
             yield from _written(child)
+
+
+@lru_cache(maxsize=1024)
+def _preserved_tokens(format: Format) -> tuple[str, ...]:
+    return tokens(format.tree(Options(tools=True)))
 
 
 @lru_cache(maxsize=1024)

@@ -9,6 +9,7 @@ from .engine import EngineError
 
 __all__ = ["Lines", "read_data", "read_object"]
 
+_decode = json.JSONDecoder().decode
 _LONGEST = 64 * 1024 * 1024
 
 
@@ -51,7 +52,7 @@ def read_data(line: bytes) -> dict[str, Any] | None:
 def read_object(payload: bytes) -> dict[str, Any]:
     """The JSON object in ``payload``. Raises `EngineError` if it is none."""
     try:
-        found = json.loads(payload)
+        found = _decode(str(payload, "utf-8"))
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

@@ -1,0 +1,331 @@
+"""Measures the gateway under load, beside a bare pass-through proxy of the same stack, over a scripted engine.
+
+    python benchmarks/gateway.py                    # 500 streams of 500 tokens; 100 paced streams; 10,000 requests
+    python benchmarks/gateway.py --streams 50 --requests 500
+
+Engine, proxy, gateway and clients are processes of this machine. The engine writes the events of llama-server, each
+token with its id; the proxy hands the bytes on. Throughput: all streams at once, as fast as they go. Latency: paced
+streams; a token's text has the time at which the engine sent it, and the client subtracts. CPU is the process's own
+(user and system), RSS is read from /proc.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "note",
+            "parameters": {"type": "object", "properties": {"text": {"type": "string"}}},
+        },
+    }
+]
+PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions"}
+
+
+# the engine
+
+
+def events(tokens: int) -> list[bytes]:
+    """An answer of so many tokens: reasoning, content and a call, in equal parts."""
+    from chatparsers.testing.tiny import tiny_model
+
+    model = tiny_model("qwen3")
+    words = "the weather is of and in a tool to you days name "
+    third = tokens // 3
+    head, middle, end = (
+        "<think>\n",
+        "\n</think>\n\n",
+        '\n<tool_call>\n{"name": "note", "arguments": {"text": "',
+    )
+    ids: list[int] = []
+    encode = model.tokenizer.encode
+    for opener in (head, middle, end):
+        ids += encode(opener, add_special_tokens=False).ids
+        more = encode(words * (third // 4 + 1), add_special_tokens=False).ids
+        ids += more[: max(third - len(encode(opener, add_special_tokens=False).ids), 1)]
+    ids += encode('"}}\n</tool_call>', add_special_tokens=False).ids
+    ids = [*ids[: tokens - 1], model.eos_ids[0]]
+    spelt = [model.tokenizer.decode([id], skip_special_tokens=False) for id in ids]
+    made = []
+    for id, text in zip(ids, spelt, strict=True):
+        made.append(frame({"index": 0, "content": text, "tokens": [id], "stop": False}))
+    return made
+
+
+def frame(data: dict[str, Any]) -> bytes:
+    raw = b"data: " + json.dumps(data, ensure_ascii=False).encode() + b"\n\n"
+    return b"%x\r\n%b\r\n" % (len(raw), raw)
+
+
+async def engine() -> None:
+    """Answers with as many tokens as the prompt's first token, or ``n_predict``, says; paced if ``pace`` is set."""
+    from chatparsers.testing.tiny import tiny_model
+
+    tokenizer = tiny_model("qwen3").tokenizer
+    digits = [tokenizer.encode(str(digit), add_special_tokens=False).ids[0] for digit in range(10)]
+    space = tokenizer.encode(" ", add_special_tokens=False).ids[0]
+    kept: dict[int, list[bytes]] = {}
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    last = {"content": "", "tokens": [], "stop": True, "stop_type": "eos", "tokens_evaluated": 9}
+
+    def stamped() -> bytes:
+        text = f"{time.monotonic():.6f}".replace(".", "") + " "
+        ids = [digits[int(char)] for char in text[:-1]] + [space]
+        return frame({"index": 0, "content": text, "tokens": ids, "stop": False})
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                asked = (await reader.readuntil(b"\r\n\r\n")).lower()
+                size = int(re.search(rb"content-length: (\d+)", asked)[1])  # type: ignore[index]
+                body = json.loads(await reader.readexactly(size))
+                if body.get("logit_bias"):
+                    id = body["logit_bias"][0][0]
+                    said = {"content": tokenizer.id_to_token(id), "tokens": [id], "stop": False}
+                    writer.write(head + frame(said))
+                else:
+                    tokens, pace = body.get("n_predict", 1), body.get("temperature", 0)
+                    writer.write(head)
+                    if pace:
+                        for _ in range(tokens):
+                            writer.write(stamped())
+                            await writer.drain()
+                            await asyncio.sleep(pace)
+                    else:
+                        if tokens not in kept:
+                            kept[tokens] = events(tokens)
+                        for made in kept[tokens]:
+                            writer.write(made)
+                            await writer.drain()
+                            await asyncio.sleep(0)
+                writer.write(frame({**last, "tokens_predicted": body.get("n_predict", 1)}) + b"0\r\n\r\n")
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=2048)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+# the servers
+
+
+def serve(app: Any) -> None:
+    import socket
+
+    import uvicorn
+
+    listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
+    config = uvicorn.Config(app, log_level="critical", access_log=False)
+    print(listening.getsockname()[1], flush=True)
+    asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+
+
+def proxy(engine_port: int) -> None:
+    """The least that a proxy can do on this stack: it hands the engine's bytes on."""
+    import httpx2
+    from starlette.applications import Starlette
+    from starlette.responses import StreamingResponse
+    from starlette.routing import Route
+
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=256)
+    client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{engine_port}", timeout=300, limits=limits)
+
+    async def passed(request: Any) -> Any:
+        sent = client.build_request("POST", "/completion", content=await request.body())
+        response = await client.send(sent, stream=True)
+
+        async def pieces() -> Any:
+            async for piece in response.aiter_bytes():
+                yield piece
+            await response.aclose()
+
+        return StreamingResponse(pieces(), media_type="text/event-stream")
+
+    serve(Starlette(routes=[Route("/completion", passed, methods=["POST"])]))
+
+
+def gateway(engine_port: int) -> None:
+    from chatparsers.gateway import LlamaServer, create_app
+    from chatparsers.testing.tiny import tiny_model
+
+    serve(create_app(tiny_model("qwen3").chat, LlamaServer(f"http://127.0.0.1:{engine_port}")))
+
+
+# the clients
+
+
+def request(kind: str, tokens: int, pace: float) -> bytes:
+    body: dict[str, Any] = {"stream": True, "temperature": pace}
+    if kind == "gateway":
+        body |= {"messages": [{"role": "user", "content": "Hi"}], "tools": TOOLS, "max_tokens": tokens}
+    else:
+        body |= {"prompt": "Hi", "n_predict": tokens}
+    raw = json.dumps(body).encode()
+    return f"POST {PATH[kind]} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw
+
+
+async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:
+    """The whole response to a request. ``late``: takes the seconds that each stamped token was under way."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(asked)
+    pieces = []
+    while True:
+        piece = await reader.read(1 << 16)
+        if late is not None:
+            now = time.monotonic()
+            late += [now - int(text) / 1e6 for text in re.findall(rb'content": ?"(\d{7,}) "', piece)]
+        pieces.append(piece)
+        if not piece or piece.endswith(b"0\r\n\r\n"):
+            break
+    writer.close()
+    return b"".join(pieces)
+
+
+async def load(port: int, kind: str, streams: int, tokens: int, pace: float, late: list[float] | None) -> int:
+    """Runs the streams at once, and returns how many lost their end."""
+    asked = request(kind, tokens, pace)
+    mark = b'"finish_reason":"tool_calls"' if kind == "gateway" and not pace else b'"stop'
+    results = await asyncio.gather(
+        *(stream(port, asked, late) for _ in range(streams)), return_exceptions=True
+    )
+    whole = [found for found in results if isinstance(found, bytes) and (mark in found or b"[DONE]" in found)]
+    if kind == "gateway" and not pace:
+        whole = [found for found in whole if mark in found and b"[DONE]" in found]
+    return streams - len(whole)
+
+
+async def many(port: int, kind: str, requests: int, at_once: int, tokens: int) -> int:
+    asked = request(kind, tokens, 0)
+    left = requests
+    lost = 0
+
+    async def one() -> None:
+        nonlocal left, lost
+        while left > 0:
+            left -= 1
+            found = await stream(port, asked, None)
+            lost += b"[DONE]" not in found
+
+    await asyncio.gather(*(one() for _ in range(at_once)))
+    return lost
+
+
+# measuring
+
+
+class Process:
+    """A role of this script as a process. ``port``: where it listens."""
+
+    def __init__(self, role: str, *arguments: object) -> None:
+        command = [sys.executable, __file__, "--role", role, *map(str, arguments)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def cpu(self) -> float:
+        """Seconds of CPU so far."""
+        with open(f"/proc/{self.process.pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def rss(self) -> float:
+        """Resident memory in MB."""
+        with open(f"/proc/{self.process.pid}/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+async def settled(port: int, kind: str) -> None:
+    """Waits until the server answers."""
+    for _ in range(200):
+        try:
+            if b"200" in (await stream(port, request(kind, 3, 0), None))[:20]:
+                return
+        except OSError:
+            pass
+        await asyncio.sleep(0.1)
+    raise SystemExit(f"{kind}: it did not start")
+
+
+async def measure(options: argparse.Namespace) -> None:
+    engine_process = Process("engine")
+    servers = {kind: Process(kind, "--engine", engine_process.port) for kind in ("proxy", "gateway")}
+    try:
+        for kind, server in servers.items():
+            await settled(server.port, kind)
+            await load(server.port, kind, 20, options.tokens, 0, None)
+        total = options.streams * options.tokens
+        print(f"\n{options.streams} streams of {options.tokens} tokens at once (best of {options.rounds})\n")
+        print("| server | tokens/s | CPU µs a token | lost |\n|---|---:|---:|---:|")
+        best: dict[str, float] = {}
+        for kind, server in servers.items():
+            speeds, costs, lost = [], [], 0
+            for _ in range(options.rounds):
+                cpu, start = server.cpu(), time.perf_counter()
+                lost += await load(server.port, kind, options.streams, options.tokens, 0, None)
+                speeds.append(total / (time.perf_counter() - start))
+                costs.append((server.cpu() - cpu) / total * 1e6)
+            best[kind] = max(speeds)
+            print(f"| {kind} | {max(speeds):,.0f} | {min(costs):.1f} | {lost} |", flush=True)
+        print(f"\nratio: {best['gateway'] / best['proxy']:.2f}")
+        print(
+            f"\n{options.paced} paced streams, {1 / options.pace:.0f} tokens/s each: ms from engine to client\n"
+        )
+        print("| server | p50 | p99 | lost |\n|---|---:|---:|---:|")
+        for kind, server in servers.items():
+            late: list[float] = []
+            lost = await load(server.port, kind, options.paced, 100, options.pace, late)
+            cuts = statistics.quantiles([value * 1e3 for value in late], n=100)
+            print(f"| {kind} | {cuts[49]:.1f} | {cuts[98]:.1f} | {lost} |", flush=True)
+        server = servers["gateway"]
+        print(f"\n{options.requests} requests of 20 tokens, 50 at once: the gateway's memory\n")
+        print("| requests | RSS MB | lost |\n|---:|---:|---:|", flush=True)
+        done = 0
+        for share in (0.1, 0.4, 0.7, 1.0):
+            more = int(options.requests * share) - done
+            lost = await many(server.port, "gateway", more, 50, 20)
+            done += more
+            print(f"| {done:,} | {server.rss():.1f} | {lost} |", flush=True)
+    finally:
+        for process in (*servers.values(), engine_process):
+            process.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--role", choices=("engine", "proxy", "gateway"))
+    parser.add_argument("--engine", type=int)
+    parser.add_argument("--streams", type=int, default=500)
+    parser.add_argument("--tokens", type=int, default=500)
+    parser.add_argument("--paced", type=int, default=100)
+    parser.add_argument("--pace", type=float, default=0.05)
+    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=2)
+    options = parser.parse_args()
+    if options.role == "engine":
+        asyncio.run(engine())
+    elif options.role is not None:
+        {"proxy": proxy, "gateway": gateway}[options.role](options.engine)
+    else:
+        asyncio.run(measure(options))
+
+
+if __name__ == "__main__":
+    main()
