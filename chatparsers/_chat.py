@@ -190,7 +190,8 @@ class Chat:
         if isinstance(messages, (str, Mapping)) or not messages:
             found = type(messages).__name__ if messages else "none"
             raise RequestError(f"messages: expected a list of at least one message, found {found}")
-        tools = None if tools is None else list(tools)
+        # The same list, as what is found of it is kept.
+        tools = tools if tools is None or isinstance(tools, (list, tuple)) else list(tools)
         read_tools(tools)
         renderer = self.renderer(bool(tools), polyfills)
         template = renderer.template

@@ -62,6 +62,17 @@ class Format:
         for pattern in self.models:
             check_model(f"format {self.name!r}: models", pattern)
 
+    def __hash__(self) -> int:
+        # Programs, trees and features are kept by format, so it is asked for many times in a request.
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.name, self.build, self.markers, self.stops))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process hashes texts in another way.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
     def tree(self, options: Options) -> Node:
         """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""
         return _tree(self, replace(options, schema=None))

@@ -168,11 +168,10 @@ def shape(
                 f"{place(name, index=index)}: expected an object with a role, found {found} "
                 "(give it a role such as user)"
             )
-        out = {
-            key: value if type(value) in _SCALARS else own(value)
-            for key, value in message.items()
-            if key != "tool_calls"
-        }
+        out: dict[str, Any] = {}
+        for key, value in message.items():
+            if key != "tool_calls":
+                out[key] = value if type(value) in _SCALARS else own(value)
         calls = message.get("tool_calls")
         if calls:
             out["tool_calls"] = _calls(calls, wants, ids, name, index)
@@ -261,16 +260,14 @@ def _calls(calls: Any, wants: Wants, ids: Ids, name: str, index: int) -> list[di
         shaped: dict[str, Any] = {"type": "function"}
         if function is not call:
             for key, value in call.items():
-                shaped[key] = value if type(value) in _SCALARS else own(value)
-        arguments = _arguments(function.get("arguments"), wants.arguments_as)
-        inner = {
-            key: value if type(value) in _SCALARS else own(value)
-            for key, value in function.items()
-            if key != "arguments"
-        }
-        inner["arguments"] = arguments
-        shaped["function"] = inner
-        if "arguments" in call and function is not call:
+                if key != "function":
+                    shaped[key] = value if type(value) in _SCALARS else own(value)
+        shaped["function"] = inner = {}
+        for key, value in function.items():
+            if key != "arguments":
+                inner[key] = value if type(value) in _SCALARS else own(value)
+        inner["arguments"] = arguments = _arguments(function.get("arguments"), wants.arguments_as)
+        if function is not call and "arguments" in call:
             shaped["arguments"] = arguments
         ids.call(shaped, function["name"])
         out.append(shaped)

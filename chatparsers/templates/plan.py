@@ -105,10 +105,10 @@ class Survey:
         the end.
         """
         rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(self._signs)))
-        told = [_STEPS.sub(r"\1\1", round) if len(round) > 2 else round for round in rounds]
-        kept = list(dict.fromkeys(told))
-        if kept[-1:] != told[-1:]:
-            kept.append(told[-1])
+        told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
+        kept = list(dict.fromkeys(told.values()))
+        if kept and kept[-1] != told[rounds[-1]]:
+            kept.append(told[rounds[-1]])
         kinds = {sign: kind for kind, sign in self._own.items()}
         return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept))
 

@@ -19,7 +19,8 @@ __all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
 Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"
-_LONG = 65_536  # bytes: a longer text is written anew each time
+_LONG, _LONG_TURN = 65_536, 4096
+"""The longest data, in bytes, for which the text that describes tools, or writes a turn, is kept."""
 
 
 class Syntax(Hashable, Protocol):
@@ -43,7 +44,7 @@ class _Request:
         found = self._used.get(names)
         if found is None:
             tools = [tool for tool in self.tools if _name(tool) in names]
-            found = self._used[names] = tools, _key(tools)
+            found = self._used[names] = tools, _key(tools, _LONG_TURN)
         return found
 
 
@@ -80,18 +81,21 @@ def _one_system(messages: list[Message], request: _Request) -> list[Message]:
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
     """A system message stands at the head of the next user message, or is one."""
     out: list[Message] = []
-    held: list[Any] = []
-    for message in messages:
-        if message.get("role") == "system":
-            held.append(message.get("content"))
+    done = 0
+    for place in [place for place, message in enumerate(messages) if message.get("role") == "system"]:
+        if place < done:
             continue
-        if held and message.get("role") == "user":
-            message = {**message, "content": _join(*held, message.get("content"))}
-        elif held:
+        out += messages[done:place]
+        done = place + 1
+        while done < len(messages) and messages[done].get("role") == "system":
+            done += 1
+        held = [message.get("content") for message in messages[place:done]]
+        if done < len(messages) and messages[done].get("role") == "user":
+            out.append({**messages[done], "content": _join(*held, messages[done].get("content"))})
+            done += 1
+        else:
             out.append({"role": "user", "content": _join(*held)})
-        held = []
-        out.append(message)
-    return [*out, {"role": "user", "content": _join(*held)}] if held else out
+    return out + messages[done:]
 
 
 # tools and calls
@@ -109,7 +113,7 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
 
 def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     """The text that describes the tools to the model: their schemas, and a call as its format writes it."""
-    key = _key(list(tools))
+    key = _key(list(tools), _LONG)
     return _description(tools, syntax) if key is None else _kept_description(key, syntax)
 
 
@@ -162,10 +166,10 @@ def _text_calls(messages: list[Message], request: _Request) -> list[Message]:
 def _written(message: Message, request: _Request) -> Message:
     out = {**message}
     calls = out.pop("tool_calls")
-    given = _text(message.get("content")), calls
-    names = tuple(map(_name, calls))
-    tools, tools_key = request.used(names)
-    key = _key(given)
+    content = message.get("content")
+    given = content if type(content) is str else _text(content), calls
+    tools, tools_key = request.used(tuple(map(_name, calls)))
+    key = _key(given, _LONG_TURN)
     if key is None or tools_key is None:
         out["content"] = _turn(*given, tools, request.syntax)
     else:
@@ -180,13 +184,13 @@ def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syn
 # A history grows at its end, and the tools are the same in each request: what was written is remembered.
 
 
-def _key(given: Any) -> bytes | None:
+def _key(given: Any, longest: int) -> bytes | None:
     """The key of plain data; None for other data, and if it is long."""
     try:
         key = marshal.dumps(given, 2)  # of version 2, as later ones depend on how often a text is in use
     except ValueError:
         return None
-    return key if len(key) < _LONG else None
+    return key if len(key) < longest else None
 
 
 @lru_cache(maxsize=512)
