@@ -27,6 +27,7 @@ FLAGS = {
     "reasoning_with_calls": "c",
     "system_role": "S",
     "several_systems": "s",
+    "late_system": "l",
     "developer_role": "D",
     "consecutive_users": "U",
     "images": "I",

@@ -58,12 +58,12 @@ class Capabilities:
     turn. ``content_beside_calls``: the text of a turn that calls, as content (not as reasoning).
     ``reasoning``: the last turn's reasoning before content; ``reasoning_with_calls``: before a call.
     ``system_role``, ``tool_role``, ``developer_role``: such messages. ``several_systems``, ``consecutive_users``: two
-    of them in a row. ``parallel_results``: the results of two calls; ``result_ids``: which call a result answers, by
-    its id. ``images``: a picture's place among parts of text. ``content_as``, ``arguments_as``, ``reasoning_as``: see
-    ``Wants``. ``thinking_switches``: the keywords that turn thinking on and off. ``thinking_default``: whether
-    thinking is on without them, None if the prompt is neither the one nor the other. ``channel``: the markers that
-    open and close the content of an answer, without the turn's own. ``generation_prompt``: the text that the template
-    adds after a user message.
+    of them in a row. ``late_system``: a system message after an answer. ``parallel_results``: the results of two
+    calls; ``result_ids``: which call a result answers, by its id. ``images``: a picture's place among parts of text.
+    ``content_as``, ``arguments_as``, ``reasoning_as``: see ``Wants``. ``thinking_switches``: the keywords that turn
+    thinking on and off. ``thinking_default``: whether thinking is on without them, None if the prompt is neither the
+    one nor the other. ``channel``: the markers that open and close the content of an answer, without the turn's own.
+    ``generation_prompt``: the text that the template adds after a user message.
     """
 
     tools: bool
@@ -76,6 +76,7 @@ class Capabilities:
     tool_role: bool
     developer_role: bool
     several_systems: bool
+    late_system: bool
     consecutive_users: bool
     parallel_results: bool
     result_ids: bool
@@ -321,6 +322,9 @@ class Prober:
             tool_role=kept(one, said[0], tools=True),
             developer_role=kept([developer, _user()], "needledeveloper", _USER),
             several_systems=kept([system, more, _user()], "needlesystem", "needlemore", _USER),
+            late_system=kept(
+                [_user(), _assistant(NEEDLE), system, _user("needlemore")], "needlesystem", "needlemore"
+            ),
             consecutive_users=kept([_user(), _user("needlemore")], _USER, "needlemore"),
             parallel_results=kept(two, *said, tools=True),
             result_ids=self._result_ids(one, wants),

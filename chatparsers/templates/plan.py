@@ -25,6 +25,8 @@ from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
 __all__ = ["Outline", "Plan", "Planner", "Survey"]
 
+_KEPT = 32_768
+"""The kinds in the outlines for which plans are kept, about 4 MB."""
 _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
 
@@ -185,13 +187,18 @@ class Planner:
         self._knows_results = knows_results
         self._reads_back = reads_back
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
+        self._kinds = 0  # in the outlines of the plans
 
     def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
         """The plan for conversations of this outline, made only of ``allowed`` polyfills."""
         key = shape, tools, allowed
         found = self._plans.get(key)
         if found is None:
-            found = self._plans[key] = self._find(shape, tools, allowed)
+            found = self._find(shape, tools, allowed)
+            self._kinds += len(shape) + 8
+            if self._kinds > _KEPT:
+                self._plans, self._kinds = {}, len(shape) + 8
+            self._plans[key] = found
         return found
 
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
@@ -234,7 +241,9 @@ class Planner:
         if tools or calls:
             choices.append([(0, ()), (6, ("flat",))])
         if tools or roles & {"system", "developer"}:
-            choices.append([(0, ()), (1, ("several_systems",)), (2, ("system_role",))])
+            several, late = "several_systems", "late_system"
+            ways = [(0, ()), (1, (several,)), (1, (late,)), (2, (several, late)), (2, ("system_role",))]
+            choices.append(ways)
         if calls:
             apart, single = "text_beside_calls", "parallel_calls"
             split = [(0, ()), (3, (single,)), (4, (apart,)), (5, (apart, single))]

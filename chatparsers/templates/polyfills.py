@@ -67,15 +67,27 @@ def _developer_as_system(messages: list[Message], request: _Request) -> list[Mes
     return [{**m, "role": "system"} if m.get("role") == "developer" else m for m in messages]
 
 
+def _systems(messages: list[Message]) -> int:
+    """The number of system messages at the beginning."""
+    return next((place for place, m in enumerate(messages) if m.get("role") != "system"), len(messages))
+
+
 def _one_system(messages: list[Message], request: _Request) -> list[Message]:
-    """The system messages at the beginning are one, a later one is a user's."""
-    start = 0
-    while start < len(messages) and messages[start].get("role") == "system":
-        start += 1
-    out: list[Message] = []
-    if start:
-        out = [{**messages[0], "content": _join(*(m.get("content") for m in messages[:start]))}]
-    return out + [{**m, "role": "user"} if m.get("role") == "system" else m for m in messages[start:]]
+    """The system messages at the beginning are one."""
+    start = _systems(messages)
+    if start < 2:
+        return messages
+    return [
+        {**messages[0], "content": _join(*(m.get("content") for m in messages[:start]))},
+        *messages[start:],
+    ]
+
+
+def _late_system_as_user(messages: list[Message], request: _Request) -> list[Message]:
+    """A system message after any other message is a user's."""
+    start = _systems(messages)
+    rest = [{**m, "role": "user"} if m.get("role") == "system" else m for m in messages[start:]]
+    return messages[:start] + rest
 
 
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
@@ -336,6 +348,7 @@ POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
     "flat": _flat_calls,
     "developer_role": _developer_as_system,
     "several_systems": _one_system,
+    "late_system": _late_system_as_user,
     "tools": _tools_in_system,
     "system_role": _system_in_user,
     "text_beside_calls": _text_apart,

@@ -47,7 +47,13 @@ def test_the_page_is_of_these_templates(script: ModuleType, real_template: Path)
 
 # What rendering by hand shows of our own templates.
 KNOWN = {
-    "qwen3": {"parallel_results": True, "result_ids": False, "several_systems": True, "images": False},
+    "qwen3": {
+        "parallel_results": True,
+        "result_ids": False,
+        "several_systems": True,
+        "images": False,
+        "late_system": True,
+    },
     "mistral-nemo": {"result_ids": True},
     "gpt-oss": {"developer_role": True, "channel": ("<|channel|>final<|message|>", "")},
     "command-r7b": {"channel": ("<|START_RESPONSE|>", "<|END_RESPONSE|>"), "content_beside_calls": False},

@@ -41,7 +41,14 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "several_systems": [
         (
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, SYSTEM],
-            [{"role": "system", "content": "S\n\nS2"}, USER, ANSWER, {"role": "user", "content": "S"}],
+            [{"role": "system", "content": "S\n\nS2"}, USER, ANSWER, SYSTEM],
+        ),
+        ([SYSTEM, USER], [SYSTEM, USER]),
+    ],
+    "late_system": [
+        (
+            [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, SYSTEM],
+            [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, {"role": "user", "content": "S"}],
         )
     ],
     "system_role": [
