@@ -92,15 +92,32 @@ def schemas(records: list[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def sampled(records: list[Mapping[str, Any]]) -> Iterator[str]:
-    """How the runs of the toy model ended, by dialect, and how many of those that ended were read wrongly."""
+    """How the runs of the toy model ended, by format, dialect and mode: samples, complete, invalid, refused tokens."""
     found = of(records, "sampled")
-    for dialect in sorted({record["dialect"] for record in found}):
-        mine = [record for record in found if record["dialect"] == dialect]
-        runs: Counter[str] = Counter()
-        for record in mine:
-            runs.update(record["runs"])
-        ends = ", ".join(f"{runs[end]} {end}" for end in ("ended", "cut", "stuck", "refused"))
-        yield f"{dialect:16} {len(mine)} formats, {runs.total()} runs: {ends}; failed: {sum(r['failed'] for r in mine)}"
+    modes = list(dict.fromkeys(mode for record in found for mode in record["table"]))
+    totals: dict[str, Counter[str]] = {}
+    cells: dict[tuple[str, str, str], Counter[str]] = {}
+    for record in found:
+        for mode, counts in record["table"].items():
+            cells.setdefault((record["format"], record["dialect"], mode), Counter()).update(counts)
+            totals.setdefault(record["dialect"], Counter()).update(counts)
+    if not found:
+        return
+
+    def cell(counts: Counter[str]) -> str:
+        runs = counts.total() - counts["invalid"]
+        if not runs:
+            return "-"
+        return f"{runs} {counts['ended'] - counts['invalid']} {counts['invalid']} {counts['refused']}"
+
+    yield "each cell: samples, complete, invalid, refused tokens"
+    yield f"{'':20}{'':16}" + "".join(f"{mode:>16}" for mode in modes)
+    for name, dialect in sorted({(record["format"], record["dialect"]) for record in found}):
+        row = (cell(cells.get((name, dialect, mode), Counter())) for mode in modes)
+        yield f"{name:20}{dialect:16}" + "".join(f"{text:>16}" for text in row)
+    for dialect, counts in sorted(totals.items()):
+        ends = ", ".join(f"{counts[end]} {end}" for end in ("ended", "cut", "stuck", "refused", "invalid"))
+        yield f"{dialect:16} {counts.total() - counts['invalid']} samples: {ends}"
 
 
 def generated(records: list[Mapping[str, Any]]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from test_matrix import SCHEMA, TOOL_FORMATS, states
 from toy import END, LlguidanceMask, Mask, XgrammarMask, sample, toy_tokenizer
 
 import chatparsers
+from chatparsers.testing.plugin import tokenizer_loaders
 
 TOOLS = [
     tool(
@@ -96,32 +97,90 @@ def wrong_in(turn: chatparsers.Turn, request: dict[str, Any], ids: list[int]) ->
             yield f"invalid answer {message.content!r}: {str(error).splitlines()[0]}"
 
 
+TOY_RUNS, REAL_RUNS = 5, 1
+"""How many runs of each case there are in a nightly run."""
+LOADERS = ("qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken-v13", "mistral-spm-v7")
+
+
+def real_tokenizer(name: str, config: pytest.Config) -> tuple[str, Any]:
+    """The real tokenizer that has the most of a format's markers. A format without markers takes turns."""
+    loaders = tokenizer_loaders(config)
+    format = chatparsers.get_format(name)
+    wanted = {*format.preserved_tokens, *format.stops}
+    best, most = None, -1
+    start = TOOL_FORMATS.index(name)
+    for index in range(len(LOADERS)):
+        base = LOADERS[(start + index) % len(LOADERS)]
+        if base not in loaders:
+            pytest.skip(f"no real tokenizer {base!r}: give --shared DIR or set CHATPARSERS_SHARED")
+        added = loaders[base]().get_added_tokens_decoder().values()
+        count = len(wanted & {token.content for token in added})
+        if count > most:
+            best, most = base, count
+    assert best is not None
+    return best, loaders[best]()
+
+
+def end_of(tokenizer: Any) -> int:
+    """The token that ends a turn for a format without stops of its own in this tokenizer."""
+    for text in (END, "<|im_end|>", "<|eot_id|>", "<｜end▁of▁sentence｜>", "<|return|>", "<eos>", "</s>"):
+        if (id := tokenizer.token_to_id(text)) is not None:
+            return int(id)
+    raise AssertionError("the tokenizer has no token that ends a turn")
+
+
+def run(
+    name: str,
+    dialect: str,
+    tokenizers: list[tuple[str, Any]],
+    count: int,
+    request: pytest.FixtureRequest,
+) -> Counter[str]:
+    """Samples every mode and state of the reasoning; fails if a run is stuck, refused or read wrongly."""
+    format = chatparsers.get_format(name)
+    table: dict[str, Counter[str]] = {}
+    failures: list[str] = []
+    for label, tokenizer in tokenizers:
+        for mode, asked in REQUESTS.items():
+            if dialect == "gbnf" and mode == "auto":
+                continue  # lazy: the engine has no mask before a call begins
+            counts = table.setdefault(mode, Counter())
+            for state, more in states(name).items():
+                turn = format.bind(**asked, **more, tokenizer=tokenizer)
+                stops = list(turn.stop_ids) or [end_of(tokenizer)]
+                for index in range(count):
+                    seed = random.Random(f"{name}/{dialect}/{label}/{mode}/{state}/{index}").getrandbits(32)
+                    mask = mask_of(turn, dialect, tokenizer, stops)
+                    ids, end = sample(mask, tokenizer, format, stops, seed, 240)
+                    counts[end] += 1
+                    where = f"{mode}, reasoning {state}, {label}, {index}"
+                    shown = tokenizer.decode(ids, skip_special_tokens=False)
+                    if end in ("stuck", "refused"):
+                        failures.append(f"{where}: {end} after {shown!r}")
+                    elif end == "ended" and (found := list(wrong_in(turn, asked, ids))):
+                        counts["invalid"] += 1
+                        failures += [f"{where}: {wrong} in {shown!r}" for wrong in found]
+    record(request, "sampled", format=name, dialect=dialect, table={m: dict(c) for m, c in table.items()})
+    total = sum(table.values(), Counter())
+    runs = total.total() - total["invalid"]
+    assert not failures, f"{len(failures)} wrong in {runs} runs:\n" + "\n".join(failures[:4])
+    return total
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_what_the_mask_lets_through_is_read(name: str, dialect: str, request: pytest.FixtureRequest) -> None:
     nightly = bool(request.config.getoption("--nightly", default=False))
     format = chatparsers.get_format(name)
-    counts: Counter[str] = Counter()
-    failures: list[str] = []
-    for special in (True, False):
-        tokenizer = toy_tokenizer(format, special)
-        for mode, asked in REQUESTS.items():
-            if dialect == "gbnf" and mode == "auto":
-                continue  # lazy: the engine has no mask before a call begins
-            for state, more in states(name).items():
-                turn = format.bind(**asked, **more, tokenizer=tokenizer)
-                stops = list(turn.stop_ids) or [tokenizer.token_to_id(END)]
-                for index in range(20 if nightly else 1):
-                    seed = random.Random(f"{name}/{dialect}/{special}/{mode}/{state}/{index}").getrandbits(32)
-                    mask = mask_of(turn, dialect, tokenizer, stops)
-                    ids, end = sample(mask, tokenizer, format, stops, seed, 240)
-                    counts[end] += 1
-                    where = f"{mode}, reasoning {state}, special={special}, {index}"
-                    shown = tokenizer.decode(ids, skip_special_tokens=False)
-                    if end in ("stuck", "refused"):
-                        failures.append(f"{where}: {end} after {shown!r}")
-                    elif end == "ended":
-                        failures += [f"{where}: {wrong} in {shown!r}" for wrong in wrong_in(turn, asked, ids)]
-    record(request, "sampled", format=name, dialect=dialect, runs=counts, failed=len(failures))
-    assert not failures, f"{len(failures)} of {counts.total()} runs:\n" + "\n".join(failures[:4])
-    assert counts["ended"] * 2 >= counts.total(), f"too many runs came to no end: {counts}"
+    toys = [(f"toy, special={special}", toy_tokenizer(format, special)) for special in (True, False)]
+    total = run(name, dialect, toys, TOY_RUNS if nightly else 1, request)
+    assert total["ended"] * 2 >= total.total(), f"too many runs came to no end: {total}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_with_a_real_vocabulary(name: str, dialect: str, request: pytest.FixtureRequest) -> None:
+    if not request.config.getoption("--nightly", default=False):
+        pytest.skip("a mask of 150,000 tokens takes long to sample from: with --nightly")
+    total = run(name, dialect, [real_tokenizer(name, request.config)], REAL_RUNS, request)
+    assert total["ended"], f"no run came to an end: {total}"

@@ -1,13 +1,14 @@
-"""A toy model: random logits over a small vocabulary, under the mask of a real engine.
+"""A toy model: random logits over a vocabulary, under the mask of a real engine.
 
-The vocabulary has every byte, some tokens of several characters that cut markers and JSON in awkward places, the
-literals of a format as ordinary tokens, and its markers as added tokens. The model knows nothing: it takes any token
-that the mask allows. A bias towards the format's literals and the end of strings, lists and turns lets most runs end.
+The toy vocabulary has every byte, some tokens of several characters that cut markers and JSON in awkward places, the
+literals of a format as ordinary tokens, and its markers as added tokens. A real vocabulary works as well. The model
+knows nothing: it takes any token that the mask allows. A bias towards the format's literals and the end of strings,
+lists and turns lets most runs end.
 """
 
 from __future__ import annotations
 
-import random
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -21,6 +22,7 @@ from chatparsers.core.idioms import Options
 from chatparsers.core.nodes import Literal, Value
 from chatparsers.core.tree import walk
 from chatparsers.core.values import Raw
+from chatparsers.tokens import Vocabulary
 
 __all__ = ["END", "LlguidanceMask", "Mask", "XgrammarMask", "pieces", "sample", "toy_tokenizer"]
 
@@ -66,31 +68,10 @@ def _spelt(text: str) -> str:
 
 @lru_cache(maxsize=64)
 def pieces(tokenizer: Tokenizer) -> list[bytes]:
-    """The bytes of every id."""
-    added = {id: token.content for id, token in tokenizer.get_added_tokens_decoder().items()}
-    byte_of = {letter: value for value, letter in enumerate(map(_spelt_byte, range(256)))}
-    found = []
-    for id in range(tokenizer.get_vocab_size(with_added_tokens=True)):
-        if id in added:
-            found.append(added[id].encode())
-        else:
-            found.append(bytes(byte_of[letter] for letter in tokenizer.id_to_token(id)))
-    return found
-
-
-@lru_cache(maxsize=1)
-def _letters() -> dict[int, str]:
-    """The letter of each byte in a byte-level vocabulary, as GPT-2's tokenizer defines it."""
-    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [value for value in range(256) if value not in plain]
-    return {
-        **{value: chr(value) for value in plain},
-        **{value: chr(256 + place) for place, value in enumerate(others)},
-    }
-
-
-def _spelt_byte(value: int) -> str:
-    return _letters()[value]
+    """The bytes of every id; empty for an id that the tokenizer does not have."""
+    found = Vocabulary.of(tokenizer).pieces
+    texts = (found[id] for id in range(tokenizer.get_vocab_size(with_added_tokens=True)))
+    return [text.encode() if isinstance(text, str) else text for text in texts]
 
 
 class Mask:
@@ -102,6 +83,10 @@ class Mask:
 
     def accept(self, id: int) -> bool:
         """Takes an id; False if the matcher refuses it."""
+        raise NotImplementedError
+
+    def would_accept(self, id: int) -> bool:
+        """Whether the matcher takes an id. The state does not change."""
         raise NotImplementedError
 
 
@@ -123,6 +108,9 @@ class XgrammarMask(Mask):
     def accept(self, id: int) -> bool:
         return bool(self.matcher.accept_token(id))
 
+    def would_accept(self, id: int) -> bool:
+        return bool(self.matcher.fork().accept_token(id))
+
 
 def _as_tensor(bits: np.ndarray) -> Any:
     import tvm_ffi
@@ -133,7 +121,10 @@ def _as_tensor(bits: np.ndarray) -> Any:
 @lru_cache(maxsize=64)
 def _xgrammar_compiler(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
     xgr = xgrammar()
-    info = xgr.TokenizerInfo(pieces(tokenizer), vocab_type=xgr.VocabType.RAW, stop_token_ids=list(stops))
+    texts = [
+        text or b"\xff\xff" for text in pieces(tokenizer)
+    ]  # an id without text: no grammar allows these bytes
+    info = xgr.TokenizerInfo(texts, vocab_type=xgr.VocabType.RAW, stop_token_ids=list(stops))
     return xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
 
@@ -153,29 +144,64 @@ class LlguidanceMask(Mask):
     def accept(self, id: int) -> bool:
         return bool(self.matcher.consume_token(id))
 
+    def would_accept(self, id: int) -> bool:
+        return bool(self.matcher.validate_tokens([id]) == 1)
+
 
 @lru_cache(maxsize=64)
 def _llguidance_tokenizer(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
     module = llguidance()
-    specials = tuple(id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special)
-    all_pieces = pieces(tokenizer)
+    texts = pieces(tokenizer)
+    single = {text: id for id, text in enumerate(texts) if len(text) == 1}
+    added = tokenizer.get_added_tokens_decoder()
+    specials = tuple(id for id, text in enumerate(texts) if not text or (id in added and added[id].special))
 
     class Wrapped:
         eos_token_id = stops[0]
         bos_token_id = stops[0]
-        tokens = all_pieces
         special_token_ids = specials
 
         def __call__(self, text: Any) -> list[int]:
             raw = text.encode() if isinstance(text, str) else bytes(text)
-            return [all_pieces.index(bytes([value])) for value in raw]
+            return [single[bytes([value])] for value in raw]
 
+    wrapped = Wrapped()
+    wrapped.tokens = [text or f"<{id}>".encode() for id, text in enumerate(texts)]  # type: ignore[attr-defined]
     return module.LLTokenizer(
-        module.TokenizerWrapper(Wrapped()), n_vocab=len(all_pieces), eos_token=stops[0], slices=[]
+        module.TokenizerWrapper(wrapped), n_vocab=len(texts), eos_token=stops[0], slices=[]
     )
 
 
 _CLOSERS = (b'"', b"}", b"]", b")", b"\n", b"<", b">", b",")
+_USUAL = 340
+"""About the size of a toy vocabulary. The bias is made for it."""
+
+
+@lru_cache(maxsize=16)
+def _bias(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> np.ndarray:
+    """The bias of each id."""
+    texts = pieces(tokenizer)
+    bias = np.zeros(len(texts))
+    literals = {text.encode() for text in _literals(format)}
+    markers = {*format.stops, *format.preserved_tokens}
+    markers_ids = {
+        id for id, token in tokenizer.get_added_tokens_decoder().items() if token.content in markers
+    }
+    more = math.log(max(1, len(texts) / _USUAL))  # as likely as in a toy vocabulary
+    for id, text in enumerate(texts):
+        if not text:
+            bias[id] = -1e6
+        elif id in stops or id in markers_ids:
+            bias[id] = 3 + more
+        elif len(text) > 3 and text in literals:
+            bias[id] = 4 + more
+        elif text in _CLOSERS:
+            bias[id] = 2.5 + more
+        elif text.isalnum() and text.isascii():
+            bias[id] = 1
+        elif any(value >= 128 for value in text):
+            bias[id] = -3
+    return bias
 
 
 def sample(
@@ -183,33 +209,19 @@ def sample(
 ) -> tuple[list[int], str]:
     """The ids of one run, and how it came to its end: ``ended``, ``cut`` (no tokens left), ``stuck`` (the mask allows
     nothing) or ``refused`` (the matcher refuses an id that its mask allows)."""
-    random_numbers = random.Random(seed)
-    stop_ids = set(stops)
-    texts = pieces(tokenizer)
-    bias = np.zeros(len(texts))
-    literals = {text.encode() for text in _literals(format)}
-    for id, text in enumerate(texts):
-        if id in stop_ids or id in tokenizer.get_added_tokens_decoder():
-            bias[id] = 3
-        elif len(text) > 3 and text in literals:
-            bias[id] = 4
-        elif text in _CLOSERS:
-            bias[id] = 2.5
-        elif text.isalnum() and text.isascii():
-            bias[id] = 1
-        elif any(value >= 128 for value in text):
-            bias[id] = -3
-    generator = np.random.default_rng(random_numbers.randrange(2**32))
+    ends = frozenset(stops)
+    bias = _bias(tokenizer, format, ends)
+    generator = np.random.default_rng(seed)
     ids: list[int] = []
     for _ in range(budget):
         allowed = mask.allowed()
         if not allowed.any():
             return ids, "stuck"
-        scores = np.where(allowed, bias + generator.gumbel(size=len(texts)), -np.inf)
+        scores = np.where(allowed, bias + generator.gumbel(size=len(bias)), -np.inf)
         id = int(scores.argmax())
         if not mask.accept(id):
             return [*ids, id], "refused"
         ids.append(id)
-        if id in stop_ids:
+        if id in ends:
             return ids, "ended"
     return ids, "cut"
