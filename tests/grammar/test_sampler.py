@@ -97,7 +97,7 @@ def wrong_in(turn: chatparsers.Turn, request: dict[str, Any], ids: list[int]) ->
             yield f"invalid answer {message.content!r}: {str(error).splitlines()[0]}"
 
 
-TOY_RUNS, REAL_RUNS = 5, 1
+TOY_RUNS, REAL_RUNS = 5, 2
 """How many runs of each case there are in a nightly run."""
 LOADERS = ("qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken-v13", "mistral-spm-v7")
 
@@ -146,6 +146,8 @@ def run(
                 continue  # lazy: the engine has no mask before a call begins
             counts = table.setdefault(mode, Counter())
             for state, more in states(name).items():
+                if dialect == "gbnf" and state != "free" and label in LOADERS:
+                    continue  # xgrammar compiles GBNF over a real vocabulary for a second or more
                 turn = format.bind(**asked, **more, tokenizer=tokenizer)
                 stops = list(turn.stop_ids) or [end_of(tokenizer)]
                 for index in range(count):

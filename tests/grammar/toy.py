@@ -3,12 +3,13 @@
 The toy vocabulary has every byte, some tokens of several characters that cut markers and JSON in awkward places, the
 literals of a format as ordinary tokens, and its markers as added tokens. A real vocabulary works as well. The model
 knows nothing: it takes any token that the mask allows. A bias towards the format's literals and the end of strings,
-lists and turns lets most runs end.
+lists and turns lets most runs end. Now and then the model begins a literal and writes it token by token.
 """
 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
@@ -94,10 +95,7 @@ class XgrammarMask(Mask):
     """xgrammar over a tokenizer; ``stop``: the id that ends the turn."""
 
     def __init__(self, tokenizer: Tokenizer, text: str, dialect: str, stops: Sequence[int]) -> None:
-        xgr = xgrammar()
-        compiler = _xgrammar_compiler(tokenizer, tuple(stops))
-        make = compiler.compile_structural_tag if dialect == "structural_tag" else compiler.compile_grammar
-        self.matcher = xgr.GrammarMatcher(make(text))
+        self.matcher = xgrammar().GrammarMatcher(_compiled(tokenizer, text, dialect, tuple(stops)))
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
         self.bits = np.zeros((1, (self.size + 31) // 32), dtype=np.int32)
 
@@ -128,11 +126,19 @@ def _xgrammar_compiler(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
     return xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
 
 
+@lru_cache(maxsize=2)
+def _compiled(tokenizer: Tokenizer, text: str, dialect: str, stops: tuple[int, ...]) -> Any:
+    compiler = _xgrammar_compiler(tokenizer, stops)
+    make = compiler.compile_structural_tag if dialect == "structural_tag" else compiler.compile_grammar
+    return make(text)
+
+
 class LlguidanceMask(Mask):
     """llguidance over a tokenizer."""
 
     def __init__(self, tokenizer: Tokenizer, text: str, stops: Sequence[int]) -> None:
         module = llguidance()
+        self.stops = frozenset(stops)
         self.tokenizer = _llguidance_tokenizer(tokenizer, tuple(stops))
         self.matcher = module.LLMatcher(self.tokenizer, module.LLMatcher.grammar_from_lark(text), log_level=0)
         self.size = tokenizer.get_vocab_size(with_added_tokens=True)
@@ -145,6 +151,8 @@ class LlguidanceMask(Mask):
         return bool(self.matcher.consume_token(id))
 
     def would_accept(self, id: int) -> bool:
+        if id in self.stops:  # validate_tokens leaves it out
+            return bool(self.matcher.is_accepting())
         return bool(self.matcher.validate_tokens([id]) == 1)
 
 
@@ -178,8 +186,8 @@ _USUAL = 340
 
 
 @lru_cache(maxsize=16)
-def _bias(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> np.ndarray:
-    """The bias of each id."""
+def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each id, and their running sum."""
     texts = pieces(tokenizer)
     bias = np.zeros(len(texts))
     literals = {text.encode() for text in _literals(format)}
@@ -190,7 +198,7 @@ def _bias(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> np.nda
     more = math.log(max(1, len(texts) / _USUAL))  # as likely as in a toy vocabulary
     for id, text in enumerate(texts):
         if not text:
-            bias[id] = -1e6
+            bias[id] = -100
         elif id in stops or id in markers_ids:
             bias[id] = 3 + more
         elif len(text) > 3 and text in literals:
@@ -201,7 +209,16 @@ def _bias(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> np.nda
             bias[id] = 1
         elif any(value >= 128 for value in text):
             bias[id] = -3
-    return bias
+    weights = np.exp(bias)
+    return weights, weights.cumsum()
+
+
+@lru_cache(maxsize=16)
+def _spelt_literals(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
+    """The literals of the format in tokens."""
+    vocabulary = Vocabulary.of(tokenizer)
+    found = dict.fromkeys(text for text in _literals(format) if text.strip())
+    return [ids for text in found if (ids := vocabulary.ids_of(text))]
 
 
 def sample(
@@ -210,15 +227,28 @@ def sample(
     """The ids of one run, and how it came to its end: ``ended``, ``cut`` (no tokens left), ``stuck`` (the mask allows
     nothing) or ``refused`` (the matcher refuses an id that its mask allows)."""
     ends = frozenset(stops)
-    bias = _bias(tokenizer, format, ends)
-    generator = np.random.default_rng(seed)
+    weights, sums = _weights(tokenizer, format, ends)
+    chance = random.Random(seed)
+
+    def draw(sums: np.ndarray) -> int:
+        return min(int(np.searchsorted(sums, chance.random() * sums[-1], "right")), len(sums) - 1)
+
+    literals = _spelt_literals(tokenizer, format)
+    planned: tuple[int, ...] = ()
     ids: list[int] = []
     for _ in range(budget):
         allowed = mask.allowed()
-        if not allowed.any():
-            return ids, "stuck"
-        scores = np.where(allowed, bias + generator.gumbel(size=len(bias)), -np.inf)
-        id = int(scores.argmax())
+        if literals and not (planned and allowed[planned[0]]):
+            planned = chance.choice(literals) if chance.random() < 0.15 else ()
+        if planned and allowed[planned[0]]:
+            id, planned = planned[0], planned[1:]
+        else:
+            id = next((id for id in (draw(sums) for _ in range(20)) if allowed[id]), -1)
+        if id < 0:  # few are allowed
+            inside = np.flatnonzero(allowed)
+            if not len(inside):
+                return ids, "stuck"
+            id = int(inside[draw(weights[inside].cumsum())])
         if not mask.accept(id):
             return [*ids, id], "refused"
         ids.append(id)
