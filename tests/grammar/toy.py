@@ -3,7 +3,8 @@
 The toy vocabulary has every byte, some tokens of several characters that cut markers and JSON in awkward places, the
 literals of a format as ordinary tokens, and its markers as added tokens. A real vocabulary works as well. The model
 knows nothing: it takes any token that the mask allows. A bias towards the format's literals and the end of strings,
-lists and turns lets most runs end. Now and then the model begins a literal and writes it token by token.
+lists and turns lets most runs end. Now and then the model begins a literal and writes it token by token. In the second
+half of its budget it ends the turn where it may.
 """
 
 from __future__ import annotations
@@ -217,8 +218,10 @@ def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tup
 def _spelt_literals(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
     """The literals of the format in tokens."""
     vocabulary = Vocabulary.of(tokenizer)
+    id_of = {text: id for id, text in enumerate(pieces(tokenizer))}
     found = dict.fromkeys(text for text in _literals(format) if text.strip())
-    return [ids for text in found if (ids := vocabulary.ids_of(text))]
+    spelt = ((id_of[text.encode()],) if text.encode() in id_of else vocabulary.ids_of(text) for text in found)
+    return [ids for ids in spelt if ids]
 
 
 def sample(
@@ -240,7 +243,10 @@ def sample(
         allowed = mask.allowed()
         if literals and not (planned and allowed[planned[0]]):
             planned = chance.choice(literals) if chance.random() < 0.15 else ()
-        if planned and allowed[planned[0]]:
+        end = next((id for id in ends if allowed[id]), None) if len(ids) > budget // 2 else None
+        if end is not None:
+            id = end
+        elif planned and allowed[planned[0]]:
             id, planned = planned[0], planned[1:]
         else:
             id = next((id for id in (draw(sums) for _ in range(20)) if allowed[id]), -1)
