@@ -14,6 +14,7 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -134,6 +135,10 @@ class _Reader:
                 tools.all() if request.named is None else tuple(filter(None, (tools.get(request.named),)))
             )
         self.tool: Tool | None = None
+        self.spelt: set[str] = set()
+        """The tools whose name can be written in at least one place."""
+        self.unfit = False
+        """Whether the name of the tool that is being written has a character that the parser does not take there."""
         self.calls_only = request.options.mode == "required"
         self.allow_thought = request.options.thinking is not False
         self.free = False
@@ -185,8 +190,12 @@ class _Reader:
         options: list[Ir] = []
         for tool in self.tools:
             outer, self.tool = self.tool, tool
+            self.unfit = False
             made = self.node(node.make(tool))
             self.tool = outer
+            if self.unfit:
+                continue
+            self.spelt.add(tool.name)
             if never(made):
                 raise SchemaError(
                     f"no arguments are valid for the tool {tool.name!r}: it could never be called",
@@ -194,6 +203,15 @@ class _Reader:
                 )
             options.append(made)
         return alt(*options)
+
+    def check_names(self) -> None:
+        """Raises SchemaError for a tool that no call can name."""
+        for tool in self.tools:
+            if tool.name not in self.spelt:
+                raise SchemaError(
+                    f"the format cannot write the name of the tool {tool.name!r}: use letters, digits, '_' and '-'",
+                    f"$.tools.{tool.name}.name",
+                )
 
     def each_arg(self, node: EachArg) -> Ir:
         tool = node.tool
@@ -242,6 +260,8 @@ class _Reader:
             return self.other_name.made(node.chars, "".join(char for char, _ in node.escapes))
         if node.generate is None:
             raise DefinitionError("name: make() must pass on the tool or argument that it was given")
+        if isinstance(node, Name) and node.tag is Tag.NAME and isinstance(node.generate, Literal):
+            self.unfit = self.unfit or re.fullmatch(f"(?:{node.chars})+", node.generate.text) is None
         return self.node(node.generate)
 
     def whole(self, schema: Any, path: str) -> Ir:
@@ -361,6 +381,8 @@ class _Reader:
             outer = through(outer, True)
         item = node.calls if outer is None else outer.item  # the text between two calls is free as well
         calls = None if item is None else self.node(item)
+        if calls is not None and never(calls):
+            calls = None
         if node.content is not None and not node.content.optional:
             options = [part for part in (start, calls) if part is not None]
             return self.spans(
@@ -372,7 +394,7 @@ class _Reader:
         others: tuple[str, ...] = ()
         if node.calls is not None:
             others = tuple(text for text in first(node.calls) if not text.startswith(triggers))
-        rest: Ir = Lang() if calls is None else Free(calls, triggers, self.request.options.parallel, others)
+        rest: Ir = Lang(stops=others) if calls is None else Free(calls, triggers, self.request.options.parallel, others)
         if start is None or all(head.startswith(triggers) for head in literal_heads(start)):
             return rest
         heads = split_heads(start, stretches(node, ""))
@@ -646,6 +668,7 @@ def read(
         root = residual(reader.node(request.tree), request.prefix)
     if root is None:
         root = reader.body(body)
+    reader.check_names()
     return Reading(root, reader.rules, False, (), tuple(reader.weakened))
 
 
@@ -656,6 +679,9 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     calls = None if body.calls is None else reader.node(body.calls)
     begin = _start(body)
     start = None if begin is None else reader.node(begin)
+    reader.check_names()
+    if calls is not None and never(calls):
+        calls = None
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 

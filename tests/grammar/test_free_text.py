@@ -1,0 +1,133 @@
+"""Free text around calls (``tool_choice="auto"``) holds nothing that the parser takes for the beginning of a call.
+
+So no call slips past the schemas, and no turn ends inside one. If an engine takes a whole text, the strict parser reads
+it to its end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from engines import FULL, compile_for, engines_of
+from samples import tool
+from test_matrix import TOOL_FORMATS
+
+import chatparsers
+from chatparsers.core.errors import DefinitionError
+from chatparsers.core.idioms import Options
+from chatparsers.core.nodes import Body
+from chatparsers.core.tree import first, walk
+
+TOOLS = [
+    tool("get_weather", {"city": {"type": "string"}}, ["city"]),
+    tool("get-time", {}, []),
+    tool("python", {"code": {"type": "string"}}, ["code"]),
+]
+SCHEMAS = {tool["function"]["name"]: tool["function"]["parameters"] for tool in TOOLS}
+DIALECTS = ("lark", "structural_tag")
+
+FUNCTION = "<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>"
+FUNCTION_JSON = '<function=get_weather>{"city": "Oslo"}</function>'
+ARRAY = '[{"name": "get_weather", "arguments": {"city": "Oslo"}}]'
+TAGGED = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+JSON_CALL = '{"name": "get_weather", "parameters": {"city": "Oslo"}}'
+
+
+def turn_of(name: str, **more: Any) -> chatparsers.Turn:
+    return chatparsers.get_format(name).bind(tools=TOOLS, thinking=False, **more)
+
+
+def judge(turn: chatparsers.Turn, dialect: str) -> Any:
+    return compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *((name, FUNCTION) for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
+        *((name, f"Let me see.\n{FUNCTION}") for name in ("qwen3-coder", "nemotron-v3", "seed-oss", "xiaomi-mimo")),
+        ("generic", ARRAY),
+        ("generic", f" \n{ARRAY}"),
+        ("granite", ARRAY),
+        ("granite", f"\n{ARRAY}"),
+        ("granite", TAGGED.replace("{", "[{", 1).replace("}<", "}]<")),
+        ("llama-3-x", "<|python_tag|>print(1)"),
+        ("llama-3-x", "Let me see. <|python_tag|>print(1)"),
+        ("llama-3-x", "<|python_tag|>get-time.call()"),
+        ("llama-3-x", f"Let me see.\n{JSON_CALL}"),
+        ("functionary-v3-1", "Let me see. <|python_tag|>print(1)"),
+        ("functionary-v3-1", "<function=nobody>{}</function>"),
+    ],
+)  # fmt: skip
+def test_other_beginnings_of_calls_are_refused(name: str, text: str, dialect: str) -> None:
+    turn = turn_of(name)
+    assert judge(turn, dialect).status(text).kind == "rejected"
+    assert turn.parse(text) != turn.parse("Let me see."), "the text is not special: the row tests nothing"
+    assert judge(turn, dialect).status("Let me see. [1] {x} <b>") == FULL or name == "generic"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("qwen3-coder", f"Text.\n<tool_call>\n{FUNCTION}\n</tool_call>"),
+        ("functionary-v3-1", f"Text. {FUNCTION_JSON}"),
+        ("granite", f"Text.<|tool_call|>{ARRAY}"),
+        ("granite", "See [1] and [2]."),
+        ("llama-3-x", JSON_CALL),
+        ("llama-3-x", '<|python_tag|>get_weather.call(city="Oslo")'),
+        ("llama-3-x", '{"name": "get-time", "parameters": {}}'),
+    ],
+)
+def test_calls_in_the_formats_own_form_are_taken(name: str, text: str, dialect: str) -> None:
+    assert judge(turn_of(name), dialect).status(text) == FULL
+
+
+def openers(name: str) -> Iterator[str]:
+    """Everything that the parser takes for the beginning of a call in running text or at the turn's start."""
+    tree = chatparsers.get_format(name).tree(Options(tools=True))
+    body = next(node for node in walk(tree, True) if isinstance(node, Body))
+    for part in (body.calls, body.start):
+        if part is not None:
+            try:
+                yield from first(part)
+            except DefinitionError:  # it begins with a name
+                yield "get_weather"
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_no_turn_ends_inside_an_opener(name: str) -> None:
+    """A text that ends anywhere in an opener, or after it, is refused or is plain text to the strict parser too."""
+    turn = turn_of(name)
+    texts = {
+        before + opener[:cut] + after
+        for opener in (*openers(name), FUNCTION, ARRAY, TAGGED, JSON_CALL, FUNCTION_JSON)
+        for cut in (range(1, len(opener) + 1) if len(opener) < 24 else (len(opener),))
+        for before in ("", "Hi\n")
+        for after in ("", " x")
+    }
+    for dialect in DIALECTS:
+        checker = judge(turn, dialect)
+        for text in sorted(texts):
+            if checker.status(text) != FULL:
+                continue
+            message = turn.parse(text, strict=True)
+            assert message.complete and not message.diagnostics, (dialect, text, message)
+            for call in message.tool_calls:
+                jsonschema.validate(json.loads(call.arguments), SCHEMAS[call.name])
+
+
+@pytest.mark.parametrize("dialect", ("gbnf", *DIALECTS))
+def test_a_name_that_the_format_cannot_write(dialect: str) -> None:
+    odd = [tool("get weather", {}, [])]
+    with pytest.raises(
+        chatparsers.SchemaError, match=r"\$\.tools\.get weather\.name: the format cannot write"
+    ):
+        chatparsers.get_format("qwen3-coder").bind(tools=odd).grammar(dialect)
+    only = chatparsers.get_format("llama-3-x").bind(tools=[TOOLS[1]])  # it has the JSON form
+    assert ".call(" not in str(only.grammar(dialect))
