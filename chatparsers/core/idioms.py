@@ -309,7 +309,9 @@ class Builder(Primitives):
         named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
         known = Choice.of(named, args_key, self.member("function") + "{")
-        other = Not(known) + ('"' + self.chars(r'^"\\') + '"' << ":" << JsonValue())
+        other = self.member("type") + '"function"' | Not(known) + (
+            '"' + self.chars(r'^"\\') + '"' << ":" << JsonValue()
+        )
         if "id" in keys:
             other = self.member(keys["id"]) + ids | other
         comma: Node = Space("") + "," + Space("")

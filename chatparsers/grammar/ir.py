@@ -23,6 +23,7 @@ __all__ = [
     "BLANKS",
     "EMPTY",
     "NOTHING",
+    "SPACES",
     "Alt",
     "Blank",
     "Chars",
@@ -240,6 +241,8 @@ BLANKS = Rep(
     1,
 )
 """`Blank` as a regular node."""
+SPACES = Rep(Chars(((9, 10), (13, 13), (32, 32))), 0, None)
+"""Any white space."""
 NOTHING = Alt(())
 ANY: Ranges = ((0, LAST),)
 

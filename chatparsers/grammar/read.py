@@ -62,6 +62,7 @@ from .ir import (
     ANY,
     EMPTY,
     NOTHING,
+    SPACES,
     Blank,
     Chars,
     Free,
@@ -86,7 +87,17 @@ from .regex import read_regex
 from .residual import residual
 from .schemas import SchemaCompiler, Weakened, Where
 from .syntaxes import RawText, syntax_of
-from .triggers import NO_TEXT, Trigger, beginning, literal_heads, split_heads, stretches, words
+from .triggers import (
+    NO_TEXT,
+    Trigger,
+    beginning,
+    distinct,
+    literal_heads,
+    split_heads,
+    starts,
+    stretches,
+    words,
+)
 
 __all__ = ["Reading", "Request", "Trigger", "read"]
 
@@ -394,15 +405,23 @@ class _Reader:
         others: tuple[str, ...] = ()
         if node.calls is not None:
             others = tuple(text for text in first(node.calls) if not text.startswith(triggers))
-        rest: Ir = Lang(stops=others) if calls is None else Free(calls, triggers, self.request.options.parallel, others)
-        if start is None or all(head.startswith(triggers) for head in literal_heads(start)):
-            return rest
-        heads = split_heads(start, stretches(node, ""))
-        plain = Lang(
-            tuple(Part(seq(head, _ANYTHING), False) for head, _ in heads), stops=(*triggers, *others)
+        rest: Ir = (
+            Lang(stops=others)
+            if calls is None
+            else Free(calls, triggers, self.request.options.parallel, others)
         )
-        begun = alt(*(seq(Shared("begin", head, True), after) for head, after in heads))
-        return alt(begun, plain) if calls is None else alt(begun, plain, seq(plain, calls, rest))
+        heads: list[tuple[Ir, Ir]] = []
+        if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
+            heads = split_heads(start, stretches(node, ""))
+        taken = [head for head, _ in heads] + ([] if node.start is None else starts(node.start))
+        stops = (*triggers, *others)
+        taken = [head for head in distinct(taken) if not literal_heads(head)[0].startswith(stops)]
+        if not taken:
+            return rest
+        parts = tuple(Part(seq(SPACES, head, _ANYTHING), False) for head in taken)
+        plain = Lang(parts, stops=stops)
+        begun = [seq(Shared("begin", head, True), after) for head, after in heads]
+        return alt(*begun, plain) if calls is None else alt(*begun, plain, seq(plain, calls, rest))
 
     def spans(self, node: Body, span: Span, calls: list[Ir]) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""

@@ -22,20 +22,24 @@ from ..core.nodes import (
     Literal,
     Many,
     Node,
+    Not,
+    Peek,
     Sequence,
     Space,
     Token,
 )
 from ..core.tree import through
-from .ir import BLANKS, EMPTY, Alt, Blank, Ir, Seq, Shared, Text, TokenRef, seq
+from .ir import BLANKS, EMPTY, SPACES, Alt, Blank, Ir, Seq, Shared, Text, TokenRef, seq
 
 __all__ = [
     "NO_TEXT",
     "Trigger",
     "beginning",
+    "distinct",
     "literal_heads",
     "openings",
     "split_heads",
+    "starts",
     "stretches",
     "words",
 ]
@@ -164,6 +168,48 @@ def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
             if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
                 return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
     return [(_regular(items), EMPTY)]
+
+
+def starts(node: Node) -> list[Ir]:
+    """How ``node`` can begin for the parser, which takes more than is generated.
+
+    Each beginning is long enough to tell it from prose. A beginning with a name or a value before that is left out.
+    """
+
+    def extend(begun: list[Ir], item: Node) -> tuple[list[Ir], list[Ir]]:
+        """Extends each of ``begun`` by ``item``: those that are long enough now, and the others."""
+        done: list[Ir] = []
+        short: list[Ir] = []
+        inner = through(item)
+        if inner is not None:
+            return extend(begun, inner)
+        if isinstance(item, (Literal, Token, Space)):
+            added = SPACES if isinstance(item, Space) else Text(item.text)
+            longer = distinct(seq(begin, added) for begin in begun)
+            return (longer, []) if not isinstance(item, Space) and _ENOUGH(item.text) else ([], longer)
+        if isinstance(item, Sequence):
+            short = begun
+            for part in item.items:
+                now, short = extend(short, part)
+                done += now
+        elif isinstance(item, Choice):
+            for option in item.options:
+                now, rest = extend(begun, option)
+                done += now
+                short += rest
+        elif isinstance(item, Many):
+            done, short = extend(begun, item.node)
+            short += begun if item.least == 0 else []
+        elif isinstance(item, (*NO_TEXT, Peek, Not)):
+            short = begun
+        return distinct(done), distinct(short)
+
+    return extend([EMPTY], node)[0]
+
+
+def distinct(heads: Iterable[Ir]) -> list[Ir]:
+    """The beginnings, each text once."""
+    return list({_expression(head): head for head in heads}.values())
 
 
 def _regular(items: Iterable[Ir]) -> Ir:

@@ -54,12 +54,16 @@ def judge(turn: chatparsers.Turn, dialect: str) -> Any:
         ("generic", ARRAY),
         ("generic", f" \n{ARRAY}"),
         ("granite", ARRAY),
-        ("granite", f"\n{ARRAY}"),
+        ("granite", ARRAY.replace("[{", "[\n  {")),
         ("granite", TAGGED.replace("{", "[{", 1).replace("}<", "}]<")),
         ("llama-3-x", "<|python_tag|>print(1)"),
         ("llama-3-x", "Let me see. <|python_tag|>print(1)"),
         ("llama-3-x", "<|python_tag|>get-time.call()"),
         ("llama-3-x", f"Let me see.\n{JSON_CALL}"),
+        ("llama-3-x", f" \n{JSON_CALL.replace('Oslo', '')[:-3]}"),
+        ("llama-3-x", JSON_CALL.replace('"Oslo"', "5")),
+        ("llama-3-x", JSON_CALL.replace('"Oslo"', "5").replace("{", '{"type": "function", ', 1)),
+        ("llama-3-x", '{"parameters": {"city": 5}, "name": "get_weather"}'),
         ("functionary-v3-1", "Let me see. <|python_tag|>print(1)"),
         ("functionary-v3-1", "<function=nobody>{}</function>"),
     ],
@@ -67,7 +71,8 @@ def judge(turn: chatparsers.Turn, dialect: str) -> Any:
 def test_other_beginnings_of_calls_are_refused(name: str, text: str, dialect: str) -> None:
     turn = turn_of(name)
     assert judge(turn, dialect).status(text).kind == "rejected"
-    assert turn.parse(text) != turn.parse("Let me see."), "the text is not special: the row tests nothing"
+    message = turn.parse(text)
+    assert message.tool_calls or message.diagnostics, "the parser reads plain text: the row tests nothing"
     assert judge(turn, dialect).status("Let me see. [1] {x} <b>") == FULL or name == "generic"
 
 
