@@ -6,6 +6,7 @@ import hmac
 import json
 import sys
 import time
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -166,7 +167,7 @@ class _Gateway:
             if not isinstance(error, Exception):
                 raise
             if not isinstance(error, ChatParsersError):
-                print(f"chatparsers: {type(error).__name__}: {error}", file=sys.stderr)
+                traceback.print_exception(error)
             return self._refused(api, ApiError.of(error))
 
     async def _responding(self, api: _Api, http: HttpRequest) -> Responding:

@@ -1,8 +1,10 @@
 """The response to one request: it runs the engine, sends what comes, and stops the engine when the client leaves.
 
-Strategy: three tasks. One reads the engine and sends; it waits while the client takes nothing, so the engine waits too.
-One waits for the client to leave. One watches the silence: it sends a comment after a while, and leaves a client
-that takes nothing for long. When one of the first two ends, all end, and the engine's connection is closed.
+Strategy: four tasks. The reader reads the engine and puts frames in a buffer. The sender sends what is in the buffer:
+frames that come while it sends go out together. The reader waits while the buffer is full, so a slow client slows the
+engine. One task waits for the client to leave. One watches the silence: it puts a comment in the buffer after a while,
+and leaves a client that takes nothing for long. When the reader is done or the client has left, all end, and the
+engine's connection is closed.
 
 A stream begins with the engine's first batch, or with the first comment. Until then an error is an HTTP status.
 """
@@ -10,11 +12,11 @@ A stream begins with the engine's first batch, or with the first comment. Until 
 from __future__ import annotations
 
 import time
+import traceback
 from contextlib import aclosing
 from typing import Any
 
 import anyio
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -31,7 +33,9 @@ _HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 ]
-_COMMENT = b": waiting\n\n"
+_COMMENT = ": waiting\n\n"
+_FULL = 65_536
+"""How many characters of frames may wait."""
 _LATE = 16
 """How many batches an engine may send after the end of the turn, before it is stopped. Most say how it ended."""
 _LEFT = 499
@@ -61,10 +65,16 @@ class Responding:
         self._settings = settings
         self._metrics = metrics
         self._failed = failed
-        self._started = False
+        self._buffer: list[str] = []
+        self._size = 0
+        self._begun = False
+        """Whether the stream has begun: its first frames are in the buffer, or sent."""
+        self._over = False
+        """Whether no more frames come."""
+        self._filled = anyio.Event()
+        self._emptied = anyio.Event()
         self._sending = False
         self._moved = time.monotonic()
-        self._lock = anyio.Lock(fast_acquire=True)
         self._counted = False
         self._head = ""
         """The first frames, made before anything is read."""
@@ -74,14 +84,18 @@ class Responding:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
                 if self._stream:
-                    tasks.start_soon(self._watch, send, tasks.cancel_scope)
-                await self._run(scope, receive, send)
-                tasks.cancel_scope.cancel()
+                    tasks.start_soon(self._watch, tasks.cancel_scope)
+                    tasks.start_soon(self._send, send, tasks.cancel_scope)
+                early = await self._read()
+                if not self._begun:
+                    await early(scope, receive, send)
+                    tasks.cancel_scope.cancel()
         finally:
             self._metrics.active -= 1
             self._count(_LEFT)
 
-    async def _run(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _read(self) -> Any:
+        """Reads the engine to its end. Returns the response if no stream has begun."""
         answer = self._answer
         self._head = answer.start()
         end = End()
@@ -90,36 +104,32 @@ class Responding:
             async with aclosing(self._engine.generate(self._job)) as batches:
                 async for batch in batches:
                     frames = answer.read(batch)
-                    if self._stream and (frames or not self._started):
-                        await self._send(send, frames)
+                    if self._stream and (frames or not self._begun):
+                        self._put(frames)
+                        while self._size > _FULL:
+                            await self._emptied.wait()
                     if batch.end is not None:
                         end = batch.end
                     late += answer.done
                     if answer.stopped or late > _LATE:
                         break
-        except ApiError as error:
-            await self._fail(error, scope, receive, send)
-            return
-        except (OSError, ClientDisconnect):  # the client is gone
-            return
+            last = answer.finish(end, self._metrics)
         except Exception as error:
-            await self._fail(ApiError.of(error), scope, receive, send)
-            raise
-        last = answer.finish(end, self._metrics)
+            if not isinstance(error, ApiError):
+                traceback.print_exception(error)
+            return self._fail(ApiError.of(error))
         self._count(200)  # before the client sees that it is over
-        if self._stream:
-            await self._send(send, last, more=False)
-        else:
-            whole = Response(answer.writer.text(), media_type="application/json")
-            await whole(scope, receive, send)
+        if not self._stream:
+            return Response(answer.writer.text(), media_type="application/json")
+        self._put(last, over=True)
+        return None
 
-    async def _fail(self, error: ApiError, scope: Scope, receive: Receive, send: Send) -> None:
+    def _fail(self, error: ApiError) -> Any:
         self._count(error.status)
-        if self._started:
-            await self._send(send, self._answer.fail(error, self._metrics), more=False)
-        else:
-            self._started = True
-            await self._failed(error)(scope, receive, send)
+        if not self._begun:
+            return self._failed(error)
+        self._put(self._answer.fail(error, self._metrics), over=True)
+        return None
 
     def _count(self, status: int) -> None:
         """Counts the request, once."""
@@ -127,23 +137,42 @@ class Responding:
             self._counted = True
             self._metrics.count("requests", api=self._api, status=str(status))
 
-    async def _send(self, send: Send, frames: str, more: bool = True) -> None:
-        async with self._lock:
+    def _put(self, frames: str, over: bool = False) -> None:
+        """Puts frames in the buffer."""
+        if not self._begun:
+            self._begun = True
+            frames = self._head + frames
+        self._buffer.append(frames)
+        self._size += len(frames)
+        self._over = over
+        self._filled.set()
+
+    async def _send(self, send: Send, scope: anyio.CancelScope) -> None:
+        """Sends what is in the buffer, until no more comes. Then the request is done."""
+        await self._filled.wait()
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        more = True
+        while more:
+            await self._filled.wait()
+            self._filled = anyio.Event()
+            data = "".join(self._buffer).encode()
+            self._buffer.clear()
+            self._size = 0
+            self._emptied.set()
+            self._emptied = anyio.Event()
+            more = not self._over
             self._sending = True
-            if not self._started:
-                self._started = True
-                await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-                frames = self._head + frames
-            await send({"type": "http.response.body", "body": frames.encode(), "more_body": more})
+            await send({"type": "http.response.body", "body": data, "more_body": more})
             self._sending = False
             self._moved = time.monotonic()
+        scope.cancel()
 
     async def _until_left(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         scope.cancel()
 
-    async def _watch(self, send: Send, scope: anyio.CancelScope) -> None:
+    async def _watch(self, scope: anyio.CancelScope) -> None:
         keep_alive, slow = self._settings.keep_alive, self._settings.slow_client
         while True:
             await anyio.sleep(min(keep_alive, slow) / 2)
@@ -151,10 +180,5 @@ class Responding:
             if self._sending:
                 if silent > slow:
                     scope.cancel()
-            elif silent >= keep_alive / 2:
-                if not self._started:
-                    await self._send(send, "")
-                else:
-                    async with self._lock:
-                        await send({"type": "http.response.body", "body": _COMMENT, "more_body": True})
-                        self._moved = time.monotonic()
+            elif silent >= keep_alive / 2 and not self._over:
+                self._put(_COMMENT if self._begun else "")
