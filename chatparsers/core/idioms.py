@@ -52,6 +52,7 @@ THOUGHTS = (
     ("<seed:think>", "</seed:think>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("◁think▷", "◁/think▷"),
 )
 """The markers of reasoning that the registry's formats know. A model whose format declares no reasoning may still begin
 its turn with a thought between one of these pairs."""

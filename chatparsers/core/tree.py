@@ -181,8 +181,10 @@ def head(node: Node, generated: bool = False) -> Node:
 
     def cut(item: Node) -> tuple[Node, bool]:
         """``item`` up to its commitment, and whether it has one."""
+        if isinstance(item, Args) and not item.commit:
+            return item, False
         if isinstance(item, (Cut, Args, EachArg, Value)):
-            return Sequence(()), not (isinstance(item, Args) and not item.commit)
+            return Sequence(()), True
         if isinstance(item, Sequence):
             kept: list[Node] = []
             for part in item.items:

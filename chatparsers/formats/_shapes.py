@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Raw, Tag, Tool
+from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
 
 __all__ = [
     "again",
@@ -13,6 +13,8 @@ __all__ = [
     "function_call",
     "invoke",
     "keyed_call",
+    "python_call",
+    "sections",
     "tagged_call",
 ]
 
@@ -94,6 +96,38 @@ def invoke(p: Builder, space: str = "", gap: str = "\n") -> Node:
         return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
 
     return p.each_tool(call)
+
+
+def python_call(p: Builder, begun: Node | str = "") -> Node:
+    """One call as in Python. ``get_weather(city="Oslo", days=2)``
+
+    ``begun``: what the parser must find after the name, so that prose is no call.
+    """
+    comma = p.space() + "," + p.space(" ")
+
+    def argument(arg: Argument) -> Node:
+        return p.arg_name(arg) << "=" << p.value(arg, Python())
+
+    def call(tool: Tool) -> Node:
+        end = p.reads(")", p.space() + ")", p.space() + "," + p.space() + ")")
+        return (p.name(tool) + p.reads("", begun) << "(" << p.each_arg(tool, argument, comma)) + end
+
+    return p.each_tool(call)
+
+
+def sections(p: Builder, answer: str) -> Node:
+    """A turn of sections between tokens: thoughts, calls as an array of JSON with ids, and the answer.
+
+    ``answer``: the name in the tokens around the answer.
+    """
+    number = p.chars("0-9", 1, 4)
+    call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
+    array = p.array(call, indent="\n    ")
+    # From here on it is a call, also where the turn is cut off before the call's name.
+    begun = p.reads("", p.space() + p.peek("[" << p.choice("{", p.negate(p.any()))) + p.cut())
+    action = p.token("<|START_ACTION|>") + begun << array << p.token("<|END_ACTION|>")
+    response = p.span(f"<|START_{answer}|>", f"<|END_{answer}|>", optional=True)
+    return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
 
 
 def again(p: Builder, tag: Node | str) -> Node:

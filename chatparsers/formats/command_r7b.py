@@ -12,17 +12,11 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import sections
 
 
 def build(p: Builder) -> Node:
-    number = p.chars("0-9", 1, 4)
-    call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
-    array = p.array(call, indent="\n    ")
-    # From here on it is a call, also where the turn is cut off before the call's name.
-    begun = p.reads("", p.space() + p.peek("[" << p.choice("{", p.negate(p.any()))) + p.cut())
-    action = p.token("<|START_ACTION|>") + begun << array << p.token("<|END_ACTION|>")
-    response = p.span("<|START_RESPONSE|>", "<|END_RESPONSE|>", optional=True)
-    return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
+    return sections(p, "RESPONSE")
 
 
 FORMAT = Format(

@@ -8,20 +8,13 @@ Quirks:
   the list again after the section.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Python, Tool
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import python_call
 
 
 def build(p: Builder) -> Node:
     comma = p.space() + "," + p.space(" ")
-
-    def argument(arg: Argument) -> Node:
-        return p.arg_name(arg) << "=" << p.value(arg, Python())
-
-    def call(tool: Tool) -> Node:
-        end = p.reads(")", p.space() + ")", p.space() + "," + p.space() + ")")
-        return (p.name(tool) << "(" << p.each_arg(tool, argument, comma)) + end
-
-    call_list = p.each_tool(call)
+    call_list = python_call(p)
     one = p.reads(call_list, call_list, p.json_call(name="name", args="arguments"))
     listed = p.array(one)
     inside = p.reads(listed, listed, p.calls(one, comma))

@@ -1,7 +1,7 @@
 """The templates of this package, for models that come without one: small Jinja files, a name each.
 
 They write roles, results and thoughts as their models read them. Tools and calls are left to the polyfills, which
-take them from the format's own definition, so no syntax of calls is spelt a second time here. Three families mark
+take them from the format's own definition, so no syntax of calls is spelt a second time here. Some families mark
 the parts of an answer one by one; their templates write the calls as well.
 """
 

@@ -362,7 +362,7 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
             python = ast.literal_eval(text)
         if _plain(python) == _plain(value):
             return True
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     return _looks_like(text, value, spelling)
 

@@ -1,0 +1,32 @@
+"""Phi-4-mini: an array of JSON calls after a word, and no closer.
+
+    functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
+
+    <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>
+
+Quirks:
+- The second form, also with one call without its array, is written by models that were not asked for the first.
+- Seen in the wild: `parameters` for `arguments`, text before the word.
+- Facts: vLLM's chat template for the model and its parser `phi4_mini_json`; llama.cpp's and Ollama's templates.
+"""
+
+from chatparsers.core import Builder, Format, Node
+
+
+def build(p: Builder) -> Node:
+    call = p.json_call(name="name", args="arguments")
+    array = p.array(call)
+    listed = "functools" << array
+    tagged = p.token("<|tool_call|>") << (array | call) << p.token("<|/tool_call|>")
+    return p.body(p.reads(listed, listed, tagged), lead=" ")
+
+
+FORMAT = Format(
+    name="phi-4-mini",
+    title="Phi-4-mini",
+    url="https://huggingface.co/microsoft/Phi-4-mini-instruct",
+    build=build,
+    markers=("<|assistant|>", "functools["),
+    stops=("<|end|>", "<|endoftext|>"),
+    models=("phi-?4-(mini|multimodal)",),
+)

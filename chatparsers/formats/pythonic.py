@@ -1,0 +1,32 @@
+"""Llama 4, Llama 3.2, ToolACE: the whole turn is a list of calls in Python.
+
+    [get_weather(city="Oslo", days=2), get_time()]
+
+Quirks:
+- Values are Python's literals.
+- Text in brackets is a call if it begins the turn, and the request has a tool of that name or the first argument is named.
+- Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it; a comma after the last argument.
+- Facts: vLLM's chat templates and parsers `pythonic` and `llama4_pythonic`, and the tests of them.
+"""
+
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import python_call
+
+
+def build(p: Builder) -> Node:
+    begun = p.space() + "(" << (p.chars(r"\w") << "=" | ")" << ("," | "]" + p.negate("(")))
+    listed = p.array(python_call(p, begun=p.declared() | p.peek(begun)))
+    tagged = p.token("<|python_start|>") << listed << p.optional(p.token("<|python_end|>"))
+    return p.body(start=p.space() + p.reads(listed, tagged, listed))
+
+
+FORMAT = Format(
+    name="pythonic",
+    title="Llama 4, Llama 3.2, ToolACE (calls in Python)",
+    url="https://huggingface.co/meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    build=build,
+    markers=("[func_name1(",),
+    stops=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>"),
+    aliases=("llama-4", "toolace"),
+    models=("llama-?4", "toolace"),
+)
