@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 _TESTS = Path(__file__).parent
-for _folder in ("core", "gateway", "grammar"):
+for _folder in ("core", "gateway", "grammar", "hosts"):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
 # pytest itself must import this first, so that its asserts show the compared values.

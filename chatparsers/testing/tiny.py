@@ -262,16 +262,18 @@ class TinyModel:
 
     def _biases(self) -> Any:
         """The bias of each token's logit."""
+        ends, markers = set(self.eos_ids), set(self.format.preserved_tokens)
         added = self.tokenizer.get_added_tokens_decoder()
-        own = set(map(self._id, (_BEGIN, _PAD)))
         literals = {_spelt(text) for text in self._literals if len(text) > 3}
         biases = np.zeros(len(self._tokens), dtype=np.float32)
         for id, text in enumerate(self._tokens):
-            if id in own:
-                biases[id] = -20
+            if id in added and id not in ends and text not in markers:
+                biases[id] = -20  # real models do not write those of other turns
             elif id in added:
-                biases[id] = 7 if id in self.eos_ids else 6
-            elif text in literals or text in _CLOSERS:
+                biases[id] = 9 if id in ends else 8
+            elif text in _CLOSERS:
+                biases[id] = _CLOSERS[text]
+            elif text in literals:
                 biases[id] = 5
             elif text.isascii() and text.isalnum():
                 biases[id] = 1
@@ -286,7 +288,11 @@ def _spelt(text: str) -> str:
     return "".join(piece for piece, _ in level.pre_tokenize_str(text))
 
 
-_CLOSERS = frozenset(map(_spelt, ('"', "'", "}", "]", ")", "\n", "<", ">", ",", '"}', "</")))
+_CLOSERS = {
+    **dict.fromkeys(map(_spelt, ("'", "}", "]", ")", "<", ">", ",", '"}', "</")), 5.0),
+    **dict.fromkeys(map(_spelt, ('"', "\n")), 8.0),
+}
+"""What ends strings, lists and lines, and its bias."""
 _GGUF = {
     "model.embed_tokens": "token_embd",
     "lm_head": "output",

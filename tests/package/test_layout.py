@@ -42,6 +42,7 @@ LINES: list[tuple[set[str], set[str]]] = [
         },
         {"jinja2", "tokenizers"},
     ),
+    ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "starlette", "uvicorn"}),
     (
         {"testing"},
@@ -62,11 +63,20 @@ LINES: list[tuple[set[str], set[str]]] = [
 ]
 LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in parts}
 
+# The host that each adapter imports. No other module imports it, and nothing imports the module but its host.
+HOSTS = {
+    "llama_cpp": {"llama_cpp"},
+    "mlx_lm": {"mlx", "mlx_lm"},
+    "sglang": {"sglang"},
+    "transformers": {"torch", "transformers"},
+    "vllm": {"vllm"},
+}
+
 # The one way down: services of a lower line, loaded at their first use by ``load_reference("module:attribute")``.
 DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry"), ("_cli", "gateway")}
 
 # Packages of extras. Without them, the modules that import them are not tried.
-EXTRAS = {"anyio", "httpx2", "starlette", "uvicorn"}
+EXTRAS = {"anyio", "httpx2", "starlette", "uvicorn", "xgrammar"}.union(*HOSTS.values())
 
 
 class Import(NamedTuple):
@@ -123,6 +133,16 @@ TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in
 IMPORTS = [found for module, path in MODULES.items() for found in imports(module, path, TREES[module])]
 OWN = [found for found in IMPORTS if found.target.split(".")[0] == "chatparsers"]
 FOREIGN = [found for found in IMPORTS if found.target.split(".")[0] not in ("chatparsers", "__future__")]
+
+
+def host_of(module: str) -> set[str]:
+    """The packages of the host of an adapter's module, which is ``adapters.x`` or a part of it, ``adapters._x_y``."""
+    if not module.startswith("chatparsers.adapters."):
+        return set()
+    name = module.split(".")[2]
+    return next(
+        (found for host, found in HOSTS.items() if name == host or name.startswith(f"_{host}_")), set()
+    )
 
 
 def references() -> Iterator[tuple[str, str, int]]:
@@ -186,7 +206,8 @@ def test_other_packages_are_imported_where_the_layout_has_them() -> None:
     wrong = [
         str(found)
         for found in FOREIGN
-        if found.target.split(".")[0] not in sys.stdlib_module_names | LINES[LINE[part(found.importer)]][1]
+        if found.target.split(".")[0]
+        not in sys.stdlib_module_names | LINES[LINE[part(found.importer)]][1] | host_of(found.importer)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -200,7 +221,7 @@ def test_lazy_references_are_declared_and_lead_somewhere() -> None:
         try:
             assert callable(load_reference(reference)), f"{module}, line {line}: {reference}"
         except ModuleNotFoundError as error:
-            if error.name not in EXTRAS:
+            if (error.name or "").split(".")[0] not in EXTRAS:
                 raise
 
 
@@ -235,11 +256,21 @@ def test_public_modules_have_an_exact_all(module: str) -> None:
     try:
         loaded = __import__(module, fromlist=["_"])
     except ModuleNotFoundError as error:
-        if error.name not in EXTRAS:
+        if (error.name or "").split(".")[0] not in EXTRAS:
             raise
         pytest.skip(f"{error.name} is not installed")
     missing = [name for name in names if not hasattr(loaded, name)]
     assert not missing, f"{module}.__all__ names {missing}, which it does not have"
+
+
+def test_nothing_imports_an_adapter() -> None:
+    """So no import of the package imports a host. The gateway runs llama.cpp in its own process."""
+    wrong = [
+        str(found)
+        for found in OWN
+        if host_of(found.target) and not host_of(found.importer) and part(found.importer) != "gateway"
+    ]
+    assert not wrong, "\n".join(wrong)
 
 
 def is_format(module: str) -> bool:
