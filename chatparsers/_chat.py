@@ -121,7 +121,9 @@ class Chat:
             name, why = self._builtin
             format = name if any(name == info.name for info in formats()) else named.format if named else ""
             return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
-        found = detect(self.template().source, limits=self.limits)
+        found = detect(
+            self.template().source, limits=self.limits, response_template=self.files.response_template
+        )
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
         return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))

@@ -120,7 +120,8 @@ def _part(op: Any, value: Any, names: dict[int, str], place: str) -> Iterator[Pa
     elif op in (_op.ANY, _op.NOT_LITERAL, _op.IN):
         yield _run(op, value, 1, 1, place)
     elif op in (_op.MAX_REPEAT, _op.MIN_REPEAT):
-        yield from _repeated(*value, names, place)
+        least, most, inside = value
+        yield from _repeated(least, most, inside, names, place)
     elif op is _op.SUBPATTERN:
         number, flags, cleared, inside = value
         if flags or cleared:
@@ -140,9 +141,9 @@ def _part(op: Any, value: Any, names: dict[int, str], place: str) -> Iterator[Pa
 
 def _repeated(least: int, most: Any, inside: Any, names: dict[int, str], place: str) -> Iterator[Part]:
     bound = None if most is _op.MAXREPEAT else int(most)
-    single = inside[0] if len(inside) == 1 else (None, None)
-    if single[0] in (_op.ANY, _op.NOT_LITERAL, _op.IN):
-        run = _run(*single, least, bound, place)
+    op, value = inside[0] if len(inside) == 1 else (None, None)
+    if op in (_op.ANY, _op.NOT_LITERAL, _op.IN):
+        run = _run(op, value, least, bound, place)
         white = {" ", "\\t", "\\n", "\\r", "\\s"}
         if set(re.findall(r"\\.|.", run.chars)) <= white and least < 2 and bound is None:
             yield White(least)

@@ -142,7 +142,8 @@ def read_response_template(spec: Mapping[str, Any], *, stops: Sequence[str] = ()
         elif name == "content":
             content = _text(field, place)
             if not content.open:
-                ends = tuple(text for parts in content.close for text in texts(parts, f"{place}.close"))
+                closers = _markers(field, "close", place)
+                ends = tuple(text for parts in closers for text in texts(parts, f"{place}.close"))
                 content = None
         elif name == "tool_calls":
             calls = _read_calls(field, place)
@@ -453,7 +454,8 @@ def _regex(parts: Parts) -> str:
 
 
 def _json_calls(p: Builder, given: _Calls) -> Node:
-    call = p.json_call(**dict(given.keys))
+    keys: dict[str, Any] = dict(given.keys)
+    call = p.json_call(**keys)
     inside = p.array(call) if given.array else call
     section = _choice(p, given.open) + _JSON_SPACE + inside
     return section + _JSON_SPACE + _choice(p, given.close) if given.close else section

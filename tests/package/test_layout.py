@@ -25,6 +25,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"serving"}, set()),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
+    ({"interop"}, set()),
     ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),
     (
         {
