@@ -276,7 +276,7 @@ class Chat:
         """Warns once."""
         if text not in self._warned:
             self._warned.add(text)
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=5)  # where `prepare` was called
 
     def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
         """A conversation to which messages are added one by one. Each step gives only the new text.
