@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
+from ..core.kept import kept
 from .automaton import Dfa, TooLarge, build
 from .ir import (
     ANY,
@@ -78,7 +79,7 @@ _NEEDS = {
 }
 
 
-@lru_cache(maxsize=4096)
+@kept(4096, 256)
 def literal(text: str) -> str:
     """``text`` as a literal. NUL is a class, because xgrammar matches NUL only there."""
     if "\0" in text:
@@ -109,7 +110,7 @@ def _point(code: int) -> str:
     return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
 
 
-@lru_cache(maxsize=4096)
+@kept(4096, 32)
 def char_class(ranges: Ranges) -> str:
     """A class; the shorter of its two spellings."""
     if ranges == ANY:
@@ -144,7 +145,7 @@ def alphabet(node: Ir) -> Ranges:
     return charset(span for item in items for span in alphabet(item))
 
 
-@lru_cache(maxsize=1024)
+@kept(1024, 128)
 def _rule_name(hint: str) -> str:
     base = re.sub(r"[^a-z0-9-]+", "-", hint.lower()).strip("-") or "r"
     return base if base[0].isalpha() else "r-" + base
