@@ -7,7 +7,8 @@
     </atem:function_calls>
 
 Quirks:
-- The prompt ends in `<|start|>assistant`, and every further message begins with it. `<|eom|>` ends a message, `<|eot|>` the turn.
+- The prompt ends in `<|start|>assistant`, and every further message begins with it.
+- `<|eom|>` ends a message, `<|eot|>` the turn.
 - `to=self` is reasoning, `to=user` and `to=commentary` are content, `to=developer` is left out.
 - A message to nobody is reasoning in Spark, and content in Glimmer.
 - Strings are raw text, verbatim between the tags; other types are JSON.
@@ -22,41 +23,36 @@ TWICE = r"(?:(?P<twice>.+)\.(?=(?P=twice)\Z))?(?P<name>.+)"
 
 
 def build(p: Builder) -> Node:
-    return _turn(p, thought=("self", ""), answer=("user", "commentary"))
+    return _turn(p, nobody="self")
 
 
 def build_glimmer(p: Builder) -> Node:
-    return _turn(p, thought=("self",), answer=("user", "commentary", ""))
+    return _turn(p, nobody="user")
 
 
-def _turn(p: Builder, thought: tuple[str, ...], answer: tuple[str, ...]) -> Node:
+def _turn(p: Builder, nobody: str) -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
-    start = p.expected(begin + "assistant")
+    role = begin + "assistant"
     people = p.choice("self", "user", "commentary", "developer") + message
 
-    def block(strict: str, *also: str) -> Node:
-        named = p.space() + "to=" + p.choice(strict, *(name for name in also if name))
-        nobody = [begin + "assistant"] if "" in also else []
-        return p.reads(start + " to=" + strict, p.optional(begin + "assistant") + named, *nobody) + message
+    def block(*to: str) -> Node:
+        named = p.optional(role) + p.space() + "to=" + p.choice(*to)
+        return p.reads(p.expected(role) + " to=" + to[0], named, *([role] if nobody in to else [])) + message
 
     def call(tool: Tool) -> Node:
         to = p.reads("", p.negate(people)) + addressee(p, tool)
-        header = start + p.space(" ") + "to=" + to + message
-        name = p.header(TWICE, p.name(tool))
-        return header << "<atem:function_calls>" + p.space("\n") + invoke(p, tool, "atem:", name=name)
+        header = p.expected(role) + p.space(" ") + "to=" + to + message << "<atem:function_calls>"
+        return header + p.space("\n") + invoke(p, tool, "atem:", name=p.header(TWICE, p.name(tool)))
 
-    close = p.space("\n") + "</atem:function_calls>"
     more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
-    calls = p.calls(p.each_tool(call) + p.reads("", more) + close, p.expected(end))
-    dropped = (
-        begin + "assistant to=developer" + message + p.cut() + p.until("<|eom|>", "<|eot|>", "<|start|>")
-    )
-    dropped += p.optional(end)
+    close = p.reads("", more) + p.space("\n") + "</atem:function_calls>"
+    calls = p.calls(p.each_tool(call) + close, p.expected(end)) + p.reads("", p.optional(end))
+    text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
     return p.body(
-        calls + p.reads("", p.optional(end)),
-        reasoning=p.span(block(*thought), end),
-        content=p.span(block(*answer), end, optional=True),
-        marks=p.reads("", dropped),
+        calls,
+        reasoning=p.span(block("self"), end),
+        content=p.span(block("user", "commentary"), end, optional=True),
+        marks=role + " to=developer" + message + p.cut() + text,
     )
 
 
