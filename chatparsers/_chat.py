@@ -22,6 +22,7 @@ from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
 from .core.schema import read_tools
 from .core.turn import ToolChoice, Turn
+from .interop import WrittenTemplate, write_response_template
 from .registry import formats, get_format
 from .templates import Template
 from .templates.builtins import UNKNOWN, builtin_names, builtin_source
@@ -319,6 +320,20 @@ class Chat:
     def record(self) -> TemplateFormat:
         """The explicit record of the model's format: what `chatparsers inspect` prints."""
         return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
+
+    def response_template(self, *, reasoning: str = "reasoning_content") -> WrittenTemplate:
+        """The ``response_template`` of transformers for this model, and what is lost by it.
+
+        ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
+        template has no generation prompt, because the assistant's message begins after it.
+        """
+        prompt = self._generation_prompt(self.template(), None)
+        anchor = prompt[: len(prompt) - len(opening(self.format, prompt))]
+        if not anchor.strip():
+            raise TemplateError(
+                f"{self.name}: expected a generation prompt, found none: nothing marks a message"
+            )
+        return write_response_template(self.format, anchor, reasoning=reasoning)
 
     def clean_output(self, text: str) -> str:
         """The content of a finished raw output: no reasoning, no calls, no markup."""
