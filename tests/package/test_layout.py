@@ -44,7 +44,7 @@ LINES: list[tuple[set[str], set[str]]] = [
         {"jinja2", "tokenizers"},
     ),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
-    ({"gateway"}, {"anyio", "httpx2", "starlette", "uvicorn"}),
+    ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "starlette", "uvicorn"}),
     (
         {"testing"},
         {
