@@ -115,6 +115,7 @@ def write(
             free=dialect != "gbnf",
             open_objects=additional_properties,
             counted=dialect == "lark",
+            escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
             budget=Budget(size, max_work),
         )
         if reading is None:
