@@ -244,7 +244,7 @@ class TinyModel:
         def matrix(rows: int, columns: int, scale: float) -> Any:
             return (random.standard_normal((rows, columns)) * scale).astype(np.float32)
 
-        embeddings, output = matrix(size, width, 1.0), matrix(size, width, 0.15)
+        embeddings, output = matrix(size, width, 1.0), matrix(size, width, 0.1)
         embeddings[:, 0] = _CONSTANT
         constant = _CONSTANT / np.sqrt((_CONSTANT**2 + width - 1) / width)  # what the last norm makes of it
         output[:, 0] = self._biases() / constant
@@ -270,7 +270,8 @@ class TinyModel:
             if id in added and id not in ends and text not in markers:
                 biases[id] = -20  # real models do not write those of other turns
             elif id in added:
-                biases[id] = 9 if id in ends else 8
+                closes = "/" in text or "end" in text.lower()
+                biases[id] = 10 if id in ends else 9 if closes else 7.5
             elif text in _CLOSERS:
                 biases[id] = _CLOSERS[text]
             elif text in literals:
@@ -290,7 +291,8 @@ def _spelt(text: str) -> str:
 
 _CLOSERS = {
     **dict.fromkeys(map(_spelt, ("'", "}", "]", ")", "<", ">", ",", '"}', "</")), 5.0),
-    **dict.fromkeys(map(_spelt, ('"', "\n")), 8.0),
+    _spelt('"'): 8.0,
+    _spelt("\n"): 8.5,
 }
 """What ends strings, lists and lines, and its bias."""
 _GGUF = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,10 @@ from chatparsers.adapters import hosts
 from chatparsers.adapters.__main__ import main
 from chatparsers.adapters._answer import Answer, end_ids
 from chatparsers.adapters._check import check_parameters
+from chatparsers.adapters._deltas import delta_of
 from chatparsers.adapters._masks import Rows
+from chatparsers.adapters._tokenizers import FORMAT, chat_of
+from chatparsers.serving import OpenAIChat
 
 ROOT = Path(__file__).parents[2]
 
@@ -122,6 +126,51 @@ def test_a_token_outside_the_grammar_is_named() -> None:
     rows.masks([[1, 2]], 600)
     with pytest.raises(chatparsers.RequestError, match="does not allow token 7"):
         rows.masks([[1, 2, 7]], 600)
+
+
+def test_a_delta_joins_the_events_of_a_step() -> None:
+    events = [
+        chatparsers.Reasoning("a"),
+        chatparsers.Reasoning("b"),
+        chatparsers.Content("c"),
+        chatparsers.CallStart(0, "f", "id0"),
+        chatparsers.CallArguments(0, "{"),
+        chatparsers.CallArguments(0, "}"),
+        chatparsers.CallEnd(0, "id0", True),
+        chatparsers.CallStart(1, "g", "id1"),
+    ]
+    delta = delta_of(OpenAIChat("m"), events)
+    assert (delta["reasoning"], delta["content"]) == ("ab", "c")
+    assert [call["function"] for call in delta["tool_calls"]] == [
+        {"name": "f", "arguments": "{}"},
+        {"name": "g", "arguments": ""},
+    ]
+    assert delta_of(OpenAIChat("m"), []) == {}
+
+
+def test_the_chat_of_a_wrapped_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = tiny("qwen3-coder")
+    inner = SimpleNamespace(
+        backend_tokenizer=model.tokenizer,
+        chat_template=model.template,
+        name_or_path="folder/model",
+        bos_token=None,
+        eos_token="<|im_end|>",
+        eos_token_id=model.eos_ids[0],
+    )
+    chat = chat_of(SimpleNamespace(_tokenizer=inner))
+    assert chat.format.name == "qwen3-coder" and chat is chat_of(inner)
+    assert chat.prepare(MESSAGES, tools=TOOLS).prompt == model.chat.prepare(MESSAGES, tools=TOOLS).prompt
+    monkeypatch.setenv(FORMAT, "hermes-2-pro")
+    assert chat_of(inner).format.name == "hermes-2-pro"
+    with pytest.raises(
+        chatparsers.LoadError, match="expected a fast tokenizer of transformers, found SimpleNamespace"
+    ):
+        chat_of(SimpleNamespace())
+    inner.chat_template = None
+    monkeypatch.delenv(FORMAT)
+    with pytest.raises(chatparsers.LoadError, match="has no chat template"):
+        chat_of(SimpleNamespace(**{**vars(inner), "backend_tokenizer": tiny("qwen3").tokenizer}))
 
 
 def test_every_host_is_listed_installed_and_documented(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,330 @@
+"""vLLM: its real serving layer over an engine that samples under the request's own structural tag, or from a script.
+
+What is real: the plugin's entry point, ``ModelConfig``, ``HfRenderer``, ``OnlineRenderer``, ``OpenAIServingModels`` and
+``OpenAIServingChat``. What is not: the engine core, which needs a GPU build.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import warnings
+from collections.abc import AsyncIterator, Iterator
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny, wrong_in
+
+import chatparsers
+
+pytest.importorskip("vllm", reason="vLLM is not installed: tests/hosts/install vllm")
+transformers = pytest.importorskip("transformers")
+
+with warnings.catch_warnings():  # vLLM's own are its own
+    warnings.simplefilter("ignore")
+    from vllm.config import ModelConfig
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+    from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
+    from vllm.entrypoints.openai.models.protocol import BaseModelPath
+    from vllm.entrypoints.openai.models.serving import OpenAIServingModels
+    from vllm.outputs import CompletionOutput, RequestOutput
+    from vllm.parser.parser_manager import ParserManager
+    from vllm.plugins import load_general_plugins
+    from vllm.renderers.hf import HfRenderer
+    from vllm.renderers.online_renderer import OnlineRenderer
+    from vllm.sampling_params import RequestOutputKind
+    from vllm.tokenizers import cached_tokenizer_from_config
+
+from chatparsers.adapters._xgrammar import _compiler, _Mask  # noqa: E402
+
+load_general_plugins()
+pytestmark = pytest.mark.filterwarnings("ignore:max_tokens is deprecated:DeprecationWarning")
+NAMES = {"tool_parser": "chatparsers", "reasoning_parser": "chatparsers", "enable_auto_tools": True}
+ANSWER = {
+    "role": "assistant",
+    "reasoning_content": "The user wants weather.\nTwo cities.",
+    "content": "Let me look.",
+    "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": text}}
+        for text in (
+            '{"city": "Oslo", "days": 3}',
+            '{"city": "Tromsø \\"N\\"", "days": 1, "unit": "celsius"}',
+        )
+    ],
+}
+
+
+class Engine:
+    """What the serving layer sees of an engine: ``generate`` gives the ids of ``script``, or samples under the tag."""
+
+    errored = False
+    dead_error = None
+
+    def __init__(self, name: str, folder: Any) -> None:
+        self.model = tiny(name)
+        self.model_config = ModelConfig(model=str(folder), dtype="float32", max_model_len=4096)
+        self.tokenizer = cached_tokenizer_from_config(self.model_config)
+        config = SimpleNamespace(
+            model_config=self.model_config,
+            parallel_config=SimpleNamespace(_api_process_rank=0),
+            cache_config=None,
+            observability_config=None,
+        )
+        self.vllm_config = config
+        self.renderer = HfRenderer(config, self.tokenizer)
+        self.input_processor = SimpleNamespace(process_inputs=None)
+        self.io_processor = None
+        self.script: list[int] | None = None
+        self.seed = 0
+        self.seen: Any = None
+        self.written: list[int] = []
+
+    def check_admission(self, count: int) -> None:
+        """Takes every request."""
+
+    async def is_tracing_enabled(self) -> bool:
+        return False
+
+    async def generate(
+        self, prompt: Any, params: Any, request_id: str, **others: Any
+    ) -> AsyncIterator[RequestOutput]:
+        self.seen, self.others = params, others
+        self.written = self.script if self.script is not None else list(self._sampled(params))
+        ends = set(self.model.eos_ids)
+        if params.output_kind == RequestOutputKind.DELTA:
+            pieces, text, ids = [], "", []
+            for id in self.written:
+                ids.append(id)
+                whole = self.tokenizer.decode([i for i in ids if i not in ends], skip_special_tokens=False)
+                if not whole.endswith("\ufffd"):
+                    pieces.append((whole[len(text) :], [id]))
+                    text = whole
+                else:
+                    pieces.append(("", [id]))
+        else:
+            text = self.tokenizer.decode(
+                [i for i in self.written if i not in ends], skip_special_tokens=False
+            )
+            pieces = [(text, self.written)]
+        for number, (text, ids) in enumerate(pieces):
+            over = number == len(pieces) - 1
+            reason = ("stop" if self.written[-1] in ends else "length") if over else None
+            output = CompletionOutput(0, text, ids, None, None, finish_reason=reason)
+            yield RequestOutput(request_id, None, prompt["prompt_token_ids"], None, [output], over)
+
+    def _sampled(self, params: Any) -> Iterator[int]:
+        backend, size = self.model.tokenizer, self.model_config.get_vocab_size()
+        compiler = _compiler(backend, size, self.model.eos_ids)
+        mask = _Mask(compiler.compile_structural_tag(params.structured_outputs.structural_tag), size)
+        biases, generator = self.model._biases(), np.random.default_rng(self.seed)
+        for _ in range(900):
+            scores = np.where(mask.allowed(), biases + generator.gumbel(size=size), -np.inf)
+            id = int(scores.argmax())
+            assert mask.accept(id)
+            yield id
+            if id in self.model.eos_ids:
+                return
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    @cache
+    def server(name: str) -> tuple[Engine, Any]:
+        engine = Engine(name, tiny(name).write_folder(tmp_path_factory.mktemp(name)))
+        shared = {"request_logger": None, "chat_template": None, "chat_template_content_format": "auto"}
+        online = OnlineRenderer(engine.model_config, engine.renderer, **shared, **NAMES)
+        models = OpenAIServingModels(engine, [BaseModelPath(name="m", model_path="m")])
+        return engine, OpenAIServingChat(
+            engine, models, "assistant", online_renderer=online, **shared, **NAMES
+        )
+
+    return server
+
+
+async def _streamed(serving: Any, request: Any) -> tuple[dict[str, Any], str, int]:
+    message: dict[str, Any] = {"content": "", "reasoning": "", "tool_calls": []}
+    reason, deltas = "", 0
+    async for frame in await serving.create_chat_completion(request):
+        data = frame.removeprefix("data: ").strip()
+        if data == "[DONE]":
+            continue
+        chunk = json.loads(data)
+        assert "error" not in chunk, chunk
+        for choice in chunk["choices"]:
+            reason = choice.get("finish_reason") or reason
+            for key in ("content", "reasoning"):
+                message[key] += choice["delta"].get(key) or ""
+            for call in choice["delta"].get("tool_calls") or ():
+                deltas += 1
+                if call.get("id"):
+                    message["tool_calls"].append({"id": call["id"], **call["function"]})
+                else:
+                    message["tool_calls"][call["index"]]["arguments"] += call["function"]["arguments"]
+    return message, reason, deltas
+
+
+async def _whole(serving: Any, request: Any) -> tuple[dict[str, Any], str, int]:
+    response = await serving.create_chat_completion(request)
+    assert hasattr(response, "choices"), response
+    choice = response.model_dump()["choices"][0]
+    found = choice["message"]
+    calls = [{"id": call["id"], **call["function"]} for call in found.get("tool_calls") or ()]
+    texts = {key: found.get(key) or "" for key in ("content", "reasoning")}
+    return {**texts, "tool_calls": calls}, choice["finish_reason"], len(calls)
+
+
+def ask(serving: Any, stream: bool, **body: Any) -> tuple[dict[str, Any], str, int]:
+    request = ChatCompletionRequest(model="m", messages=MESSAGES, stream=stream, temperature=1.0, **body)
+    return asyncio.run((_streamed if stream else _whole)(serving, request))
+
+
+def plain(message: chatparsers.Message) -> dict[str, Any]:
+    return {
+        "content": message.content,
+        "reasoning": message.reasoning,
+        "tool_calls": [(call.name, call.arguments) for call in message.tool_calls],
+    }
+
+
+def named(answer: dict[str, Any]) -> dict[str, Any]:
+    return {**answer, "tool_calls": [(call["name"], call["arguments"]) for call in answer["tool_calls"]]}
+
+
+@pytest.mark.parametrize("choice", ["required", "auto"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_run_is_complete_valid_and_equal(name: str, choice: str, servers: Any) -> None:
+    """Sampled under the tag that reached the engine; the streamed and the whole answer are the parse of the ids."""
+    engine, serving = servers(name)
+    table = Table()
+    for seed in range(RUNS):
+        engine.script, engine.seed = None, seed
+        streamed, reason, _ = ask(serving, True, tools=TOOLS, tool_choice=choice)
+        assert engine.seen.skip_special_tokens is False and engine.others["reasoning_ended"] is True
+        engine.script = list(engine.written)
+        whole, whole_reason, _ = ask(serving, False, tools=TOOLS, tool_choice=choice)
+        turn = engine.model.chat.prepare(MESSAGES, tools=TOOLS, tool_choice=choice)
+        message = turn.parse(engine.script)
+        table.add(message, message, choice == "required")
+        assert named(streamed) == named(whole) == plain(message)
+        assert reason == whole_reason == ("tool_calls" if message.tool_calls else "stop")
+        assert not [
+            wrong for call in streamed["tool_calls"] if (wrong := wrong_in(call["name"], call["arguments"]))
+        ]
+    table.check(f"vLLM, {name}, {choice}", RUNS)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("choice", ["auto", "required"])
+@pytest.mark.parametrize("name", ["qwen3", "qwen3-coder", "gpt-oss"])
+def test_reasoning_content_and_parallel_calls(name: str, choice: str, stream: bool, servers: Any) -> None:
+    engine, serving = servers(name)
+    said = {**ANSWER, "content": "" if choice == "required" else ANSWER["content"]}
+    text = engine.model.format.render(said, TOOLS)
+    engine.script = [*engine.model.tokenizer.encode(text).ids]
+    if engine.script[-1] not in engine.model.eos_ids:
+        engine.script.append(engine.model.eos_ids[-1 if name == "gpt-oss" else 0])
+    answer, reason, deltas = ask(serving, stream, tools=TOOLS, tool_choice=choice)
+    read = engine.model.chat.prepare(MESSAGES, tools=TOOLS, tool_choice=choice).parse(engine.script)
+    assert named(answer) == plain(read)
+    assert answer["reasoning"] == said["reasoning_content"] and answer["content"] == said["content"]
+    assert reason == "tool_calls"
+    wanted = [
+        json.loads(call["function"]["arguments"]) for call in said["tool_calls"][: len(read.tool_calls)]
+    ]
+    assert [json.loads(call["arguments"]) for call in answer["tool_calls"]] == wanted
+    assert not stream or deltas > 2 * len(wanted)
+
+
+def test_the_call_of_a_prompt_that_opens_the_reasoning(servers: Any) -> None:
+    """``enable_thinking`` reaches the turn: the prompt's end decides how the answer is read."""
+    engine, serving = servers("qwen3")
+    engine.script = [*engine.model.tokenizer.encode("Hello there.").ids, engine.model.eos_ids[0]]
+    answer, reason, _ = ask(serving, True, chat_template_kwargs={"enable_thinking": False})
+    assert (answer["content"], answer["reasoning"], reason) == ("Hello there.", "", "stop")
+
+
+def test_a_schema_for_the_answer_is_in_our_grammar(servers: Any) -> None:
+    engine, serving = servers("qwen3")
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+    for seed in range(5):
+        engine.script, engine.seed = None, seed
+        format = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
+        answer, _, _ = ask(serving, True, response_format=format)
+        assert isinstance(json.loads(answer["content"])["a"], int)
+
+
+def test_stop_texts_and_cuts(servers: Any) -> None:
+    engine, serving = servers("qwen3")
+    engine.script = engine.model.tokenizer.encode("One two three.").ids
+    for stream in (True, False):
+        answer, reason, _ = ask(serving, stream, tools=TOOLS, tool_choice="auto")
+        assert (answer["content"], reason) == ("One two three.", "length")
+        answer, _, _ = ask(serving, stream, tools=TOOLS, stop=[" three"])
+        assert answer["content"] == "One two"
+
+
+def test_random_texts_stream_as_they_are_read_whole(servers: Any) -> None:
+    engine, serving = servers("qwen3-coder")
+    draw = random.Random(3)
+    size = engine.model.tokenizer.get_vocab_size()
+    for _ in range(10):
+        engine.script = [draw.randrange(size) for _ in range(60)]
+        answers = [named(ask(serving, stream, tools=TOOLS)[0]) for stream in (True, False)]
+        assert answers[0] == answers[1]
+
+
+def test_other_parsers_are_what_they_were() -> None:
+    from chatparsers.adapters.vllm import register
+
+    register()
+    register()
+    found = ParserManager.get_parser(tool_parser_name="hermes", enable_auto_tools=True)
+    assert found is not None and not found.__module__.startswith("chatparsers")
+    with pytest.raises(TypeError, match="cannot be combined, because chatparsers reads both"):
+        ParserManager.get_parser(
+            tool_parser_name="chatparsers", reasoning_parser_name="qwen3", enable_auto_tools=True
+        )
+
+
+def test_another_vllm_is_named_when_the_parser_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    from chatparsers.adapters import vllm as adapter
+
+    monkeypatch.setattr(ParserManager, "_compose_parser", classmethod(lambda cls, other: None))
+    adapter.register()  # it must not fail: it runs in every process of vLLM
+    with pytest.raises(ImportError, match=r"vLLM .*_compose_parser|vLLM .*has the parameters \(cls, other\)"):
+        adapter.check()
+
+
+def test_a_tokenizer_without_a_template_is_refused_at_the_start() -> None:
+    from chatparsers.adapters._vllm_parser import ChatParser
+
+    copied = tiny("lfm2").tokenizer.from_str(tiny("lfm2").tokenizer.to_str())
+    bare = transformers.PreTrainedTokenizerFast(tokenizer_object=copied)
+    with pytest.raises(TypeError, match="has no chat template"):
+        ParserManager.validate_parser_tokenizer(
+            ChatParser, bare, tool_parser_name="chatparsers", model_name="m"
+        )
+
+
+def test_the_plugin_imports_nothing_before_a_parser_is_asked_for() -> None:
+    """It runs in every process of vLLM of whoever has this package installed."""
+    code = """
+import sys
+import vllm.engine.arg_utils  # what loads plugins
+from importlib.metadata import entry_points
+before = set(sys.modules)
+for point in entry_points(group="vllm.general_plugins"):
+    if point.name == "chatparsers":
+        point.load()()
+print(sorted(name for name in set(sys.modules) - before if name.startswith("chatparsers")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    expected = ["chatparsers", *(f"chatparsers.adapters{part}" for part in ("", "._check", ".vllm"))]
+    assert done.stdout.strip() == repr(expected)
