@@ -314,6 +314,12 @@ class Transcript:
             self._start(call, events)
             if call.started:
                 events.append(CallEnd(call.index, self._id(call), call.complete))
+            else:  # it broke before its name: the next call has its index
+                self.calls.pop()
+                for place, (code, at, expected, index) in enumerate(self.notes):
+                    if index == call.index:
+                        self.notes[place] = code, at, expected, None
+                        del self.diagnostics[place:]
 
     def _id(self, call: _Call) -> str:
         return call.id or call_id(self.seed, call.index)

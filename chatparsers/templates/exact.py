@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any
 
 __all__ = ["ExactNumber", "from_json", "to_json"]
@@ -100,6 +101,15 @@ def to_json(
     A lone surrogate, which no file and no socket could carry, is written as its JSON escape.
     Raises ``TypeError`` for a value that has no JSON form.
     """
+    if type(indent) is int and separators is None and not sort_keys:
+        try:
+            text = _indented(
+                value, "\n", " " * indent, encode_basestring_ascii if ensure_ascii else encode_basestring
+            )
+        except _Other:
+            pass
+        else:
+            return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
     numbers: list[ExactNumber] = []
     plain: dict[int, tuple[object, object]] = {}  # what a one-shot iterator gave: it may be asked twice
     mark = ""
@@ -130,6 +140,43 @@ def to_json(
         while (mark := f"@number{salt}@") in text:
             salt += 1
         text = re.sub(f'"{mark}([0-9]+)"', lambda found: numbers[int(found[1])].text, dump())
-    if not text.isascii():
-        text = _LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-    return text
+    return text if text.isascii() else _LONE_SURROGATE.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
+class _Other(Exception):
+    """A value holds more than plain JSON data."""
+
+
+def _indented(value: Any, line: str, indent: str, spelt: Callable[[str], str]) -> str:
+    """Plain data as ``json.dumps`` writes it with an indent, which has no fast encoder for that. ``line``: the line
+    break and the indent of the line on which the value ends. Raises `_Other` for other data."""
+    kind = type(value)
+    if kind is str:
+        return spelt(value)
+    if kind is dict:
+        if not value:
+            return "{}"
+        inner = line + indent
+        members = []
+        for key, item in value.items():
+            if type(key) is not str:
+                raise _Other
+            text = spelt(item) if type(item) is str else _indented(item, inner, indent, spelt)
+            members.append(f"{spelt(key)}: {text}")
+        return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
+    if kind is list:
+        if not value:
+            return "[]"
+        inner = line + indent
+        return f"[{inner}{f',{inner}'.join([_indented(item, inner, indent, spelt) for item in value])}{line}]"
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is int:
+        return str(value)
+    raise _Other

@@ -40,6 +40,9 @@ __all__ = [
 ]
 
 
+_NOTHING: Mapping[int, tuple[int, int]] = {}
+
+
 class Borrowed(Exception):
     """The template changes a list, although its data are lent."""
 
@@ -78,15 +81,19 @@ DEFAULT = Limits()
 
 
 class Meter:
-    """The account of one call: ``left`` units. ``lent``: the template's data are used again, so that it may not change
-    a list."""
+    """The account of one call: ``left`` units.
 
-    __slots__ = ("_given", "left", "lent", "limits")
+    ``lent``: the template's data are used again, so that it may not change a list. ``known``: of parts of such data, by
+    their identity, what `measured` says.
+    """
+
+    __slots__ = ("_given", "known", "left", "lent", "limits")
 
     def __init__(self, limits: Limits, given: tuple[object, ...] = ()) -> None:
         self.limits = limits
         self.left = limits.work
         self.lent = False
+        self.known: Mapping[int, tuple[int, int]] = _NOTHING
         self._given: tuple[object, ...] | None = given
 
     def spend(self, units: int) -> None:
@@ -124,6 +131,18 @@ class Meter:
             if kind is int and value.bit_length() > _WORD:  # type: ignore[attr-defined]
                 self.number(value)
             return 8
+        known = self.known.get(id(value))
+        if known is not None:
+            total, nodes = known
+            if total + 2 * nodes > self.left:
+                self.afford(total + 2 * nodes)
+        else:
+            total, nodes = self.measured(value)
+        self.spend(2 * nodes + 2)
+        return total
+
+    def measured(self, value: object) -> tuple[int, int]:
+        """The size of a container, and the number of its entries. Raises `Exhausted` if the account cannot pay it."""
         total, nodes, stack = 0, 0, [value]
         while stack:
             item: Any = stack.pop()
@@ -154,8 +173,7 @@ class Meter:
                 inner = entries(item)
                 if inner is not None:
                     stack.append(list(inner))
-        self.spend(2 * nodes + 2)
-        return total
+        return total, nodes
 
     def made(self, value: _T) -> _T:
         """``value``, which an operation has just made out of values at least as large, once it is paid for."""
@@ -228,6 +246,15 @@ class Meter:
         self.spend(len(result))
         return result
 
+    def trim(self, value: Any) -> Any:
+        """The filter ``trim`` without arguments."""
+        if type(value) is not str:
+            value = value if isinstance(value, str) else self.text(value)
+        self.left -= 2 * len(value)
+        if self.left < 0:
+            self.stretch()
+        return value.strip()
+
     def join(self, pieces: Iterable[str]) -> str:
         """The pieces as one text."""
         parts = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
@@ -246,6 +273,10 @@ class Meter:
         """``left + right``."""
         if type(left) is str and type(right) is str:
             self.left -= len(left) + len(right)
+            if self.left < 0:
+                self.stretch()
+        elif isinstance(left, str) and isinstance(right, str):  # markup, which escapes what is added to it
+            self.left -= 12 * (len(left) + len(right))
             if self.left < 0:
                 self.stretch()
         elif type(left) is not int or type(right) is not int:

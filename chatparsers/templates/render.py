@@ -53,7 +53,7 @@ class Template:
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
         self._keeps_lists = True
-        self._last_tools: tuple[bytes, list[dict[str, Any]]] | None = None
+        self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, tuple[int, int]]] | None = None
         self._tails: dict[Any, tuple[str, str] | None] = {}
         self._code = self._compiled()
 
@@ -323,31 +323,38 @@ class Template:
         variables: Mapping[str, Any],
     ) -> str:
         """As `_write`, with messages and tools that are used again. A template that changes lists gets copies."""
-        definitions = self._own_tools(tools)
+        definitions, sizes = self._own_tools(tools)
         if self._keeps_lists:
             meter = current()
-            meter.lent = True
+            meter.lent, before = True, meter.known
+            meter.known = sizes
             try:
                 return self._write(messages, wants, definitions, add_generation_prompt, variables)
             except Borrowed:
                 self._keeps_lists = False
             finally:
-                meter.lent = False
+                meter.lent, meter.known = False, before
         return self._write(own(messages), wants, own_tools(definitions), add_generation_prompt, variables)
 
-    def _own_tools(self, tools: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
-        """Copies of the tools. Those of the last request are kept, as requests have mostly the same."""
+    def _own_tools(
+        self, tools: Iterable[Mapping[str, Any]] | None
+    ) -> tuple[list[dict[str, Any]] | None, Mapping[int, tuple[int, int]]]:
+        """Copies of the tools, and the sizes of their parts. The last ones are kept, as most requests have the same."""
         if tools is None:
-            return None
+            return None, {}
         tools = list(tools)
         try:
             key = marshal.dumps(tools, 2)
         except ValueError:  # no plain data
-            return own_tools(tools)
+            return own_tools(tools), {}
         last = self._last_tools
         if last is None or last[0] != key:
-            self._last_tools = last = key, marshal.loads(key)
-        return last[1]
+            copies: list[dict[str, Any]] = marshal.loads(key)
+            functions = [tool["function"] for tool in copies if isinstance(tool, dict) and "function" in tool]
+            meter = current()
+            sizes = {id(part): meter.measured(part) for part in (copies, *copies, *functions)}
+            self._last_tools = last = key, copies, sizes
+        return last[1], last[2]
 
     def _write(
         self,

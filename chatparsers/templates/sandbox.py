@@ -166,8 +166,41 @@ class Compiler(CodeGenerator):
             self.write("meter.made(")
             super().visit_Getitem(node, frame)
             self.write(")")
+        elif (
+            isinstance(node.arg, nodes.Const) and type(node.arg.value) is str and len(node.arg.value) < _LONG
+        ):
+            self._look_up("getitem", node.node, node.arg.value, frame)
         else:
             super().visit_Getitem(node, frame)
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:
+        if node.attr in _DICT_NAMES or len(node.attr) >= _LONG:
+            super().visit_Getattr(node, frame)
+        else:
+            self._look_up("getattr", node.node, node.attr, frame)
+
+    def _look_up(self, ask: str, node: nodes.Expr, name: str, frame: Frame) -> None:
+        """Writes a look-up that asks the environment only if it is not a dict with this key, which it mostly is."""
+        found = self.temporary_identifier()
+        self.write(f"({found}[{name!r}] if type({found} := ")
+        self.visit(node, frame)
+        self.write(f") is dict and {name!r} in {found} else environment.{ask}({found}, {name!r}))")
+
+    def visit_Filter(self, node: nodes.Filter, frame: Frame) -> None:
+        inner = node.node
+        bare = not (node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
+        if bare and inner is not None and node.name == "trim":
+            self._ask("trim", frame, inner)
+        elif (
+            bare
+            and node.name == "safe"
+            and isinstance(inner, nodes.Const)
+            and type(inner.value) is str
+            and len(inner.value) < _LONG
+        ):
+            self.write(f"Markup({inner.value!r})")
+        else:
+            super().visit_Filter(node, frame)
 
     def visit_Dict(self, node: nodes.Dict, frame: Frame) -> None:
         self.write("{")
@@ -324,17 +357,19 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 return obj[attribute]
             except KeyError:
                 return self.undefined(obj=obj, name=attribute)
-        if (kind, attribute) in _SAFE:
-            return getattr(obj, attribute)
         if kind is Namespace and attribute[:1] != "_":
             try:
                 return getattr(obj, attribute)
             except AttributeError:
                 return self.undefined(obj=obj, name=attribute)
+        if (kind, attribute) in _SAFE:
+            return getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
         if type(argument) is str:
+            if type(obj) is dict and argument not in obj and argument not in _DICT_NAMES:
+                return self.undefined(obj=obj, name=argument)
             if len(argument) > _LONG:
                 current().spend(len(argument))
         elif type(argument) is not int:

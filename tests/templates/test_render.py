@@ -111,6 +111,8 @@ def test_what_transformers_renders_is_rendered_alike(any_template: Path) -> None
 
 def test_inputs_are_not_changed_and_may_have_any_known_shape(own_template: Path) -> None:
     template = load(own_template)
+    if not template.probe().tool_calls:
+        pytest.skip("it refuses or drops calls")
     as_text = json.loads(json.dumps(CONVERSATION))
     as_text[1]["tool_calls"][0]["function"]["arguments"] = '{"city": "Oslo"}'
     as_text[1]["content"] = None
@@ -186,9 +188,10 @@ def test_arguments_as_text_where_the_template_wants_text() -> None:
 class TestContinuation:
     def test_content_goes_on(self, own_template: Path) -> None:
         template = load(own_template)
-        messages = [*CONVERSATION, {"role": "assistant", "content": "You are "}]
+        history = CONVERSATION if template.probe().tool_calls else CONVERSATION[:1]
+        messages = [*history, {"role": "assistant", "content": "You are "}]
         text = template.render(messages, continue_final_message=True, add_generation_prompt=True)
-        whole = template.render([*CONVERSATION, {"role": "assistant", "content": "You are welcome"}])
+        whole = template.render([*history, {"role": "assistant", "content": "You are welcome"}])
         assert text.endswith("You are ") and whole.startswith(text)
 
     def test_reasoning_goes_on(self, own_folder: Path) -> None:
