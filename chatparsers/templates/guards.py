@@ -21,7 +21,7 @@ from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, Sandb
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
 from .exact import from_json, to_json
-from .limits import Borrowed, Exhausted, Meter, current, digits, entries
+from .limits import Borrowed, Exhausted, Meter, current, depth_of, digits, entries
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
 
@@ -285,19 +285,12 @@ def _tojson(
         size += (size >> 2) * meter.size(separators)
     if indent is not None:
         wide = max(indent, 0) if isinstance(indent, int) else meter.size(indent)
-        if wide * (size >> 2) ** 2 > meter.left:
-            meter.afford(_depth(value) * wide * (size >> 2))
+        if (wide + 1) * (size >> 2) ** 2 > meter.left:  # a text is copied once for each level around it
+            known = meter.known.get(id(value))
+            depth = depth_of(value) if known is None else known.depth
+            meter.afford(depth * (wide * (size >> 2) + (size >> 3)))
     meter.afford(2 * size)
     return meter.made(to_json(value, ensure_ascii, indent, separators, sort_keys))
-
-
-def _depth(value: Any) -> int:
-    """How deep the value nests; its size is paid for."""
-    depth, level = 0, [value]
-    while level:
-        depth += 1
-        level = [inner for item in level if type(item) is not str for inner in entries(item) or ()]
-    return depth
 
 
 @pass_context

@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from .failure import Exhausted, explain
 
@@ -31,16 +31,26 @@ __all__ = [
     "Borrowed",
     "Exhausted",
     "Limits",
+    "Measured",
     "Meter",
     "account",
     "current",
+    "depth_of",
     "digits",
     "entries",
     "limited",
 ]
 
 
-_NOTHING: Mapping[int, tuple[int, int]] = {}
+class Measured(NamedTuple):
+    """A container: its size as `Meter.measured` says it, its entries, and how deep it nests."""
+
+    total: int
+    nodes: int
+    depth: int
+
+
+_NOTHING: Mapping[int, Measured] = {}
 
 
 class Borrowed(Exception):
@@ -84,7 +94,7 @@ class Meter:
     """The account of one call: ``left`` units.
 
     ``lent``: the template's data are used again, so that it may not change a list. ``known``: of parts of such data, by
-    their identity, what `measured` says.
+    their identity, their measures.
     """
 
     __slots__ = ("_given", "known", "left", "lent", "limits")
@@ -93,7 +103,7 @@ class Meter:
         self.limits = limits
         self.left = limits.work
         self.lent = False
-        self.known: Mapping[int, tuple[int, int]] = _NOTHING
+        self.known: Mapping[int, Measured] = _NOTHING
         self._given: tuple[object, ...] | None = given
 
     def spend(self, units: int) -> None:
@@ -133,7 +143,7 @@ class Meter:
             return 8
         known = self.known.get(id(value))
         if known is not None:
-            total, nodes = known
+            total, nodes, _ = known
             if total + 2 * nodes > self.left:
                 self.afford(total + 2 * nodes)
         else:
@@ -479,6 +489,15 @@ def entries(value: object) -> list[Any] | tuple[Any, ...] | None:
         return list(value)  # type: ignore[call-overload, no-any-return]
     fields = getattr(value, "_Namespace__attrs", None) if type(value).__name__ == "Namespace" else None
     return list(fields.values()) if isinstance(fields, dict) else None
+
+
+def depth_of(value: Any) -> int:
+    """How deep the value nests; its size is paid for."""
+    depth, level = 0, [value]
+    while level:
+        depth += 1
+        level = [inner for item in level if type(item) is not str for inner in entries(item) or ()]
+    return depth
 
 
 def digits() -> int:

@@ -16,7 +16,7 @@ from .environment import compile_source, strftime_now
 from .exact import to_json
 from .failure import explain
 from .history import History
-from .limits import DEFAULT, Borrowed, Exhausted, Limits, current, limited
+from .limits import DEFAULT, Borrowed, Exhausted, Limits, Measured, current, depth_of, limited
 from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape, special
 from .parts import shows_part
 from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
@@ -53,7 +53,7 @@ class Template:
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
         self._keeps_lists = True
-        self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, tuple[int, int]]] | None = None
+        self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, Measured]] | None = None
         self._tails: dict[Any, tuple[str, str] | None] = {}
         self._code = self._compiled()
 
@@ -338,7 +338,7 @@ class Template:
 
     def _own_tools(
         self, tools: Iterable[Mapping[str, Any]] | None
-    ) -> tuple[list[dict[str, Any]] | None, Mapping[int, tuple[int, int]]]:
+    ) -> tuple[list[dict[str, Any]] | None, Mapping[int, Measured]]:
         """Copies of the tools, and the sizes of their parts. The last ones are kept, as most requests have the same."""
         if tools is None:
             return None, {}
@@ -352,7 +352,8 @@ class Template:
             copies: list[dict[str, Any]] = marshal.loads(key)
             functions = [tool["function"] for tool in copies if isinstance(tool, dict) and "function" in tool]
             meter = current()
-            sizes = {id(part): meter.measured(part) for part in (copies, *copies, *functions)}
+            parts = (copies, *copies, *functions)
+            sizes = {id(part): Measured(*meter.measured(part), depth_of(part)) for part in parts}
             self._last_tools = last = key, copies, sizes
         return last[1], last[2]
 
