@@ -257,9 +257,10 @@ def _named_call(p: Builder, calls: CallMarkers) -> Node:
             arguments = p.args(tool, Gemma(quote=given.quote))
         else:
             arguments = p.args(tool)
-        return header + arguments + closer
+        return header + arguments + closer if separate else header + arguments
 
-    return _markup(p, before) + p.each_tool(call)
+    item = _markup(p, before) + p.each_tool(call)
+    return item if separate else item + closer  # an object says itself that it is whole
 
 
 def _header(p: Builder, calls: CallMarkers, prefix: str, tool: Tool) -> Node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import io
+import re
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
@@ -13,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from chatparsers import get_format
 from chatparsers.analysis import Found, analyse
 from chatparsers.analysis.source import module_source, sample_of
 from chatparsers.cli import main
@@ -120,6 +122,23 @@ def test_emit_module(tmp_path: Path) -> None:
         and "found no format to write (tools: calls: " in err
         and not (tmp_path / "other.py").exists()
     )
+
+
+@pytest.mark.parametrize("name", ["qwen3", "kimi-k2", "glm-4-5"])
+def test_the_page_shows_what_is_found_and_what_is_written_by_hand(name: str) -> None:
+    page = Path(__file__).parents[2] / "docs" / "analysis.md"
+    if not page.exists():
+        pytest.skip("no docs: not a checkout")
+    text = _bare(page.read_text(encoding="utf-8"))
+    source = module_source(analyse(Template(template(name).read_text(encoding="utf-8"))), name)
+    found = source.partition("def build")[2].partition("\n\n\nFORMAT")[0]
+    assert _bare(found) in text
+    assert _bare(inspect.getsource(get_format(name).build)) in text
+
+
+def _bare(source: str) -> str:
+    """Source without the line breaks that a formatter chooses."""
+    return re.sub(r"\s+|,(?=\s*[)\]])", "", source)
 
 
 def test_explain() -> None:
