@@ -30,7 +30,8 @@ NEEDLE = "永needlecontent"
 FOLLOW_UP = "Needle goes on."
 """Content of the user message after it."""
 
-MARKER = re.compile(r"<[^<>\s]+>|\[/?[A-Z_]+\]")
+MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[A-Z_]+\]")
+"""A marker, with all of its brackets: ``<<think>>`` is one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -253,6 +253,8 @@ class TestCutting:
         assert outside_marker("ab<|start|>", 5) == 2
         assert outside_marker("ab<|start|>", 2) == 2
         assert outside_marker("ab<|start|>", 11) == 11
+        assert outside_marker("ab<<start>>", 3) == 2
+        assert outside_marker("ab<<start>>", 10) == 2
         assert trailer("<s>a</s>", "<s>a</s><s>b</s>") == ""
         assert trailer(None, "x") == ""
 
