@@ -191,7 +191,9 @@ class Wire:
     tools: list[dict[str, Any]] = field(default_factory=lambda: TOOLS)
 
     def turn(self, **options: Any) -> Turn:
-        return get_format(self.format).bind(tools=self.tools, prefix=self.prefix, **options)
+        return get_format(self.format).bind(
+            tools=self.tools, prefix=self.prefix, id_seed="benchmark", **options
+        )
 
     def found(self, message: Message) -> str:
         """The part of a message that this text became."""

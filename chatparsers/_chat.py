@@ -22,6 +22,7 @@ from .core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from .core.format import Format
 from .core.schema import read_tools
 from .core.turn import ToolChoice, Turn
+from .interop import WrittenTemplate, write_response_template
 from .registry import formats, get_format
 from .templates import Template
 from .templates.builtins import UNKNOWN, builtin_names, builtin_source
@@ -121,7 +122,9 @@ class Chat:
             name, why = self._builtin
             format = name if any(name == info.name for info in formats()) else named.format if named else ""
             return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
-        found = detect(self.template().source, limits=self.limits)
+        found = detect(
+            self.template().source, limits=self.limits, response_template=self.files.response_template
+        )
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
         return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
@@ -274,7 +277,7 @@ class Chat:
         """Warns once."""
         if text not in self._warned:
             self._warned.add(text)
-            warnings.warn(text, UserWarning, stacklevel=4)
+            warnings.warn(text, UserWarning, stacklevel=5)  # where `prepare` was called
 
     def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
         """A conversation to which messages are added one by one. Each step gives only the new text.
@@ -317,6 +320,20 @@ class Chat:
     def record(self) -> TemplateFormat:
         """The explicit record of the model's format: what `chatparsers inspect` prints."""
         return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
+
+    def response_template(self, *, reasoning: str = "reasoning_content") -> WrittenTemplate:
+        """The ``response_template`` of transformers for this model, and what is lost by it.
+
+        ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
+        template has no generation prompt, because the assistant's message begins after it.
+        """
+        prompt = self._generation_prompt(self.template(), None)
+        anchor = prompt[: len(prompt) - len(opening(self.format, prompt))]
+        if not anchor.strip():
+            raise TemplateError(
+                f"{self.name}: expected a generation prompt, found none: nothing marks a message"
+            )
+        return write_response_template(self.format, anchor, reasoning=reasoning)
 
     def clean_output(self, text: str) -> str:
         """The content of a finished raw output: no reasoning, no calls, no markup."""

@@ -8,7 +8,9 @@ call. Only renderings are compared, never the template's source, so a cosmetic e
 2. Else a template may write the calls of one family under the role headers of another, or with reasoning that the first
    family has not. Then some of the markers are enough, but the format must also write the call as the template does,
    so that its grammar is right too.
-3. A template that no format explains is analysed, and the format made of what was found.
+3. Else the model's files may have a ``response_template``, as transformers wants it. It is read into a format, which
+   counts if it returns all messages.
+4. A template that none of these explains is analysed, and the format made of what was found.
 
 Markers only rank: among formats that read the same wire, the one with the more specific markers is named. If two have
 equal markers, the one that also reads reasoning is named. The evidence lists the formats that share the definition of
@@ -27,15 +29,16 @@ from os import PathLike
 from typing import Any
 
 from .analysis import analyse
-from .core.errors import ChatParsersError, TemplateError
+from .core.errors import ChatParsersError, DefinitionError, TemplateError
 from .core.format import Format
 from .core.idioms import THOUGHTS
 from .core.message import Message
+from .interop import read_response_template
 from .registry import FormatInfo, formats, get_format
 from .templates import Template
 from .templates.edges import opening as prompt_prefix
 from .templates.limits import DEFAULT, Limits, account
-from .tokens.loaders import template_text
+from .tokens.loaders import is_template_text, read_model, template_text
 
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
 
@@ -103,14 +106,22 @@ class _Probe:
     wire: str
 
 
-def detect(template: str | PathLike[str], *, limits: Limits = DEFAULT) -> Detection:
+def detect(
+    template: str | PathLike[str],
+    *,
+    limits: Limits = DEFAULT,
+    response_template: Mapping[str, Any] | None = None,
+) -> Detection:
     """The format of a chat template, given as its source or as a path that `load` takes.
 
-    Asks plugins first, then renders and parses back. ``limits``: how much the template may do in total. Raises
-    `TemplateError` if the source is not a template or does more, `LoadError` if a file cannot be read.
+    Asks plugins first, then renders and parses back. ``limits``: how much the template may do in total.
+    ``response_template``: that of the model's files; a path brings its own. Raises `TemplateError` if the source is
+    not a template or does more, `LoadError` if a file cannot be read.
     """
     from .plugins import plugins
 
+    if response_template is None and not is_template_text(template):
+        response_template = read_model(template).response_template
     template = template_text(template)
     for origin, name in plugins().detect(template):
         try:
@@ -119,16 +130,16 @@ def detect(template: str | PathLike[str], *, limits: Limits = DEFAULT) -> Detect
             plugins().complain(origin, f"named a format that cannot be had: {error}")
             continue
         return Detection(name, 1.0, (f"the plugin {origin} knows the template",))
-    return detect_in(Template(template, limits=limits))
+    return detect_in(Template(template, limits=limits), response_template)
 
 
-def detect_in(template: Template) -> Detection:
+def detect_in(template: Template, response_template: Mapping[str, Any] | None = None) -> Detection:
     """As `detect`, for a template that is already compiled, without asking plugins."""
     with account(template.limits, template.name):
-        return _found(template)
+        return _found(template, response_template)
 
 
-def _found(template: Template) -> Detection:
+def _found(template: Template, response_template: Mapping[str, Any] | None) -> Detection:
     can = template.probe()
     probes = list(_probes(template))
     calls = any("tool_calls" in probe.message for probe in probes)
@@ -151,12 +162,32 @@ def _found(template: Template) -> Detection:
         dropped = () if calls else ("the template renders no calls: told by its markers",)
         evidence = (*contest.evidence, *_equals(contest.best), *cuts, *dropped, *contest.broken)
         return Detection(contest.best, 1.0 if calls else 0.5, evidence)
+    said: tuple[str, ...] = ()
+    if response_template is not None:
+        told = _told(response_template, _without_end(template, [*probes, *_several_calls(template)]))
+        if told.format is not None:
+            return replace(told, score=1.0 if calls else 0.5, evidence=(*told.evidence, *cuts))
+        said = told.evidence
     answered = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
     found = analysed(template)
     if answered and not (calls or can.tools or can.reasoning) and _says_nothing(found):
         nothing = "the template renders neither tools nor calls nor reasoning"
-        return Detection(CONTENT_ONLY, 1.0, (nothing, *cuts, *contest.broken))
-    return replace(found, evidence=(*contest.broken, *contest.tried, *cuts, *found.evidence))
+        return Detection(CONTENT_ONLY, 1.0, (nothing, *said, *cuts, *contest.broken))
+    return replace(found, evidence=(*contest.broken, *contest.tried, *said, *cuts, *found.evidence))
+
+
+def _told(response_template: Mapping[str, Any], probes: list[_Probe]) -> Detection:
+    """The format that the response template describes. Without a format, the evidence says why it does not count."""
+    try:
+        fmt = read_response_template(response_template)
+    except DefinitionError as error:
+        return Detection(None, 0.0, (f"the response_template is not used: {error}",))
+    wrong = [probe.what for probe in probes if not _reads(fmt, probe)]
+    if wrong or not probes:
+        why = f"it does not read back {', '.join(wrong)}" if wrong else "the template renders no turn"
+        return Detection(None, 0.0, (f"the response_template is not used: {why}",))
+    exact = f"parsed back exactly: {', '.join(probe.what for probe in probes)}"
+    return Detection(fmt.name, 1.0, ("read from the model's response_template", exact), fmt)
 
 
 class _Contest:

@@ -189,6 +189,15 @@ def _serve(commands: _Commands[_Parser]) -> None:
         "--stall", type=_number, metavar="S", default=300.0, help="seconds that it may be silent (300)"
     )
     serve.add_argument(
+        "--gguf", metavar="FILE", help="run this model in the process, with llama-cpp-python; no --upstream"
+    )
+    serve.add_argument(
+        "--context", type=_positive, metavar="N", default=8192, help="for --gguf: tokens (8192)"
+    )
+    serve.add_argument(
+        "--gpu-layers", type=int, metavar="N", default=-1, help="for --gguf: -1, the default: all"
+    )
+    serve.add_argument(
         "--model", metavar="FILE", help="a model folder, its tokenizer_config.json, a .gguf or a template"
     )
     serve.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")

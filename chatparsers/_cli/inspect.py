@@ -59,7 +59,8 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record in the order in which one reads it: the format, its stops and its thinking, what the template shows
     and lacks; then everything."""
     can: Mapping[str, Any] = record["capabilities"]
-    flags = {name.replace("_", " "): value for name, value in can.items() if isinstance(value, bool)}
+    flagged = {name for name, value in can.items() if isinstance(value, bool) and name != "thinking_default"}
+    flags = {name.replace("_", " "): value for name, value in can.items() if name in flagged}
     default = {True: "on", False: "off", None: "not said"}[can["thinking_default"]]
     switches = ", ".join(can["thinking_switches"])
     first = {
@@ -68,7 +69,6 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
         "shows": ", ".join(name for name, value in flags.items() if value),
         "lacks": ", ".join(name for name, value in flags.items() if not value),
     }
-    flagged = {name for name, value in can.items() if isinstance(value, bool)}
     rest = {name: value for name, value in can.items() if name not in flagged}
     details = {name: value for name, value in record.items() if name not in _FIRST}
     return {**first, **details, "capabilities": rest}
@@ -117,7 +117,7 @@ def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]
         label = f"{under}{str(key).replace('_', ' ')}"
         if isinstance(value, Mapping) and value:
             yield from rows(value, f"{label}: ")
-        elif isinstance(value, (list, tuple, set, frozenset)) and value:
+        elif isinstance(value, (list, tuple, set, frozenset)) and any(value):
             for place, item in enumerate(value):
                 yield ("" if place else label), _shown(item)
         else:
@@ -126,7 +126,9 @@ def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]
 
 def _shown(value: object) -> str:
     """A text, as JSON if its ends or line breaks would not be seen."""
-    if value is None or value == () or value == [] or value == {} or value == "":
+    if value is None or value == {} or value == "":
+        return "–"
+    if isinstance(value, (list, tuple, set, frozenset)) and not any(value):
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"

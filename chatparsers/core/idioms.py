@@ -50,6 +50,7 @@ THOUGHTS = (
     ("<thinking>", "</thinking>"),
     ("[THINK]", "[/THINK]"),
     ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("◁think▷", "◁/think▷"),

@@ -203,7 +203,9 @@ class Stream:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
-        if isinstance(piece, str):
+        if type(piece) is int and self._ids is not None:
+            self._feed_id(piece, events)
+        elif isinstance(piece, str):
             if self._ids is not None and self._ids.offsets:
                 raise RequestError(
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
@@ -217,11 +219,9 @@ class Stream:
                 self._feed_id(ids, events)
             else:
                 self._feed_ids(ids, events)
-            if self._ids.unknown:
-                for at, id in self._ids.take_unknown():
-                    self._transcript.note(
-                        "unknown-token", at, f"a token of the vocabulary, which has no id {id}"
-                    )
+        if self._ids is not None and self._ids.unknown:
+            for at, id in self._ids.take_unknown():
+                self._transcript.note("unknown-token", at, f"a token of the vocabulary, which has no id {id}")
         if self._strict:
             self._check()
         return events
@@ -259,6 +259,11 @@ class Stream:
         text = self._ids.text(id, self._fed)
         if text is None:
             self._feed_ids((id,), events)
+        elif text and self._plain(text) is None:
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
         else:
             self._feed_text(text, events)
 

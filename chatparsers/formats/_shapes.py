@@ -5,6 +5,7 @@ from __future__ import annotations
 from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
 
 __all__ = [
+    "addressee",
     "again",
     "bracket_calls",
     "bracket_start",
@@ -78,10 +79,11 @@ def keyed_call(
     return p.token(f"<{call}>") + p.each_tool(one)
 
 
-def invoke(p: Builder, space: str = "", gap: str = "\n") -> Node:
+def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node | None = None) -> Node:
     """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
 
-    ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags.
+    ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags. ``name``: the tool's
+    name, where it is not written as it is.
     """
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
@@ -91,11 +93,13 @@ def invoke(p: Builder, space: str = "", gap: str = "\n") -> Node:
         closer = f"</{space}parameter>"
         return opener + p.value(arg, Raw(until=closer)) + closer + p.space(gap)
 
-    def call(tool: Tool) -> Node:
-        opener = f"<{space}invoke name=" + quote + p.name(tool) + quote + ">"
-        return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
+    opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + ">"
+    return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
 
-    return p.each_tool(call)
+
+def addressee(p: Builder, tool: Tool) -> Node:
+    """The tool to which a message is addressed whose call names it again. Parses any name."""
+    return p.reads(p.name(tool) if tool is ANY_TOOL else tool.name, p.chars(r"a-zA-Z0-9_.\-"))
 
 
 def python_call(p: Builder, begun: Node | str = "") -> Node:

@@ -25,7 +25,7 @@ from chatparsers.formats._shapes import invoke
 
 def build(p: Builder) -> Node:
     open, close = p.token("<dots_function_call>"), p.token("</dots_function_call>")
-    call = invoke(p)
+    call = p.each_tool(lambda tool: invoke(p, tool))
     calls = p.calls(p.reads(call, call, p.json_call(name="name", args="arguments")), p.space("\n"))
     section = open + p.space("\n") + calls + p.space("\n") + close
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")

@@ -19,11 +19,13 @@ from chatparsers.core import Builder, Format, Node
 
 
 def build(p: Builder) -> Node:
+    def section(calls: Node) -> Node:
+        return p.token("<tool_calls>") + p.space("\n") + calls + p.space("\n") + p.token("</tool_calls>")
+
     call = p.json_call(name="name", args="arguments")
-    lines = p.calls(call, p.space("\n"))
-    open, close = p.token("<tool_calls>"), p.token("</tool_calls>")
-    section = open + p.space("\n") + p.reads(lines, lines, p.array(call)) + p.space("\n") + close
-    return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
+    lines = section(p.calls(call, p.space("\n")))
+    either = p.reads(lines, lines, section(p.array(call)))
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(either, lead="\n")
 
 
 FORMAT = Format(

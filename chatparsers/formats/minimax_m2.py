@@ -24,7 +24,8 @@ from chatparsers.formats._shapes import invoke
 
 def build(p: Builder) -> Node:
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
-    section = open + p.space("\n") + p.calls(invoke(p), p.space("\n")) + p.space("\n") + close
+    calls = p.calls(p.each_tool(lambda tool: invoke(p, tool)), p.space("\n"))
+    section = open + p.space("\n") + calls + p.space("\n") + close
     return p.think("<think>\n", "\n</think>\n\n", until=section) + p.body(section, lead="\n")
 
 

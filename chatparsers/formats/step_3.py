@@ -18,7 +18,8 @@ from chatparsers.formats._shapes import invoke
 
 def build(p: Builder) -> Node:
     begin, end = p.token("<｜tool_call_begin｜>"), p.token("<｜tool_call_end｜>")
-    call = begin + "function" + p.token("<｜tool_sep｜>") << invoke(p, "steptml:", gap="") << end
+    one = p.each_tool(lambda tool: invoke(p, tool, "steptml:", gap=""))
+    call = begin + "function" + p.token("<｜tool_sep｜>") << one << end
     calls = p.calls(call, p.space())
     close = p.expected(p.space() + p.token("<｜tool_calls_end｜>"))
     section = (p.token("<｜tool_calls_begin｜>") << calls) + close

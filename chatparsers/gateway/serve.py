@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
             f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
             "say --api-key as well, or set CHATPARSERS_API_KEY"
         )
-    chat, engine, name = _remote(arguments)
+    chat, engine, name = _local(arguments) if arguments.gguf is not None else _remote(arguments)
     settings = Settings(
         model=arguments.name or name,
         api_key=key,
@@ -71,7 +71,7 @@ async def _serve(app: Any, server: uvicorn.Server, chat: Chat, settings: Setting
 
 def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
     if arguments.upstream is None:
-        raise Refused("which engine? Say --upstream URL")
+        raise Refused("which engine? Say --upstream URL, or --gguf FILE to run a model in this process")
     if arguments.model is None:
         raise Refused(
             "which model? Say --model with its folder, its tokenizer_config.json or its chat template"
@@ -88,6 +88,20 @@ def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
     path = Path(arguments.model)
     known = path.stem if path.is_file() else path.name
     return chat, engine, arguments.upstream_model or known
+
+
+def _local(arguments: Namespace) -> tuple[Chat, Engine, str]:
+    if arguments.upstream is not None:
+        raise Refused("--gguf runs the model in this process: leave --upstream out")
+    try:
+        from .local import Local
+    except ModuleNotFoundError as error:
+        raise Refused(
+            f"--gguf needs llama-cpp-python, and {error.name} is not installed: pip install llama-cpp-python"
+        ) from error
+    chat = load(arguments.model or arguments.gguf, tokenizer=arguments.tokenizer, format=arguments.format)
+    engine = Local(arguments.gguf, context=arguments.context, gpu_layers=arguments.gpu_layers)
+    return chat, engine, Path(arguments.gguf).stem
 
 
 def _loopback(host: str) -> bool:

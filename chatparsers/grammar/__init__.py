@@ -11,13 +11,13 @@ would rightly read it as text.
 from __future__ import annotations
 
 import marshal
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from threading import Lock
+from sys import getsizeof
 from typing import Any
 
 from ..core.errors import RequestError, SchemaError, did_you_mean
+from ..core.kept import Kept
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .read import Reading, Request, Trigger, read
 from .schemas import Weakened
@@ -50,9 +50,7 @@ class Grammar:
         return self.text
 
 
-_CACHE: OrderedDict[Hashable, tuple[Any, Grammar | None]] = OrderedDict()
-_CACHE_SIZE = 64
-_LOCK = Lock()
+_CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)
 
 
 def write(
@@ -107,10 +105,9 @@ def write(
     )
     key = _key(request, turn, (dialect, engine, additional_properties, max_size, max_work))
     if key is not None:
-        with _LOCK:
-            if key in _CACHE:
-                _CACHE.move_to_end(key)
-                return _CACHE[key][1]
+        known = _CACHE.get(key)
+        if known is not None:
+            return known[1]
     found = None
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
         reading = read(
@@ -118,6 +115,7 @@ def write(
             free=dialect != "gbnf",
             open_objects=additional_properties,
             counted=dialect == "lark",
+            escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
             budget=Budget(size, max_work),
         )
         if reading is None:
@@ -134,11 +132,23 @@ def write(
             "$",
         )
     if key is not None:
-        with _LOCK:
-            _CACHE[key] = (request.tree, found)
-            if len(_CACHE) > _CACHE_SIZE:
-                _CACHE.popitem(last=False)
+        # The tree is kept for as long as its identity is in the key.
+        size = (
+            _KEY + _bytes(key) + (0 if found is None else getsizeof(found.text) + 200 * len(found.weakened))
+        )
+        _CACHE.add(key, (request.tree, found), size)
     return found
+
+
+_KEY = 2_000
+"""About the bytes of a key without its texts, and of a grammar without its own."""
+
+
+def _bytes(key: Hashable) -> int:
+    """The bytes of the texts in a key."""
+    if isinstance(key, tuple):
+        return sum(map(_bytes, key))
+    return getsizeof(key) if isinstance(key, (str, bytes)) else 0
 
 
 def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:

@@ -27,6 +27,9 @@ FREE = 4
 FREE_REQUIRED = 3
 """Up to this many required members, their order is free."""
 
+LONGEST = 256
+"""Up to this many members, the states of a declared order are kept for the next object like it."""
+
 MOST_PAIRS = 1_000
 """Up to this many pairs of a required and an optional member, the two kinds are freely merged."""
 
@@ -72,7 +75,8 @@ def arrange(
         required = [member for member in members if member.required]
         optional = len(members) - len(required)
         if len(required) > FREE_REQUIRED and len(required) * optional > MOST_PAIRS:
-            states = _declared(tuple(member.required for member in members), extra is not None)
+            declared = _declared if len(members) <= LONGEST else _declared.__wrapped__
+            states = declared(tuple(member.required for member in members), extra is not None)
         else:
             members = [*required, *(member for member in members if not member.required)]
             states = _merged(len(required), optional, extra is not None)
@@ -149,7 +153,7 @@ def _sets(
     return None if state((1 << len(must)) - 1, False) is None else tuple(plan.states)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _merged(required: int, optional: int, extra: bool) -> tuple[State, ...]:
     """The states of the optional members (which come after the required ones in number) in the declared order, and of
     the required ones in any order, or in the declared order if they are many."""

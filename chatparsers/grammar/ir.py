@@ -21,6 +21,7 @@ from typing import Literal
 __all__ = [
     "ANY",
     "BLANKS",
+    "CHAIN",
     "EMPTY",
     "NOTHING",
     "SPACES",
@@ -61,6 +62,9 @@ Encoding = Literal["raw", "json", "python"]
 """How the characters of a `Lang` are spelt: verbatim, or as a string literal with its quotes."""
 
 LAST = 0x10FFFF
+
+CHAIN = 128
+"""Up to this many, GBNF writes a bounded repeat as a chain of rules."""
 
 
 class Ir:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from itertools import pairwise
 
+from ..core.kept import kept
 from .gbnf import ESCAPED, HIGH
 from .ir import (
     ANY,
@@ -175,7 +175,7 @@ def _nullable(node: Ir) -> bool:
     return isinstance(node, Shared) and _nullable(node.node)
 
 
-@lru_cache(maxsize=1024)
+@kept(1024, 128)
 def _rule_name(hint: str) -> str:
     base = re.sub(r"[^A-Za-z0-9]+", "_", hint).strip("_") or "r"
     return base if base[0].isalpha() else "r_" + base

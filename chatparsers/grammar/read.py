@@ -131,10 +131,13 @@ _JSON = Json()
 
 
 class _Reader:
-    def __init__(self, request: Request, open_objects: bool, counted: bool, budget: Budget) -> None:
+    def __init__(
+        self, request: Request, open_objects: bool, counted: bool, escapes: bool, budget: Budget
+    ) -> None:
         self.request = request
         self.open_objects = open_objects
         self.counted = counted
+        self.escapes = escapes
         self.budget = budget
         self.rules: dict[str, Ir] = {}
         self.weakened: dict[Weakened, None] = {}
@@ -291,6 +294,7 @@ class _Reader:
                 self.budget,
                 self.open_objects,
                 self.counted,
+                self.escapes,
             )
         return found
 
@@ -659,20 +663,22 @@ def read(
     free: bool = False,
     open_objects: bool = False,
     counted: bool = False,
+    escapes: bool = True,
     budget: Budget | None = None,
 ) -> Reading | None:
     """The grammar of a request, None if nothing is constrained.
 
-    ``free``: with mode auto, text and calls together (`Free`) instead of only the calls. ``open_objects``:
-    members that a schema does not mention are generated. ``counted``: the dialect counts the characters of
-    text up to a marker. ``budget`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
+    ``free``: with mode auto, text and calls together (`Free`) instead of only the calls. ``open_objects``: members that
+    a schema does not mention are generated. ``counted``: the dialect counts the characters of text up to a marker,
+    ``escapes``: all characters of a long string. ``budget`` is spent on the schemas. Raises `SchemaError`,
+    `RequestError`, `DefinitionError`.
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
     calls = request.options.tools and request.options.mode != "none"
     if not calls and request.options.schema is None and not user:
         return None
-    reader = _Reader(request, open_objects, counted, budget or Budget())
+    reader = _Reader(request, open_objects, counted, escapes, budget or Budget())
     body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")

@@ -8,8 +8,8 @@ elsewhere, a lookaround, a back reference or a Unicode property is `Unsupported`
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from ..core.kept import Kept
 from .ir import ANY, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
 
 __all__ = ["Unsupported", "read_regex"]
@@ -271,12 +271,24 @@ def _has_anchor(node: Ir) -> bool:
     )
 
 
-@lru_cache(maxsize=512)
+_KNOWN: Kept[Ir] = Kept(16_000_000)
+_NODE = 300
+"""The bytes of a node, of which an expression has about one for each character."""
+
+
 def read_regex(text: str) -> Ir:
     """The strings in which the regular expression ``text`` finds a match.
 
     Raises ValueError if it is not a regular expression, `Unsupported` if it is one that no grammar can say.
     """
+    found = _KNOWN.get(text)
+    if found is None:
+        found = _read(text)
+        _KNOWN.add(text, found, _NODE * len(text))
+    return found
+
+
+def _read(text: str) -> Ir:
     reader = _Reader(text)
     node = reader.alternatives()
     if reader.at < len(text):

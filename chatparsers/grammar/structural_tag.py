@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import Any
 
 from .gbnf import XgrammarWriter, literal
-from .ir import Alt, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, literal_text, seq
+from .ir import Alt, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, alt, literal_text, seq
 from .residual import residual
 
 __all__ = ["write_structural_tag"]
@@ -112,7 +112,12 @@ class _Tags:
                 return self.grammar(node)
             return {"type": "tag", "begin": "", "content": text, "end": node.end_text}
         if isinstance(node, Alt):
-            return {"type": "or", "elements": [self.format(option) for option in node.options]}
+            # Options without a native form are one grammar: in several, each would repeat the rules of all tools.
+            native = [option for option in node.options if _native(option)]
+            rest = [option for option in node.options if not _native(option)]
+            options = [*([alt(*rest)] if rest else []), *native]
+            elements = [self.format(option) for option in options]
+            return elements[0] if len(elements) == 1 else {"type": "or", "elements": elements}
         if isinstance(node, Rep):
             return self.repeat(node)
         assert isinstance(node, Seq)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 from ..core import values
 from ..core.errors import DefinitionError
+from ..core.kept import kept
 from ..core.values.elements import ITEM
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
@@ -38,7 +38,7 @@ from .regex import read_regex
 __all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
 
 
-@lru_cache(maxsize=4096)
+@kept(4096, 256)
 def _json_key(name: str) -> Ir:
     return Seq((Text(json.dumps(name, ensure_ascii=False) + ":"), Blank()))
 

@@ -2,7 +2,8 @@
 
 Strategy: each target draws a case from a seed and checks it. A case is plain JSON data, so a find can be made smaller
 and written down. A case depends only on the seed, the target and its number, so the same command finds it again. A
-watchdog ends a case that takes longer than `PATIENCE` seconds.
+watchdog ends a case that takes longer than `PATIENCE` seconds of the processor, however busy the machine is; one that
+waits is ended too, later.
 
 Targets: ``texts`` and ``ids`` are read in many pieces and must keep C1 to C6, C9 and the prefix property. ``tools`` and
 ``schemas`` are bound and their grammars written, ``templates`` rendered and detected, ``files`` loaded. Each must end
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -32,6 +34,7 @@ from ..core.errors import ChatParsersError, OutputError, RequestError, SchemaErr
 from ..core.format import Format
 from ..core.message import Message
 from ..core.nodes import Body
+from ..core.stream import Stream
 from ..core.tree import walk
 from ..core.turn import Turn
 from .check import check_cuts, check_message, check_prefixes, same
@@ -39,10 +42,10 @@ from .chunkings import characters, random_cuts
 from .scenarios import TOOLS
 from .wild import broken, call_openers, fragments, samples
 
-__all__ = ["PATIENCE", "TARGETS", "Find", "campaign", "main"]
+__all__ = ["PATIENCE", "TARGETS", "Find", "campaign", "fault", "main"]
 
 PATIENCE = 10.0
-"""The seconds that a case may take."""
+"""The seconds of the processor that a case may take. By the clock it may take twelve times as long."""
 
 Case = dict[str, Any]
 
@@ -59,9 +62,10 @@ class Find:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a campaign: cases and feedings by target, and the faults that it found."""
+    """The results of a campaign: cases by target, pieces that were fed to streams, and the faults that it found."""
 
     cases: Counter[str] = field(default_factory=Counter)
+    feedings: int = 0
     finds: list[Find] = field(default_factory=list)
 
 
@@ -71,7 +75,8 @@ class Hang(Exception):
 
 @contextmanager
 def _watchdog(seconds: float) -> Iterator[None]:
-    """Raises `Hang` in the block after that time, if the system has timers that interrupt."""
+    """Raises `Hang` in the block after that time of the processor, or after twelve times that time by the clock, if the
+    system has timers that interrupt."""
     if not hasattr(signal, "setitimer"):
         yield
         return
@@ -79,13 +84,36 @@ def _watchdog(seconds: float) -> Iterator[None]:
     def bark(number: int, frame: FrameType | None) -> None:
         raise Hang(f"not done after {seconds:g} seconds")
 
-    before = signal.signal(signal.SIGALRM, bark)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    timers = {
+        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
+        signal.SIGALRM: (signal.ITIMER_REAL, 12 * seconds),
+    }
+    before = {number: signal.signal(number, bark) for number in timers}
+    for timer, most in timers.values():
+        signal.setitimer(timer, most)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, _ in timers.values():
+            signal.setitimer(timer, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _counted(report: Report) -> Iterator[None]:
+    """Counts in the block what streams are fed."""
+    feed = Stream.feed
+
+    def counting(stream: Stream, piece: Any) -> Any:
+        report.feedings += 1
+        return feed(stream, piece)
+
+    setattr(Stream, "feed", counting)  # noqa: B010  # mypy forbids to assign to a method
+    try:
+        yield
+    finally:
+        setattr(Stream, "feed", feed)  # noqa: B010
 
 
 # Texts
@@ -152,12 +180,13 @@ def _check_text(case: Case) -> None:
 # Ids
 
 
-def _tokenizer(case: Case) -> Any:
+@lru_cache(maxsize=64)
+def _tokenizer(name: str, vocabulary: int) -> Any:
     """A tokenizer like real ones: bytes, merges learnt from the format's texts, and added tokens, some special and some
     not."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    chance, format = random.Random(case["vocabulary"]), get_format(case["format"])
+    chance, format = random.Random(vocabulary), get_format(name)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -176,7 +205,7 @@ def _draw_ids(chance: random.Random, format: Format) -> Case:
 
 
 def _check_ids(case: Case) -> None:
-    tokenizer = _tokenizer(case)
+    tokenizer = _tokenizer(case["format"], case["vocabulary"])
     turn, text = _bound(case, tokenizer=tokenizer), case["text"].replace("\ufeff", "")
     pieces = list(text) if case["spelt"] else [text]
     ids = [id for piece in pieces for id in tokenizer.encode(piece, add_special_tokens=False).ids]
@@ -399,20 +428,20 @@ TARGETS = {
 # The campaign
 
 
-def _wrong(target: Target, case: Case) -> str:
-    """The fault of a case; "" if it has no fault."""
+def fault(target: str, case: Case) -> str:
+    """The fault of a case of that target; "" if it has no fault."""
     try:
         with _watchdog(PATIENCE):
-            target.check(case)
+            TARGETS[target].check(case)
     except (Exception, RecursionError, MemoryError) as error:
         told = str(error).partition("\nassert ")[0]
         return f"{type(error).__name__}: {told}"[:2000]
     return ""
 
 
-def _smaller(target: Target, case: Case, patience: int = 300) -> Case:
+def _smaller(target: str, case: Case, patience: int = 300) -> Case:
     """The case with as little text as still is wrong in the same way: stretches are left out, large ones first."""
-    kind = _wrong(target, case).partition(":")[0]
+    kind = fault(target, case).partition(":")[0]
     text = case["text"]
     size = max(len(text) // 2, 1)
     while patience:
@@ -420,7 +449,7 @@ def _smaller(target: Target, case: Case, patience: int = 300) -> Case:
         while at < len(text) and patience:
             less = text[:at] + text[at + size :]
             patience -= 1
-            if _wrong(target, {**case, "text": less}).partition(":")[0] == kind:
+            if fault(target, {**case, "text": less}).partition(":")[0] == kind:
                 text = less
             else:
                 at += size
@@ -436,37 +465,60 @@ def campaign(
     seed: int,
     number: int | None = None,
     seconds: float | None = None,
+    found: Callable[[Find], None] = lambda find: None,
 ) -> Report:
-    """Runs ``number`` cases of each target, or cases of each target in turn for ``seconds``."""
+    """Runs ``number`` cases of each target, or cases of each target in turn for ``seconds``. Calls ``found`` with each
+    find."""
     report = Report()
     chosen = [get_format(name) for name in names]
     end = None if seconds is None else time.monotonic() + seconds
     seen: set[tuple[str, str]] = set()
     count = 0
-    while (number is None or count < number) and (end is None or time.monotonic() < end):
-        for name in targets:
-            target = TARGETS[name]
-            chance = random.Random(f"{seed} {name} {count}")
-            case = target.draw(chance, chosen[count % len(chosen)])
-            report.cases[name] += 1
-            wrong = _wrong(target, case)
-            if wrong and (name, wrong[:60]) not in seen:
-                seen.add((name, wrong[:60]))
-                small = _smaller(target, case)
-                report.finds.append(Find(name, count, small, _wrong(target, small) or wrong))
-        count += 1
+    with _counted(report):
+        while (number is None or count < number) and (end is None or time.monotonic() < end):
+            for name in targets:
+                chance = random.Random(f"{seed} {name} {count}")
+                case = TARGETS[name].draw(chance, chosen[count % len(chosen)])
+                report.cases[name] += 1
+                wrong = fault(name, case)
+                if wrong and (name, wrong[:60]) not in seen:
+                    seen.add((name, wrong[:60]))
+                    small = _smaller(name, case)
+                    report.finds.append(Find(name, count, small, fault(name, small) or wrong))
+                    found(report.finds[-1])
+            count += 1
     return report
 
 
-def write(find: Find, folder: Path) -> Path:
-    """Writes a find about a text as a case of the needle tests, to which the expectation is then added by hand."""
+def write(find: Find, folder: Path, source: str) -> Path:
+    """Writes a find as a case, and returns its file.
+
+    A find about a text goes into ``folder`` as a case of the needle tests, whose expectation is then corrected by hand.
+    All others go into the folder ``fuzzed`` beside it. They have no expectation: the case must have no fault.
+    """
+    if find.target == "texts":
+        return _write_text(find, folder, source)
+    folder = folder.parent / "fuzzed"
+    folder.mkdir(parents=True, exist_ok=True)
+    taken = [int(path.stem[:4]) for path in folder.glob("[0-9][0-9][0-9][0-9]-*.json")]
+    path = folder / f"{max(taken, default=0) + 1:04}-{find.target}.json"
+    title = find.wrong.splitlines()[0][:200]
+    return _saved(path, {"title": title, "source": source, "target": find.target, "case": find.case})
+
+
+def _saved(path: Path, case: Case) -> Path:
+    path.write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
+    return path
+
+
+def _write_text(find: Find, folder: Path, source: str) -> Path:
     taken = [int(path.stem[:4]) for path in folder.glob("[0-9][0-9][0-9][0-9]*.json")]
     taken += [int(path.stem) for path in folder.glob("[0-9][0-9][0-9].json")]
     options = {key: value for key, value in find.case.get("options", {}).items() if key != "tools"}
     case: Case = {
         "format": find.case["format"],
         "title": find.wrong.splitlines()[0][:200],
-        "source": f"python -m chatparsers.testing.fuzz --target {find.target}",
+        "source": source,
         "text": find.case["text"],
     }
     if find.case.get("options", {}).get("tools") is True:
@@ -487,9 +539,7 @@ def write(find: Find, folder: Path) -> Path:
         "complete": message.complete,
         "diagnostics": [diagnostic.code for diagnostic in message.diagnostics],
     }
-    path = folder / f"{max(taken, default=0) + 1:04}-fuzz.json"
-    path.write_text(json.dumps(case, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", newline="\n")
-    return path
+    return _saved(folder / f"{max(taken, default=0) + 1:04}-fuzz.json", case)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -506,7 +556,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--folder",
         type=Path,
         default=Path("tests/needle/found"),
-        help="where cases go (default: tests/needle/found)",
+        help="where cases of texts go, the others beside it into fuzzed (default: tests/needle/found)",
     )
     given = parser.parse_args(arguments)
     try:
@@ -514,20 +564,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ChatParsersError as error:
         parser.error(str(error))
     targets = [given.target] if given.target else list(TARGETS)
-    report = campaign(names, targets, given.seed, seconds=given.minutes * 60)
-    for find in report.finds:
+
+    def found(find: Find) -> None:
         print(f"{find.target}, case {find.number} of seed {given.seed}: {find.wrong}")
         print(f"  {json.dumps(find.case, ensure_ascii=False)[:4000]}")
-        if find.target == "texts" and not given.no_write:
+        if not given.no_write:
+            source = f"python -m chatparsers.testing.fuzz --seed {given.seed}: {find.target} {find.number}"
             try:
                 with _watchdog(PATIENCE):
-                    print(
-                        f"  written to {write(find, given.folder)}: read it, and say in `expect` what is right"
-                    )
+                    path = write(find, given.folder, source)
+                more = ": read it, and say in `expect` what is right" if find.target == "texts" else ""
+                print(f"  written to {path}{more}")
             except Exception as error:
                 print(f"  not written: {type(error).__name__}: {error}")
-    counted = ", ".join(f"{number} {name}" for name, number in report.cases.items())
-    print(f"{counted}; {len(report.finds)} found")
+        sys.stdout.flush()
+
+    report = campaign(names, targets, given.seed, seconds=given.minutes * 60, found=found)
+    counted = ", ".join(f"{number:,} {name}" for name, number in report.cases.items())
+    print(f"{counted}; {report.feedings:,} feedings; {len(report.finds)} found")
     return 1 if report.finds else 0
 
 

@@ -124,10 +124,22 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         special_tokens=special_tokens,
         special_ids=special_ids,
         names=_names(folder, read_json(folder / "config.json"), tokenizer_config),
+        response_template=_response_template(folder, tokenizer_config),
         _read_tokenizer=(lambda: _tokenizer_json(tokenizer_file))
         if tokenizer_file.is_file()
         else no_tokenizer,
     )
+
+
+def _response_template(folder: Path, tokenizer_config: dict[str, Any]) -> dict[str, Any] | None:
+    """The response template in a file of its own, else in the tokenizer's configuration."""
+    file = folder / "response_template.json"
+    if file.is_file():
+        return read_json(file)
+    value = tokenizer_config.get("response_template")
+    if value is not None and not isinstance(value, dict):
+        raise _wrong(folder / "tokenizer_config.json", "response_template", "an object", value)
+    return value
 
 
 def _templates(folder: Path, tokenizer_config: dict[str, Any]) -> dict[str, str]:

@@ -39,6 +39,8 @@ class ModelFiles:
     """The ids that the configuration gives to roles, such as ``bos_token_id``."""
     names: tuple[str, ...] = ()
     """Possible names of the model, the most telling first: its name, its folder, its architecture."""
+    response_template: Mapping[str, Any] | None = None
+    """The ``response_template`` of transformers, which says how a message is cut out of the model's text."""
     _read_tokenizer: _ReadTokenizer = field(default=no_tokenizer, repr=False, compare=False)
 
     @cached_property

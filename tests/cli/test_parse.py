@@ -198,7 +198,7 @@ def test_bad_tools(run: Run, tmp_path: Path, name: str, value: object, words: li
     ("argv", "words"),
     [
         (["parse"], ["which format?", "--format", "--template"]),
-        (["parse", "--format", "hermes-2-por"], ["did you mean hermes-2-pro?"]),
+        (["parse", "--format", "hermes-2-por"], ["did you mean hermes-2-pro"]),
         (["parse", "--format", ""], ["no format is named ''"]),
         (["parse", "--format", "generic", "/no/such/file"], ["/no/such/file: no such file"]),
         (["parse", "--format", "generic", "\0"], ["no such file"]),

@@ -50,6 +50,30 @@ def test_what_is_found_is_made_small_and_written(
     assert written and all(len(json.loads(path.read_text())["text"]) < 60 for path in written)
 
 
+FOUND = sorted((Path(__file__).parents[1] / "needle" / "fuzzed").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.stem)
+def test_what_was_found_of_other_targets(path: Path) -> None:
+    case = json.loads(path.read_text(encoding="utf-8"))
+    assert fuzz.fault(case["target"], case["case"]) == ""
+
+
+@pytest.mark.parametrize("target", sorted(set(fuzz.TARGETS) - {"texts"}))
+def test_what_is_found_of_other_targets_is_written_and_read_again(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = fuzz.TARGETS[target].draw(random.Random("3"), get_format("qwen3"))
+    find = fuzz.Find(target, 3, case, "RuntimeError: too bad\nmore")
+    paths = [fuzz.write(find, tmp_path / "found", "here") for _ in range(2)]
+    assert [path.relative_to(tmp_path).as_posix() for path in paths] == [
+        f"fuzzed/000{number}-{target}.json" for number in (1, 2)
+    ]
+    read = json.loads(paths[1].read_text(encoding="utf-8"))
+    assert (read["title"], read["source"], read["target"]) == ("RuntimeError: too bad", "here", target)
+    assert read["case"] == case
+
+
 def test_a_case_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     def hang(case: fuzz.Case) -> None:
         while "x" in case["text"]:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from chatparsers.core.errors import OutputError
 from chatparsers.core.format import Format
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Implied
-from chatparsers.core.tree import walk
+from chatparsers.core.nodes import Body, Implied
+from chatparsers.core.tree import first, walk
 from chatparsers.core.turn import Turn
 from chatparsers.testing import (
     TOOLS,
@@ -111,11 +111,16 @@ def test_a_lone_marker_in_prose_is_prose(format: Format) -> None:
     """An opener without its header is content, and that is reported."""
     implied = {node.value for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
     openers = call_openers(format)
+    bodies = [node for node in walk(format.tree(Options(tools=True))) if isinstance(node, Body)]
+    marks = {text for body in bodies if body.marks is not None for text in first(body.marks)}
     for opener in openers:
         for text in (f"One writes {opener.strip()} to call. So be it.", f"Say {opener.strip()}"):
             message = bound(format).parse(text)
             if {call.name for call in message.tool_calls} & implied:
                 continue  # no header follows this opener: what does is the call
+            markup = [text[part.start : part.end] for part in message.regions if part.kind == "markup"]
+            if opener in marks and [one.strip() for one in markup] == [opener]:
+                continue  # it separates messages as well
             assert not message.tool_calls and message.content == text
             reported = any(
                 diagnostic.code in ("stray-marker", "truncated", "malformed")

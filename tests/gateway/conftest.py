@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from scripted import Script, Upstream
-
-
-class Server:
-    """An ASGI application on a port, in a thread."""
-
-    def __init__(self, app: Any) -> None:
-        import uvicorn
-
-        self.app = app
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        until = time.monotonic() + 20
-        while not self._server.started and self._thread.is_alive() and time.monotonic() < until:
-            time.sleep(0.005)
-        assert self._server.started, "the server did not start"
-        self.port = self._server.servers[0].sockets[0].getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def _run(self) -> None:
-        asyncio.run(self._server.serve())
-
-    def close(self) -> None:
-        self._server.should_exit = True
-        self._thread.join(10)
+from servers import Server
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ _PROPERTY = "grammar"
 
 
 def record(request: pytest.FixtureRequest, kind: str, **counted: Any) -> None:
-    """Keeps a test's counts. ``kind`` is ``compiled``, ``compared``, ``schemas``, ``generated`` or ``sampled``."""
+    """Keeps a test's counts. ``kind`` is ``compiled``, ``compared``, ``schemas``, ``generated``, ``sampled`` or
+    ``llama``."""
     plain = {name: dict(value) if isinstance(value, Counter) else value for name, value in counted.items()}
     request.node.user_properties.append((_PROPERTY, {"kind": kind, **plain}))
 
@@ -36,6 +37,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         "schemas": schemas,
         "generated": generated,
         "sampled by ids": sampled,
+        "llama.cpp's grammar code": llama,
     }
     for title, lines in sections.items():
         found = list(lines(records))
@@ -129,4 +131,16 @@ def generated(records: list[Mapping[str, Any]]) -> Iterator[str]:
         yield (
             f"{walks} texts of {len(found)} formats, at least {least} of each: "
             f"{unparsed} failed to parse, {invalid} failed to validate"
+        )
+
+
+def llama(records: list[Mapping[str, Any]]) -> Iterator[str]:
+    """How many grammars llama.cpp read, and how many texts it took and refused as xgrammar did."""
+    found = of(records, "llama")
+    if found:
+        read, texts, accepted = (sum(r.get(what, 0) for r in found) for what in ("read", "texts", "accepted"))
+        stacks = max(record.get("stacks", 0) for record in found)
+        yield (
+            f"{read} grammars read; {texts} texts compared with xgrammar, {accepted} of them accepted; "
+            f"at most {stacks} stacks"
         )

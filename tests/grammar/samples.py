@@ -138,8 +138,8 @@ _LITERAL = re.compile(r'\[(?:[^\]\\\n]|\\.)*\]|Regex\("(?:[^"\\\n]|\\.)*"|"((?:[
 
 
 def closers(name: str) -> list[bytes]:
-    """Texts that close open parts: ends of JSON, and the texts that the format writes for all tools."""
-    plain = [tool("t", {"a": {"type": "string"}}, [])]
+    """Texts that close open parts: ends of JSON, and what the format writes for all tools, and for ``now``."""
+    plain = [tool("now", {"a": {"type": "string"}}, [])]
     turn = chatparsers.get_format(name).bind(tools=plain, tool_choice="required")
     pieces = [str(turn.grammar())]
 

@@ -117,6 +117,20 @@ def test_size_and_work_are_linear(shape: str, dialect: str) -> None:
         assert not large.weakened
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(
+    "name", [info.name for info in chatparsers.formats() if info.origin == "chatparsers"]
+)
+def test_calls_in_free_text_grow_linearly(name: str, dialect: str) -> None:
+    """Each way to begin a call, and each tool that a call may begin with, once led to a grammar of all the tools."""
+
+    def size(count: int) -> int:
+        tools = [{**argument({"type": "string"})[0], "name": f"tool_{i}"} for i in range(count)]
+        return len(str(chatparsers.get_format(name).bind(tools=tools).grammar(dialect) or ""))
+
+    assert size(24) <= 4.4 * size(6)
+
+
 HOSTILE: dict[str, Callable[[], list[dict[str, Any]]]] = {
     **{
         f"{kind} 10,000 deep": lambda kind=kind: argument(nested(kind, 10_000))

@@ -224,6 +224,30 @@ def test_long_strings(name: str) -> None:
             assert dialect != "lark" or not grammar.weakened
 
 
+@pytest.mark.parametrize(
+    ("dialect", "engine"), [("gbnf", "xgrammar"), ("structural_tag", "xgrammar"), ("gbnf", "llama.cpp")]
+)
+@pytest.mark.parametrize(("least", "most"), [(0, 300), (200, 300), (200, None)])
+def test_long_json_strings(dialect: str, engine: str, least: int, most: int | None) -> None:
+    """For xgrammar, characters are counted up to the first escape, and `weakened` says so."""
+    bounds = {"minLength": least, **({} if most is None else {"maxLength": most})}
+    long = tool("f", {"a": {"type": "string", **bounds}}, ["a"])
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=[long], tool_choice="required")
+    grammar = turn.grammar(dialect, engine=engine)
+    loose = engine == "xgrammar"
+    expected = {key for key, value in bounds.items() if value} if loose else set()
+    assert {weak.keyword for weak in grammar.weakened} == expected
+    checker = compile_for("xgrammar", str(grammar), dialect)
+    for size in (0, 1, 199, 200, 201, 299, 300, 301):
+        valid = least <= size and (most is None or size <= most)
+        for char in ("x", "\U0001f600"):
+            call = f'{{"name": "f", "arguments": {{"a": "{char * size}"}}}}'
+            assert (checker.status(f"<tool_call>\n{call}\n</tool_call>") == FULL) is valid, (size, char)
+        call = f'{{"name": "f", "arguments": {{"a": "{"x" * 20}{chr(92)}n{"x" * (size - 21)}"}}}}'
+        if size > 20:
+            assert (checker.status(f"<tool_call>\n{call}\n</tool_call>") == FULL) is (loose or valid), size
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_reasoning_holds_nothing_that_ends_the_turn(dialect: str) -> None:
     """Found by random walks: GPT-OSS' analysis could hold `<|call|>`, after which nothing is read."""

@@ -25,6 +25,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"serving"}, set()),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"analysis"}, {"jinja2"}),
+    ({"interop"}, set()),
     ({"plugins", "registry", "_detect", "_models"}, {"jinja2", "pluggy"}),
     (
         {
@@ -43,7 +44,7 @@ LINES: list[tuple[set[str], set[str]]] = [
         {"jinja2", "tokenizers"},
     ),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
-    ({"gateway"}, {"anyio", "httpx2", "starlette", "uvicorn"}),
+    ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "starlette", "uvicorn"}),
     (
         {"testing"},
         {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
+from ...core.kept import kept
 from ...core.references import Document, Unresolved, references, type_of
 from ..automaton import Matcher, TooLarge
 from ..budget import Budget
@@ -22,7 +22,7 @@ _MOST_COMPARED = 4_096
 """The most pairs of alternatives that are compared."""
 
 
-@lru_cache(maxsize=512)
+@kept(64, 2_000)
 def _matcher(expression: str) -> Matcher | None:
     try:
         return Matcher(read_regex(expression))

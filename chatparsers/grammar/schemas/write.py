@@ -14,6 +14,7 @@ from ..automaton import TooLarge, build
 from ..budget import Budget
 from ..ir import (
     ANY,
+    CHAIN,
     EMPTY,
     NOTHING,
     Alt,
@@ -98,7 +99,7 @@ class SchemaCompiler:
     The compilers of one grammar share three arguments: ``rules`` receives the rules that recursion needs, ``weakened``
     the keywords that the grammar cannot enforce, and ``budget`` is spent. ``open_objects``: members that a schema does
     not mention are generated, as JSON Schema says. ``counted``: the dialect counts the characters of text up to a
-    marker.
+    marker. ``escapes``: it counts all characters of a long string, and not only those before the first escape.
     """
 
     def __init__(
@@ -110,6 +111,7 @@ class SchemaCompiler:
         budget: Budget,
         open_objects: bool = False,
         counted: bool = False,
+        escapes: bool = True,
     ) -> None:
         self.document = document
         self.syntax = syntax
@@ -118,6 +120,7 @@ class SchemaCompiler:
         self.budget = budget
         self.open_objects = open_objects
         self.counted = counted
+        self.escapes = escapes
         self.gatherer = Gatherer(document, budget, self.report, open_objects)
         self.judge = Judge(document, budget)
         self.known: dict[tuple[int, ...], Ir] = {}
@@ -439,6 +442,12 @@ class SchemaCompiler:
             if least * states > _MOST_COUNTED:
                 self.tell(bag.path, "minLength", why)
                 least = 0
+        elif not raw and not self.escapes and (least if most is None else most) > CHAIN:
+            why = "characters are counted up to the first escape"
+            if most is not None:
+                self.tell(bag.path, "maxLength", why)
+            if least:
+                self.tell(bag.path, "minLength", why)
         return raw.write(parts, least, most) if raw else self.syntax.string(parts, least, most, nested)
 
     def no_other(self, bag: Bag, raw: RawText) -> Parts:

@@ -1,0 +1,79 @@
+"""llama-cpp-python in this process: one model, and one request at a time. The others wait in the order of their coming.
+
+The model runs in a thread, token by token, so that the other tasks go on. It needs ``llama-cpp-python``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar
+
+import anyio
+import anyio.to_thread
+from llama_cpp import Llama
+
+from .._chat import Chat
+from ..adapters.llama_cpp import generate, to_llama_grammar
+from ..core.turn import Dialect
+from .engine import Batch, End, Engine, EngineError, Job
+
+__all__ = ["Local"]
+
+_NAMES = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
+
+
+class Local(Engine):
+    """A GGUF file that llama-cpp-python runs. ``context``: how many tokens prompt and answer may have together.
+    ``gpu_layers``: how many layers run on the GPU; -1: all. ``options``: more options of ``llama_cpp.Llama``."""
+
+    dialect: ClassVar[Dialect | None] = "gbnf"
+
+    def __init__(
+        self, path: str | PathLike[str], *, context: int = 8192, gpu_layers: int = -1, **options: Any
+    ) -> None:
+        try:
+            self._llama = Llama(str(path), n_ctx=context, n_gpu_layers=gpu_layers, verbose=False, **options)
+        except (ValueError, OSError) as error:
+            raise EngineError(f"{path}: llama.cpp cannot load it: {error}") from error
+        self._queue = anyio.Semaphore(1)
+        self._thread = anyio.CapacityLimiter(1)
+        self.ids = True
+
+    async def start(self, chat: Chat) -> list[str]:
+        if chat.tokenizer is None:
+            raise EngineError("the model's file has no tokenizer that can be read: name its tokenizer.json")
+        return []
+
+    async def close(self) -> None:
+        async with self._queue:
+            self._llama.close()
+
+    async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        prompt = job.prompt
+        assert isinstance(prompt, list)
+        room = self._llama.n_ctx() - len(prompt)
+        if room <= 0:
+            said = f"the prompt has {len(prompt)} tokens, and prompt and answer have room for {self._llama.n_ctx()}"
+            raise EngineError(said, status=400, code="context_length_exceeded")
+        most = room if job.max_tokens is None else min(job.max_tokens, room)
+        sampling = dict(job.sampling)
+        seed = sampling.pop("seed", None)
+        named = {_NAMES.get(name, name): value for name, value in sampling.items()}
+        ends = frozenset(job.turn.stop_ids)
+        count = 0
+        async with self._queue:
+            if seed is not None:
+                self._llama.set_seed(seed)
+            grammar = to_llama_grammar(job.grammar)
+            ids = generate(self._llama, job.turn, prompt=prompt, grammar=grammar, **named)
+            take = partial(next, ids, None)
+            while count < most:
+                id = await anyio.to_thread.run_sync(take, limiter=self._thread)
+                if id is None or id in ends:
+                    yield Batch(ids=[] if id is None else [id], end=End("stop", len(prompt), count))
+                    return
+                count += 1
+                yield Batch(ids=[id])
+        yield Batch(end=End("length", len(prompt), count))

@@ -1,0 +1,75 @@
+"""Caches are bounded in bytes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import chatparsers
+from chatparsers import grammar
+from chatparsers.core.kept import Kept, kept
+
+
+def test_the_bytes_are_bounded_and_the_oldest_go_first() -> None:
+    cache: Kept[str] = Kept(800)
+    for number in range(10):
+        cache.add(number, str(number), 100)
+        assert cache.get(0) == "0"  # asked for, so it stays
+        assert cache.size <= 800
+    assert (len(cache), cache.size) == (8, 800)
+    assert (cache.get(1), cache.get(9)) == (None, "9")
+    cache.add("long", "x", 101)
+    assert cache.get("long") is None and len(cache) == 8
+    cache.add(9, "nine", 50)
+    assert (cache.get(9), cache.size) == ("nine", 750)
+
+
+def test_threads_share_one() -> None:
+    cache: Kept[int] = Kept(8_000)
+
+    def use(thread: int) -> None:
+        for number in range(3_000):
+            key = (number * 7 + thread) % 60
+            found = cache.get(key)
+            assert found in (None, key)
+            cache.add(key, key, 500)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(use, range(8)))
+    assert cache.size == 500 * len(cache) <= 8_000
+
+
+def test_what_is_long_is_not_kept() -> None:
+    asked = []
+
+    @kept(4, 3)
+    def twice(text: str) -> str:
+        asked.append(text)
+        return text * 2
+
+    assert [twice(text) for text in ("abc", "abc", "abcd", "abcd")] == ["abcabc"] * 2 + ["abcdabcd"] * 2
+    assert asked == ["abc", "abcd", "abcd"]
+
+
+def test_grammars_of_strangers_do_not_pile_up() -> None:
+    def tools(number: int) -> list[dict[str, object]]:
+        values = [f"value {number} {index}" for index in range(20_000)]
+        schema = {"type": "object", "properties": {"a": {"enum": values}}}
+        return [{"name": f"tool_{number}", "parameters": schema}]
+
+    cache = grammar._CACHE
+    cache.clear()
+    try:
+        sizes = []
+        for number in range(4):
+            found = chatparsers.get_format("hermes-2-pro").bind(tools=tools(number)).grammar()
+            assert found is not None
+            sizes.append(len(found.text))
+        assert cache.size > sum(sizes) > 1_000_000  # keys and grammars are counted
+        most, cache.most = cache.most, max(sizes)
+        try:
+            chatparsers.get_format("hermes-2-pro").bind(tools=[{"name": "small"}]).grammar()
+            assert cache.size <= cache.most
+        finally:
+            cache.most = most
+    finally:
+        cache.clear()

@@ -1,0 +1,113 @@
+"""``chatparsers serve`` as a user starts it: one process, one engine, and errors in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, soon
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import httpx2
+
+from chatparsers._cli.arguments import build_parser
+from chatparsers.cli import main
+from chatparsers.gateway.serve import KINDS
+from chatparsers.templates.builtins import builtin_source
+from chatparsers.testing.tiny import tiny_model
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> dict[str, str]:
+    """The files of the tiny model: its template and its tokenizer."""
+    tiny = tiny_model("qwen3")
+    template = tmp_path / "chat.jinja"
+    template.write_text(builtin_source("qwen3"), encoding="utf-8")
+    tiny.tokenizer.save(str(tmp_path / "tokenizer.json"))
+    return {"--model": str(template), "--tokenizer": str(tmp_path / "tokenizer.json"), "--format": "qwen3"}
+
+
+def flags(given: dict[str, str]) -> list[str]:
+    return [word for pair in given.items() for word in pair]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ([], "which engine? Say --upstream URL"),
+        (["--upstream", "http://127.0.0.1:9"], "which model? Say --model"),
+        (
+            ["--upstream", "http://127.0.0.1:9", "--model", "x"],
+            "what runs at http://127.0.0.1:9? Say --upstream-kind",
+        ),
+        (["--upstream", "http://127.0.0.1:9", "--gguf", "x"], "--gguf runs the model in this process"),
+        (["--host", "0.0.0.0"], "without a key anybody who reaches this address may use the model"),
+        (["--port", "0"], "invalid number above 0 value: '0'"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(given: list[str], said: str, capsys: Any) -> None:
+    assert main(["serve", *given]) == 2
+    printed = capsys.readouterr().err
+    assert said in printed and printed.count("\n") == 1
+
+
+def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any) -> None:
+    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server"]
+    assert main(["serve", *engine, *flags(model)]) == 2
+    assert (
+        capsys.readouterr().err
+        == "chatparsers: no engine answers at http://127.0.0.1:9: start it, or name its URL\n"
+    )
+
+
+def test_every_kind_can_be_named() -> None:
+    for kind in KINDS:
+        assert build_parser().parse_args(["serve", "--upstream-kind", kind]).upstream_kind == kind
+
+
+def test_a_server_that_answers_and_ends(model: dict[str, str], upstream: Callable[[Any], Upstream]) -> None:
+    engine = upstream(Llama(["Hello."], tiny_model("qwen3").tokenizer))
+    port = free_port()
+    command = [
+        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), "--api-key", "k"),
+        *("--upstream", engine.url, "--upstream-kind", "llama-server", *flags(model)),
+    ]
+    given = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=given)
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert line == f"chatparsers: chat (Qwen3, Qwen2.5, QwQ) at http://127.0.0.1:{port}/v1\n"
+        url = f"http://127.0.0.1:{port}/v1/chat/completions"
+        body = {"messages": [{"role": "user", "content": "Hi"}]}
+        soon(lambda: listens(port))
+        answer = httpx2.post(url, json=body, headers={"authorization": "Bearer k"}, timeout=20)
+        assert answer.json()["choices"][0]["message"]["content"] == "Hello."
+        server.send_signal(signal.SIGINT)
+        _, errors = server.communicate(timeout=20)
+        assert server.returncode in (0, 130) and "Traceback" not in errors
+    finally:
+        server.kill()
+        server.wait()
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port: int = found.getsockname()[1]
+    return port
+
+
+def listens(port: int) -> bool:
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/health", timeout=5).status_code == 200
+    except httpx2.HTTPError:
+        return False

@@ -1,0 +1,141 @@
+"""A tiny random model in the process: the real clients get calls that are valid under the tool's schema, whatever the
+model would rather write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+pytest.importorskip("llama_cpp", reason="the package llama-cpp-python is not installed")
+pytest.importorskip("gguf", reason="the package gguf is not installed")
+
+import httpx2
+from servers import Server
+
+import chatparsers
+from chatparsers.gateway import Settings, create_app
+from chatparsers.gateway.local import Local
+from chatparsers.testing.tiny import tiny_model
+
+F: dict[str, Any] = {
+    "name": "get_weather",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"enum": ["Oslo", "Rome"]},
+            "days": {"type": "integer", "maximum": 9, "minimum": 1},
+        },
+        "required": ["city", "days"],
+        "additionalProperties": False,
+    },
+}
+
+
+SEED = {"seed": 1}
+"""With it the model is done after about 60 tokens. It may write reasoning without end otherwise."""
+
+
+def valid(arguments: str) -> bool:
+    found = json.loads(arguments)
+    return set(found) == {"city", "days"} and found["city"] in ("Oslo", "Rome") and 1 <= found["days"] <= 9
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    path: Path = tiny_model("qwen3").write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+    made = Server(
+        create_app(chatparsers.load(path, format="qwen3"), Local(path, context=2048), Settings(model="tiny"))
+    )
+    yield made
+    made.close()
+
+
+def test_three_apis_streamed_and_whole(server: Any) -> None:
+    openai = pytest.importorskip("openai", reason="the package openai is not installed")
+    anthropic = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+    message = {"role": "user", "content": "How is the weather?"}
+    with openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+        asked: dict[str, Any] = {
+            "model": "tiny",
+            "messages": [message],
+            "tools": [{"type": "function", "function": F}],
+            "tool_choice": "required",
+            "parallel_tool_calls": False,
+            "max_tokens": 1500,
+            "extra_body": SEED,
+        }
+        with client.chat.completions.stream(**asked) as stream:
+            streamed = stream.get_final_completion()
+        for found in (streamed, client.chat.completions.create(**asked)):
+            assert found.choices[0].finish_reason == "tool_calls"
+            assert all(valid(call.function.arguments) for call in found.choices[0].message.tool_calls)
+        items: dict[str, Any] = {
+            "model": "tiny",
+            "input": "How is the weather?",
+            "tools": [{"type": "function", **F}],
+            "tool_choice": {"type": "function", "name": "get_weather"},
+            "parallel_tool_calls": False,
+            "max_output_tokens": 1500,
+            "extra_body": SEED,
+        }
+        with client.responses.stream(**items) as stream:
+            response = stream.get_final_response()
+        for answer in (response, client.responses.create(**items)):
+            calls = [item for item in answer.output if item.type == "function_call"]
+            assert calls and all(valid(item.arguments) for item in calls)
+            assert answer.usage.input_tokens > 100 and answer.usage.output_tokens > 10
+    named = {"name": "get_weather", "input_schema": F["parameters"]}
+    with anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as client:
+        body: dict[str, Any] = {
+            "model": "tiny",
+            "messages": [message],
+            "tools": [named],
+            "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+            "max_tokens": 1500,
+            "extra_body": SEED,
+        }
+        with client.messages.stream(**body) as stream:
+            final = stream.get_final_message()
+        for said in (final, client.messages.create(**body)):
+            uses = [block for block in said.content if block.type == "tool_use"]
+            assert uses and all(valid(json.dumps(block.input)) for block in uses)
+            assert said.stop_reason == "tool_use"
+
+
+def ask(server: Any, **more: Any) -> httpx2.Response:
+    body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 20, **more}
+    return httpx2.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
+
+
+def test_requests_wait_for_one_another(server: Any) -> None:
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda seed: ask(server, seed=seed % 2, temperature=0.9), range(6)))
+    assert [answer.status_code for answer in answers] == [200] * 6
+    said = [answer.json()["choices"][0]["message"] for answer in answers]
+    assert said[0] == said[2] == said[4] and said[1] == said[3] == said[5]  # the seed is the request's own
+
+
+def test_a_client_that_leaves_frees_the_model(server: Any) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    with pytest.raises(httpx2.ReadTimeout):
+        httpx2.post(
+            f"{server.url}/v1/chat/completions",
+            json={
+                "messages": [{"role": "user", "content": "Hi"}],
+                "tools": [tool],
+                "tool_choice": "required",
+            },
+            timeout=0.05,
+        )
+    assert ask(server).status_code == 200
+
+
+def test_a_prompt_that_does_not_fit(server: Any) -> None:
+    answer = ask(server, messages=[{"role": "user", "content": "word " * 5000}])
+    assert answer.status_code == 400 and "have room for 2048" in answer.json()["error"]["message"]

@@ -1,0 +1,98 @@
+"""Response templates as model files have them, written for these tests after the language's own page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+CALL = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
+THOUGHT = {"open": "<think>", "close": "</think>", "content": "text"}
+
+JSON: dict[str, Any] = {
+    "version": 1,
+    "defaults": {"role": "assistant"},
+    "start_anchor": "<|im_start|>assistant\n",
+    "fields": {
+        "reasoning_content": THOUGHT,
+        "tool_calls": {
+            "open_pattern": r"\s*<tool_call>",
+            "close": "</tool_call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"type": "function", "function": "{content}"},
+        },
+        "content": {"close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)", "content": "text"},
+    },
+}
+TAGS: dict[str, Any] = {
+    **JSON,
+    "fields": {
+        **JSON["fields"],
+        "tool_calls": {
+            "open_pattern": r"\s*<tool_call>\s*<function=(?P<name>[^>\n]+)>",
+            "close_pattern": r"</function>\s*</tool_call>",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {"tag_pattern": r"<parameter=(?P<key>[^>\n]+)>\s*(?P<value>.*?)\s*</parameter>"},
+            "transform": CALL,
+        },
+    },
+}
+GEMMA: dict[str, Any] = {
+    "start_anchor": ["<|turn>model\n", "<tool_response|>"],
+    "fields": {
+        "thinking": {"open": "<|channel>thought\n", "close": "<channel|>"},
+        "tool_calls": {
+            "open_pattern": r"<\|tool_call>call:(?P<name>\w+)",
+            "close": "<tool_call|>",
+            "repeats": True,
+            "content": "json",
+            "content_args": {"unquoted_keys": True, "string_delims": [['<|"|>', '<|"|>']]},
+            "transform": CALL,
+        },
+        "content": {"close": ["<turn|>", "<eos>"]},
+    },
+}
+LIST: dict[str, Any] = {
+    "start_anchor_pattern": "<[|]START[|]>",
+    "fields": {
+        "thinking": {"open": ["<|THINK|>", "<|PLAN|>"], "close": "<|END_THINK|>"},
+        "content": {"open": "<|SAY|>", "close": "<|END_SAY|>"},
+        "tool_calls": {
+            "open": "<|ACT|>",
+            "close": "<|END_ACT|>",
+            "content": "json",
+            "transform": {
+                "type": "function",
+                "id": "{tool_call_id}",
+                "function": {"name": "{tool_name}", "arguments": "{parameters}"},
+            },
+            "transform_each": True,
+        },
+    },
+}
+LINES: dict[str, Any] = {
+    "start_anchor": "A:",
+    "fields": {
+        "tool_calls": {
+            "open_pattern": r"\[CALL (?P<name>[a-z_]+)\](?:\s*args)?\n",
+            "close": "[END]",
+            "repeats": True,
+            "content": "kv-lines",
+            "transform": CALL,
+        },
+        "content": {},
+    },
+}
+HEADER: dict[str, Any] = {
+    "start_anchor": "A:",
+    "fields": {
+        "tool_calls": {
+            "open_pattern": r"<call:(?P<id>functions\.(?P<name>.+?):\d+)>",
+            "close_pattern": "</call>",
+            "repeats": True,
+            "content": "json",
+            "transform": {"id": "{id}", **CALL},
+        },
+        "content": {"close": "<end>"},
+    },
+}

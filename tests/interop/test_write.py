@@ -1,0 +1,93 @@
+"""A response template is written from each format, and says what it loses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import chatparsers
+from chatparsers import Format, formats, get_format
+from chatparsers.core import Builder, Node
+from chatparsers.interop import read_response_template, write_response_template
+
+NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+SAID = "not read back", "cannot read"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_written_is_read_as_it_was_meant(name: str) -> None:
+    """Calls are there and come back unchanged, or they are left out and the loss is said."""
+    format = get_format(name)
+    written = write_response_template(format, "<|assistant|>")
+    fields = json.loads(json.dumps(written.spec))["fields"]
+    assert "content" in fields
+    assert (
+        ("reasoning_content" in fields) or not format.features.reasoning or _said(written.lost, "reasoning: ")
+    )
+    if format.features.tools:
+        assert ("tool_calls" in fields) != _said(written.lost, "calls: ")
+    assert not [line for line in written.lost if any(said in line for said in SAID)]
+
+
+def _said(lost: tuple[str, ...], what: str) -> bool:
+    return any(line.startswith(what) for line in lost)
+
+
+def test_a_call_in_tags() -> None:
+    written = write_response_template(
+        get_format("qwen3-coder"), "<|im_start|>assistant\n", reasoning="thinking"
+    )
+    assert written.spec == {
+        "version": 1,
+        "defaults": {"role": "assistant"},
+        "start_anchor": "<|im_start|>assistant\n",
+        "fields": {
+            "thinking": {"open": "<think>", "close": "</think>", "content": "text"},
+            "tool_calls": {
+                "open_pattern": r"\s*<tool_call>\s*<function=(?P<name>[^\s>]+)>\s*",
+                "close_pattern": r"</function>\s*</tool_call>",
+                "repeats": True,
+                "content": "xml-inline",
+                "content_args": {
+                    "tag_pattern": r"<parameter=(?P<key>[^\s>]+)>\s*(?P<value>.*?)\s*</parameter>"
+                },
+                "transform": {
+                    "type": "function",
+                    "function": {"name": "{name}", "arguments": "{content}"},
+                },
+            },
+            "content": {"close_pattern": r"\s*(?:<\|im_end\|>|<\|endoftext\|>)", "content": "text"},
+        },
+    }
+    assert written.lost == (
+        "white space at the ends of reasoning and content is stripped",
+        "text before and after a call: the last part replaces the others",
+        "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",
+        "a value that holds its closing tag is cut there",
+    )
+
+
+def _no_marker(p: Builder) -> Node:
+    return p.body(start=p.space() + p.json_call(name="name", args="arguments"))
+
+
+def test_what_cannot_be_written_is_said() -> None:
+    format = Format("bare", "Bare JSON", "https://example.org", _no_marker, stops=("<end>",))
+    written = write_response_template(format, ["A:", "B:"])
+    assert written.spec["start_anchor"] == ["A:", "B:"]
+    assert list(written.spec["fields"]) == ["content"]
+    (lost,) = written.lost
+    assert lost.startswith("calls: the format 'bare' has no place for the calls")
+
+
+def test_a_chat_knows_its_anchor() -> None:
+    """The anchor is the generation prompt without the thought that it may open."""
+    template = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+    )
+    chat = chatparsers.load(template, format="qwen3")
+    written = chat.response_template()
+    assert written.spec["start_anchor"] == "<|im_start|>assistant\n"
+    assert read_response_template(written.spec).features.tools
