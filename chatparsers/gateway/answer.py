@@ -81,9 +81,10 @@ class Answer:
         return self._stops is not None and self._stops.found is not None
 
     def fail(self, error: ApiError, metrics: Metrics) -> str:
-        """The last frames after an error."""
+        """The last frames after an error: what was held, and the error."""
+        held = self._written(self._stream.finish("length"), last=True)
         self._count(metrics, Usage())
-        return self._frames(self.writer.fail(error)) + self.writer.end
+        return held + self._frames(self.writer.fail(error)) + self.writer.end
 
     def _written(self, events: Any, last: bool = False) -> str:
         if self._stops is not None:

@@ -272,12 +272,8 @@ class _Gateway:
             grammar = turn.grammar(engine.dialect, engine=engine.reader, token_references=references)
         if engine.takes_ids and turn.tokenizer is not None:
             return turn, self._encoded(turn), grammar
-        bos = self.chat.files.bos_token
-        return (
-            turn,
-            turn.prompt.removeprefix(bos) if bos else turn.prompt,
-            grammar,
-        )  # servers write it themselves
+        # A server writes the first token before a text itself.
+        return turn, turn.prompt.removeprefix(self.chat.files.bos_token or ""), grammar
 
     @staticmethod
     def _encoded(turn: Turn) -> list[int]:

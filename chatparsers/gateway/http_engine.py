@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from ipaddress import ip_address
 from typing import Any, ClassVar
 
 import httpx2
@@ -44,6 +45,7 @@ class HttpEngine(Engine):
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = client or httpx2.AsyncClient(
             base_url=self.url,
+            trust_env=not _on_this_machine(self.url),  # no proxy of the environment leads back to it
             headers=headers,
             timeout=httpx2.Timeout(stall, connect=10.0, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
@@ -192,6 +194,14 @@ class HttpEngine(Engine):
                 if batch.ids is not None:
                     ids = [*(ids or ()), *batch.ids]
         return Batch("".join(text), ids)
+
+
+def _on_this_machine(url: str) -> bool:
+    host = httpx2.URL(url).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _joined(batches: list[Batch]) -> Batch | None:

@@ -13,6 +13,8 @@ from .http_engine import HttpEngine, text_of
 
 __all__ = ["VLLM", "OpenAICompletions", "SGLang"]
 
+_LONG = 4096
+"""The limit of an answer, if neither the request nor the engine gives one."""
 _STANDARD = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
 
 
@@ -22,29 +24,38 @@ class OpenAICompletions(HttpEngine):
     path: ClassVar[str] = "/v1/completions"
     takes_ids: ClassVar[bool] = False
 
+    context: int | None = None
+    """How many tokens prompt and answer may have together, if the engine says so."""
+
     async def start(self, chat: Chat) -> list[str]:
-        """Asks for the model's name if none was given, and tries the engine."""
-        if self.model is None:
-            self.model = await self._first_model()
+        """Asks for the model's name, if none was given, and for its context; and tries the engine."""
+        data = (await self.get("/v1/models")).get("data")
+        models = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+        found = next((one for one in models if self.model in (None, one.get("id"))), {})
+        if self.model is None and isinstance(found.get("id"), str):
+            self.model = found["id"]
+        if isinstance(found.get("max_model_len"), int):
+            self.context = found["max_model_len"]
         return await super().start(chat)
 
-    async def _first_model(self) -> str | None:
-        data = (await self.get("/v1/models")).get("data")
-        first = data[0] if isinstance(data, list) and data else None
-        name = first.get("id") if isinstance(first, dict) else None
-        return name if isinstance(name, str) else None
+    def _most(self, job: Job) -> int:
+        """The limit of an answer. These servers stop after 16 tokens if a request names none."""
+        if job.max_tokens is not None:
+            return job.max_tokens
+        if self.context is None or not isinstance(job.prompt, list):
+            return _LONG
+        return max(self.context - len(job.prompt) - 1, 1)
 
     def body(self, job: Job) -> dict[str, Any]:
         body: dict[str, Any] = {
             "prompt": job.prompt,
             "stream": True,
+            "max_tokens": self._most(job),
             "stream_options": {"include_usage": True},
             **{name: value for name, value in job.sampling.items() if name in _STANDARD},
         }
         if self.model is not None:
             body["model"] = self.model
-        if job.max_tokens is not None:
-            body["max_tokens"] = job.max_tokens
         if job.turn.stops:
             body["stop"] = list(job.turn.stops)[:4]
         return body
@@ -107,11 +118,6 @@ class SGLang(OpenAICompletions):
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
             "stop_token_ids": list(turn.stop_ids),
         }
-        if job.max_tokens is None:
-            body["max_tokens"] = _LONG  # the server's own default is 16
         if job.grammar is not None:
             body["response_format"] = json.loads(str(job.grammar))
         return body
-
-
-_LONG = 8192

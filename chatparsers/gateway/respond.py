@@ -127,6 +127,7 @@ class Responding:
     def _fail(self, error: ApiError) -> Any:
         self._count(error.status)
         if not self._begun:
+            self._over = True
             return self._failed(error)
         self._put(self._answer.fail(error, self._metrics), over=True)
         return None

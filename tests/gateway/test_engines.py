@@ -49,7 +49,7 @@ class Completions:
     async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
         if path == "/v1/models":
             await wire.head(200, "application/json")
-            await wire.send(b'{"object": "list", "data": [{"id": "served"}]}')
+            await wire.send(b'{"object": "list", "data": [{"id": "served", "max_model_len": 5000}]}')
             await wire.end()
             return
         assert body["model"] == "served"
@@ -101,7 +101,8 @@ def test_structural_tags_and_ids(
     model = tiny_model("qwen3")
     engine = upstream(Completions([CALL[:15], CALL[15:]], model, gives_ids=gives_ids))
     made = kind(f"{engine.url}/v1/")
-    found = ask(serve(create_app(model.chat, made)), tool_choice="required", max_tokens=50)
+    server = serve(create_app(model.chat, made))
+    found = ask(server, tool_choice="required", max_tokens=50)
     assert found["usage"]["prompt_tokens_details"] == {"cached_tokens": 2}
     body = engine.requests[-1][1]
     tag = (
@@ -110,7 +111,12 @@ def test_structural_tags_and_ids(
     assert json.loads(tag)["type"] == "structural_tag" and ("Token(" in tag) == gives_ids
     assert body["skip_special_tokens"] is False and body["stop_token_ids"] == sorted(model.eos_ids)
     assert isinstance(body["prompt"][0], int) and (body["top_k"], body["temperature"]) == (3, 0.5)
-    assert made.ids is gives_ids and (body["stop"] == []) == gives_ids
+    ask(server, tools=[*TOOLS])
+    unlimited = engine.requests[-1][1]
+    assert (
+        unlimited["max_tokens"] == 5000 - len(unlimited["prompt"]) - 1
+    )  # these servers stop after 16 tokens
+    assert body["max_tokens"] == 50 and made.ids is gives_ids and (body["stop"] == []) == gives_ids
 
 
 def test_a_server_of_which_nothing_is_known(
