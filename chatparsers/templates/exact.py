@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import Any
+from typing import Any, NoReturn
 
 __all__ = ["ExactNumber", "from_json", "to_json"]
 
@@ -101,10 +101,18 @@ def to_json(
     A lone surrogate, which no file and no socket could carry, is written as its JSON escape.
     Raises ``TypeError`` for a value that has no JSON form.
     """
-    if type(indent) is int and separators is None and not sort_keys:
+    if (
+        separators is None
+        and not sort_keys
+        and (type(indent) is int or (indent is None and not ensure_ascii))
+    ):
         try:
-            text = _indented(
-                value, "\n", " " * indent, encode_basestring_ascii if ensure_ascii else encode_basestring
+            text = (
+                "".join(_compact(value, 0))
+                if indent is None
+                else _indented(
+                    value, "\n", " " * indent, encode_basestring_ascii if ensure_ascii else encode_basestring
+                )
             )
         except _Other:
             pass
@@ -149,6 +157,24 @@ def _escaped(found: re.Match[str]) -> str:
 
 class _Other(Exception):
     """A value holds more than plain JSON data."""
+
+
+def _refuse(value: object) -> NoReturn:
+    raise _Other
+
+
+def _encoder() -> Callable[[Any, int], Iterable[str]]:
+    """Python's encoder of plain data with the usual separators. `json.dumps` makes one for each call."""
+    made = getattr(json.encoder, "c_make_encoder", None)
+    if made is None:
+        return lambda value, level: _refuse(value)
+    found: Callable[[Any, int], Iterable[str]] = made(
+        None, _refuse, encode_basestring, None, ": ", ", ", False, False, True
+    )
+    return found
+
+
+_compact = _encoder()
 
 
 def _indented(value: Any, line: str, indent: str, spelt: Callable[[str], str]) -> str:
