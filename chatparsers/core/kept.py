@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sized
+from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Kept", "kept"]
 
 _V = TypeVar("_V")
-_A = TypeVar("_A", bound=Hashable)
+_A = TypeVar("_A", bound=str | tuple[Any, ...])
 
 
 class Kept(Generic[_V]):
@@ -64,7 +64,7 @@ def kept(entries: int, longest: int) -> Callable[[Callable[[_A], _V]], Callable[
 
         @wraps(function)
         def call(given: _A) -> _V:
-            return known(given) if isinstance(given, Sized) and len(given) <= longest else function(given)
+            return known(given) if len(given) <= longest else function(given)
 
         return call
 

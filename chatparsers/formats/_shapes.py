@@ -38,12 +38,13 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     ``gap``: the white space between tags. ``pad``: the white space on each side of a value, which is no part of it.
     """
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
+    raw = Raw(until=pad + "</parameter>", also=also, python=True)
     begun = ">" + p.trim(pad)
     missing = p.peek(p.choice("<parameter=", "</function>"))
     ended = p.trim(pad) + p.reads("</parameter>", "</parameter>", missing) + p.space(gap)
 
     def argument(arg: Argument) -> Node:
-        value = p.value(arg, Raw(until=pad + "</parameter>", also=also, python=True))
+        value = p.value(arg, raw)
         return "<parameter=" + p.arg_name(arg) + begun + value + ended
 
     def function(tool: Tool) -> Node:

@@ -228,7 +228,8 @@ class Free(Ir):
     """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
 
     ``parallel`` False: at most one call. ``excludes``: the other texts that the parser takes for the beginning of a
-    call; the free text has none of them. Only dialects with a native form write this node. The others are lazy instead.
+    call or of reasoning; the free text has none of them. Only dialects with a native form write this node. The others
+    are lazy instead.
     """
 
     calls: Ir

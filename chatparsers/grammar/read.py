@@ -96,6 +96,7 @@ from .triggers import (
     split_heads,
     starts,
     stretches,
+    thoughts,
     words,
 )
 
@@ -140,6 +141,8 @@ class _Reader:
         self.escapes = escapes
         self.budget = budget
         self.rules: dict[str, Ir] = {}
+        self.literals: dict[str, Ir] = {}
+        """What each literal text is read as."""
         self.weakened: dict[Weakened, None] = {}
         self.compilers: dict[tuple[int, Syntax], SchemaCompiler] = {}
         self.tools: tuple[Tool, ...] = ()
@@ -173,6 +176,10 @@ class _Reader:
                 f"{type(node).__name__} has no grammar: use it in the lenient half of p.reads() alone"
             )
         return read(self, node)
+
+    def literal(self, text: str) -> Ir:
+        found = self.literals[text] = seq(*literals(text, self.request.marker_ids))
+        return found
 
     def choice(self, node: Choice) -> Ir:
         options: Iterable[Node] = node.options
@@ -406,9 +413,10 @@ class _Reader:
                 options[:1] if len(options) > 1 and node.content.close is None else options,
             )
         triggers = tuple(trigger.value for trigger in words(node, calls, {}))
-        others: tuple[str, ...] = ()
+        others = thoughts(self.request.tree)
         if node.calls is not None:
-            others = tuple(text for text in first(node.calls) if not text.startswith(triggers))
+            others += first(node.calls)
+        others = tuple(text for text in dict.fromkeys(others) if not text.startswith(triggers))
         rest: Ir = (
             Lang(stops=others)
             if calls is None
@@ -488,7 +496,7 @@ def _space(node: Space) -> Ir:
 
 
 _READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
-    Literal: lambda reader, node: seq(*literals(node.text, reader.request.marker_ids)),
+    Literal: lambda reader, node: reader.literals.get(node.text) or reader.literal(node.text),
     Token: _Reader.token,
     Space: lambda reader, node: _space(node),
     AnyChar: lambda reader, node: Chars(ANY),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from ..core import values
@@ -199,6 +200,16 @@ class ElementsSyntax(JsonSyntax):
         return super().literal(value)
 
 
+@lru_cache(maxsize=256)
+def _raw(
+    syntax: values.Raw, markers: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[Part, ...], Callable[[str], object]]:
+    """The stops of raw text, the constraints on all its strings, and whether a string may be written in this way."""
+    only = (Part(read_regex(f"^(?:{syntax.chars})*$")),) if syntax.chars else ()
+    may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
+    return tuple(dict.fromkeys((*syntax.stops, *markers))), only, may
+
+
 class RawText:
     """A value as raw text up to one of the syntax's stops: strings are written verbatim (and kept in ``written``), all
     other values as JSON.
@@ -212,14 +223,11 @@ class RawText:
     """Whether a marker begins each object and array, so that no text is taken for one."""
 
     def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:
-        self.stops = tuple(dict.fromkeys((*syntax.stops, *markers)))
-        self.said = syntax.types is not None
-        self.types = syntax.types or types
+        said = syntax.types
+        self.stops, self.only, self.may = _raw(syntax, markers)
+        self.said = said is not None
+        self.types = said or types
         self.python = syntax.python
-        self.only = (Part(read_regex(f"^(?:{syntax.chars})*$")),) if syntax.chars else ()
-        """The constraints on all strings that are written in this way."""
-        self.may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
-        """Whether a string may be written in this way."""
         self.written: list[Lang] = []
         self.apart: tuple[Ir, ...] = ()
         """Values that no text can be taken for, because a marker begins them."""

@@ -26,9 +26,10 @@ from ..core.nodes import (
     Peek,
     Sequence,
     Space,
+    Think,
     Token,
 )
-from ..core.tree import through
+from ..core.tree import through, tokens, walk
 from .ir import BLANKS, EMPTY, SPACES, Alt, Blank, Ir, Seq, Shared, Text, TokenRef, seq
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "split_heads",
     "starts",
     "stretches",
+    "thoughts",
     "words",
 ]
 
@@ -145,6 +147,19 @@ def stretches(body: Body, prefix: str) -> list[str]:
     spans = (span.open for span in (body.reasoning, body.content) if span is not None)
     texts = ("".join(item.text for item in begin) for open in spans for begin, _ in openings(open))
     return [text.removeprefix(prefix) for text in texts]
+
+
+def thoughts(tree: Node) -> tuple[str, ...]:
+    """The texts that open reasoning: in free text the parser may take one for its beginning."""
+    found: dict[str, None] = {}
+    for node in walk(tree):
+        if isinstance(node, Think):
+            opener = node.span.open
+            found.update(dict.fromkeys(tokens(opener)))
+            found.update(
+                ("".join(item.text for item in begin).strip(), None) for begin, _ in openings(opener)
+            )
+    return tuple(text for text in found if text)
 
 
 def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:

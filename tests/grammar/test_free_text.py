@@ -19,8 +19,8 @@ from test_matrix import TOOL_FORMATS
 import chatparsers
 from chatparsers.core.errors import DefinitionError
 from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Body
-from chatparsers.core.tree import first, walk
+from chatparsers.core.nodes import Body, Think
+from chatparsers.core.tree import first, tokens, walk
 
 TOOLS = [
     tool("get_weather", {"city": {"type": "string"}}, ["city"]),
@@ -94,9 +94,13 @@ def test_calls_in_the_formats_own_form_are_taken(name: str, text: str, dialect: 
 
 
 def openers(name: str) -> Iterator[str]:
-    """Everything that the parser takes for the beginning of a call in running text or at the turn's start."""
+    """Everything that the parser takes for the beginning of a call in running text or at the turn's start, and the
+    beginnings of reasoning."""
     tree = chatparsers.get_format(name).tree(Options(tools=True))
     body = next(node for node in walk(tree, True) if isinstance(node, Body))
+    for thought in walk(tree):
+        if isinstance(thought, Think):
+            yield from tokens(thought.span.open)
     for part in (body.calls, body.start):
         if part is not None:
             try:
