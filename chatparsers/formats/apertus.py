@@ -28,5 +28,6 @@ FORMAT = Format(
     build=build,
     markers=("<|assistant_start|>", "<|tools_prefix|>"),
     stops=("<|assistant_end|>",),
+    aliases=("apertus2509",),
     models=("apertus",),
 )

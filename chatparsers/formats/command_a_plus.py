@@ -27,6 +27,6 @@ FORMAT = Format(
     build=build,
     markers=("<|START_ACTION|>", "<|START_TEXT|>"),
     stops=("<|END_OF_TURN_TOKEN|>",),
-    aliases=("cohere2-moe", "cmd4"),
+    aliases=("cohere2-moe", "cmd4", "cohere-command4"),
     models=("(c4ai-)?command-a-plus",),
 )

@@ -26,5 +26,6 @@ FORMAT = Format(
     build=build,
     markers=("<|START_ACTION|>", "<|START_RESPONSE|>"),
     stops=("<|END_OF_TURN_TOKEN|>",),
+    aliases=("cohere-command3",),
     models=("(c4ai-)?command-(r7b|a)",),
 )

@@ -33,5 +33,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜tool▁calls▁begin｜>", "```json"),
     stops=("<｜end▁of▁sentence｜>",),
+    aliases=("deepseekv3",),
     models=("deepseek-(v3|v2-5)",),
 )

@@ -26,5 +26,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜tool▁calls▁begin｜>", "<think>"),
     stops=("<｜end▁of▁sentence｜>",),
+    aliases=("deepseek-v31", "deepseekv31"),
     models=("deepseek-v3-[12]",),
 )

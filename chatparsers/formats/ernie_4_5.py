@@ -35,5 +35,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<response>"),
     stops=("<|im_end|>", "</s>"),
+    aliases=("ernie45",),
     models=("ernie-4-5.*thinking",),
 )

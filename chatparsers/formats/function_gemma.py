@@ -26,5 +26,6 @@ FORMAT = Format(
     build=build,
     markers=("<start_of_turn>", "<start_function_call>"),
     stops=("<end_of_turn>", "<start_function_response>", "<eos>"),
+    aliases=("functiongemma",),
     models=("function-?gemma",),
 )

@@ -30,6 +30,6 @@ FORMAT = Format(
     build=build,
     markers=("[gMASK]", "</arg_key>\n<arg_value>"),
     stops=("<|user|>", "<|observation|>", "<|endoftext|>"),
-    aliases=("glm-4.6",),
+    aliases=("glm-4.6", "glm45"),
     models=("glm-4-[56]",),
 )

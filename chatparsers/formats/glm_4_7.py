@@ -26,6 +26,6 @@ FORMAT = Format(
     build=build,
     markers=("[gMASK]", "</arg_key><arg_value>"),
     stops=("<|user|>", "<|observation|>", "<|endoftext|>"),
-    aliases=("glm-4.7", "glm-5"),
+    aliases=("glm-4.7", "glm-5", "glm47"),
     models=("glm-4-[7-9]", "glm-?5"),
 )

@@ -57,5 +57,6 @@ FORMAT = Format(
     build=build,
     markers=("<|start|>assistant", "<|channel|>"),
     stops=("<|return|>", "<|call|>"),
+    aliases=("openai", "openai-gptoss"),
     models=("gpt-oss",),
 )

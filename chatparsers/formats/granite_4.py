@@ -19,5 +19,6 @@ FORMAT = Format(
     build=build,
     markers=("<|start_of_role|>", "<tool_call>"),
     stops=("<|end_of_text|>",),
+    aliases=("granite4",),
     models=("granite-?4",),
 )

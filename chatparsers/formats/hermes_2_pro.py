@@ -25,5 +25,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<tool_call>"),
     stops=("<|im_end|>",),
+    aliases=("hermes",),
     models=("hermes-?[234]",),
 )

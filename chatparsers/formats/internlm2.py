@@ -29,6 +29,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<|action_start|>"),
     stops=("<|im_end|>",),
-    aliases=("intern-s1",),
+    aliases=("intern-s1", "internlm", "interns1"),
     models=("internlm-?[23]", "intern-?s1"),
 )

@@ -29,6 +29,6 @@ FORMAT = Format(
     build=build,
     markers=("<role>ASSISTANT</role>", "</arg_key>\n<arg_value>"),
     stops=("<|role_end|>",),
-    aliases=("bailing-v3", "ring-3"),
+    aliases=("bailing-v3", "ring-3", "ling3"),
     models=("(?:ling|ring)-3", "bailing-?v3"),
 )

@@ -42,5 +42,6 @@ FORMAT = Format(
     build=build,
     markers=("<|start_header_id|>", '"parameters": '),
     stops=("<|eot_id|>", "<|eom_id|>", "<|end_of_text|>"),
+    aliases=("llama3", "llama3-json", "llama4-json"),
     models=("llama-?3-[123]",),
 )

@@ -34,5 +34,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<function=", "<think>"),
     stops=("<|im_end|>",),
+    aliases=("nemotron-3", "step3p5", "step5"),
     models=("nemotron-?3",),
 )

@@ -28,5 +28,6 @@ FORMAT = Format(
     build=build,
     markers=("<|assistant|>", "functools["),
     stops=("<|end|>", "<|endoftext|>"),
+    aliases=("phi4-mini-json",),
     models=("phi-?4-(mini|multimodal)",),
 )

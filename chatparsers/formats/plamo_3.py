@@ -40,5 +40,6 @@ FORMAT = Format(
     build=build,
     markers=("<|plamo:", "<|plamo:begin_tool_requests:plamo|>"),
     stops=("<|plamo:tag|>",),
+    aliases=("plamo3",),
     models=("plamo-3",),
 )

@@ -27,6 +27,6 @@ FORMAT = Format(
     build=build,
     markers=("[func_name1(",),
     stops=("<|eot|>", "<|eom|>", "<|eot_id|>", "<|eom_id|>"),
-    aliases=("llama-4", "toolace"),
+    aliases=("llama-4", "toolace", "llama4-pythonic"),
     models=("llama-?4", "toolace"),
 )

@@ -31,6 +31,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<tool_call>", "# Tools"),
     stops=("<|im_end|>", "<|endoftext|>"),
-    aliases=("qwen2.5", "qwq"),
+    aliases=("qwen2.5", "qwq", "qwen", "qwen25", "qwen3-json", "qwen3-thinking", "holo2"),
     models=("qwen-?(2-5|3)|qwq",),
 )

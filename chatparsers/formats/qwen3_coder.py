@@ -32,5 +32,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<function="),
     stops=("<|im_end|>", "<|endoftext|>"),
+    aliases=("qwen3-xml",),
     models=("qwen3.*coder",),
 )

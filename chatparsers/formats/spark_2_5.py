@@ -18,6 +18,6 @@ FORMAT = Format(
     build=build,
     markers=("<|Bot|>", "</arg_key><arg_value>"),
     stops=("<｜end▁of▁sentence｜>",),
-    aliases=("spark-x2.5",),
+    aliases=("spark-x2.5", "spark25"),
     models=("spark-x?2-5",),
 )

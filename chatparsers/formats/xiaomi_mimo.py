@@ -27,5 +27,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<tool_call>", "# Tools", "MiMo"),
     stops=("<|im_end|>",),
+    aliases=("mimo",),
     models=("mimo",),
 )

@@ -115,9 +115,8 @@ def test_a_name_of_two_formats_is_said(package: Callable[..., str]) -> None:
 def test_the_table_goes_between_its_marks() -> None:
     text = "before\n<!-- formats: begin -->\nold\n<!-- formats: end -->\nafter\n"
     new = readme_text(text, table([get_format("hermes-2-pro")]))
-    assert new.startswith("before\n<!-- formats: begin -->\n| Name |") and new.endswith(
-        "<!-- formats: end -->\nafter\n"
-    )
+    assert new.startswith("before\n<!-- formats: begin -->\n**Calls are JSON objects**\n\n| Name |")
+    assert new.endswith("<!-- formats: end -->\nafter\n")
     assert "| `hermes-2-pro` | [Hermes 2 Pro" in new and "old" not in new
     assert readme_text(new, table([get_format("hermes-2-pro")])) == new
     assert readme_text("no marks\n", "x\n") == "no marks\n"

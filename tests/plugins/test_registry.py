@@ -73,11 +73,11 @@ def test_a_registered_format_is_found_and_listed() -> None:
 
 
 def test_a_reference_can_be_registered() -> None:
-    chatparsers.register(FormatRef("hermes", "chatparsers.formats.hermes_2_pro:FORMAT"))
+    chatparsers.register(FormatRef("my-hermes", "chatparsers.formats.hermes_2_pro:FORMAT"))
     with pytest.raises(
-        chatparsers.DefinitionError, match=r"register\(\): format 'hermes': .*found Format 'hermes-2-pro'"
+        chatparsers.DefinitionError, match=r"register\(\): format 'my-hermes': .*found Format 'hermes-2-pro'"
     ):
-        chatparsers.get_format("hermes")
+        chatparsers.get_format("my-hermes")
 
 
 def test_a_taken_name_is_refused_unless_it_replaces() -> None:

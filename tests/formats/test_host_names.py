@@ -1,0 +1,96 @@
+"""The names that vLLM and SGLang have for their parsers: docs/models.md answers each, and most are aliases."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from chatparsers import UnknownFormat, formats, get_format
+from chatparsers.formats._generate import Entry, host_table
+
+_DOCS = Path(__file__).parents[2] / "docs"
+_DATA = json.loads((_DOCS / "_host_names.json").read_text(encoding="utf-8"))
+_NAMES = sorted({name for host in _DATA["hosts"].values() for names in host.values() for name in names})
+_ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<hosts>.*) \| (?P<formats>[^|]*) \|$", re.MULTILINE)
+
+# Two read a template's own response schema, and one family is not known here.
+_NONE = {"beam", "hf", "response_template"}
+_LATER = {
+    *("deepseek_v32", "deepseekv32", "deepseek_v4", "deepseek-v4", "deepseekv4"),
+    *("deepseek_v41", "deepseek-v41", "deepseekv41", "gemma4", "gigachat35", "hunyuan", "hy_v3", "hy_v4"),
+    *("k2_horizon", "kimi_k3", "minicpm5", "minimax-m3", "minimax_m3", "olmo3"),
+}
+
+
+def rows() -> dict[str, tuple[str, list[str]]]:
+    """What the page says of each name: the hosts that have it, and our formats."""
+    page = (_DOCS / "models.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- hosts: begin -->")[2]
+    return {
+        row["name"]: (row["hosts"], re.findall("`([^`]+)`", row["formats"].partition(":")[0]))
+        for row in _ROW.finditer(table)
+    }
+
+
+def test_the_page_answers_every_name_of_the_hosts() -> None:
+    """A name has a format, or the page says why it has none."""
+    shown = rows()
+    assert sorted(shown) == _NAMES and len(_NAMES) == 96
+    known = {info.name for info in formats()}
+    assert {one for _, found in shown.values() for one in found} <= known
+    assert {name for name, (_, found) in shown.items() if not found} <= {*_NONE, *_LATER}
+    assert set(_DATA["meant"]) | set(_DATA["notes"]) <= set(_NAMES)
+    for name in _NAMES:
+        told = [option in cell for cell in shown[name][0].split(" | ") for option in ("calls", "reasoning")]
+        assert told == [name in names for host in _DATA["hosts"].values() for names in host.values()], name
+
+
+@pytest.mark.parametrize("name", _NAMES)
+def test_a_name_that_means_one_format_is_its_alias(name: str) -> None:
+    (_, found) = rows()[name]
+    try:
+        format = get_format(name)
+    except UnknownFormat:
+        assert name in _DATA["meant"] or not found
+        return
+    assert format.name in found
+    assert len(found) == 1 or found[0] == format.name  # the first of several
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("hermes", "hermes-2-pro"),
+        ("deepseek_v31", "deepseek-v3-1"),
+        ("llama3_json", "llama-3-x"),
+        ("qwen25", "qwen3"),
+        ("qwen3_coder", "qwen3-coder"),
+        ("openai", "gpt-oss"),
+        ("cohere_command3", "command-r7b"),
+        ("minimax-m2", "minimax-m2"),
+        ("step3p5", "nemotron-v3"),
+    ],
+)
+def test_some_that_everybody_types(name: str, format: str) -> None:
+    assert get_format(name).name == format and format in rows()[name][1]
+
+
+def test_a_name_of_several_formats_is_no_alias() -> None:
+    with pytest.raises(UnknownFormat):
+        get_format("mistral")
+    assert rows()["mistral"][1] == ["mistral-nemo", "mistral-small-3-2", "ministral-3", "magistral"]
+
+
+def test_the_table_of_the_hosts() -> None:
+    entries = [Entry("hermes-2-pro", "m:F", "Hermes", "https://example.org", ("hermes",), ())]
+    hosts = {"A 1": {"calls": ["hermes", "x_y"], "reasoning": ["x_y"]}, "B 2": {"calls": ["hermes"]}}
+    text = host_table({"hosts": hosts, "meant": {"x_y": ["gone"]}, "notes": {"x_y": "why"}}, entries)
+    assert text.splitlines() == [
+        "| Name | A 1 | B 2 | Format |",
+        "|---|---|---|---|",
+        "| `hermes` | calls | calls | `hermes-2-pro` |",
+        "| `x_y` | calls, reasoning | – | –: why |",
+    ]
