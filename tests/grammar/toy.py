@@ -202,7 +202,7 @@ def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tup
             bias[id] = -100
         elif id in stops or id in markers_ids:
             bias[id] = 3 + more
-        elif len(text) > 3 and text in literals:
+        elif len(text) > 3 and text in literals and not text.isalnum():  # a word may be a name as well
             bias[id] = 4 + more
         elif text in _CLOSERS:
             bias[id] = 2.5 + more
