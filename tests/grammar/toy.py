@@ -4,7 +4,7 @@ The toy vocabulary has every byte, some tokens of several characters that cut ma
 literals of a format as ordinary tokens, and its markers as added tokens. A real vocabulary works as well. The model
 knows nothing: it takes any token that the mask allows. A bias towards the format's literals and the end of strings,
 lists and turns lets most runs end. Now and then the model begins a literal and writes it token by token. In the second
-half of its budget it ends the turn where it may.
+half of its budget it ends the turn where it may, and often a value.
 """
 
 from __future__ import annotations
@@ -215,6 +215,14 @@ def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tup
 
 
 @lru_cache(maxsize=16)
+def _value_ends(tokenizer: Tokenizer, format: Format) -> list[int]:
+    """The tokens that end an argument's raw value."""
+    values = [node.syntax for node in walk(format.tree(Options(tools=True))) if isinstance(node, Value)]
+    stops = {stop.encode() for syntax in values if isinstance(syntax, Raw) for stop in syntax.until}
+    return [id for id, text in enumerate(pieces(tokenizer)) if text in stops]
+
+
+@lru_cache(maxsize=16)
 def _spelt_literals(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
     """The literals of the format in tokens."""
     vocabulary = Vocabulary.of(tokenizer)
@@ -237,6 +245,7 @@ def sample(
         return min(int(np.searchsorted(sums, chance.random() * sums[-1], "right")), len(sums) - 1)
 
     literals = _spelt_literals(tokenizer, format)
+    value_ends = _value_ends(tokenizer, format)
     planned: tuple[int, ...] = ()
     ids: list[int] = []
     for _ in range(budget):
@@ -244,6 +253,8 @@ def sample(
         if literals and not (planned and allowed[planned[0]]):
             planned = chance.choice(literals) if chance.random() < 0.15 else ()
         end = next((id for id in ends if allowed[id]), None) if len(ids) > budget // 2 else None
+        if end is None and len(ids) > budget // 2 and chance.random() < 0.5:
+            end = next((id for id in value_ends if allowed[id]), None)
         if end is not None:
             id = end
         elif planned and allowed[planned[0]]:
