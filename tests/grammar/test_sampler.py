@@ -140,6 +140,7 @@ def run(
     format = chatparsers.get_format(name)
     table: dict[str, Counter[str]] = {}
     failures: list[str] = []
+    budget = 360 if count > 1 else 240
     for label, tokenizer in tokenizers:
         for mode, asked in REQUESTS.items():
             if dialect == "gbnf" and mode == "auto":
@@ -153,7 +154,7 @@ def run(
                 for index in range(count):
                     seed = random.Random(f"{name}/{dialect}/{label}/{mode}/{state}/{index}").getrandbits(32)
                     mask = mask_of(turn, dialect, tokenizer, stops)
-                    ids, end = sample(mask, tokenizer, format, stops, seed, 240)
+                    ids, end = sample(mask, tokenizer, format, stops, seed, budget)
                     counts[end] += 1
                     where = f"{mode}, reasoning {state}, {label}, {index}"
                     shown = tokenizer.decode(ids, skip_special_tokens=False)

@@ -163,7 +163,8 @@ def _llguidance_tokenizer(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
     texts = pieces(tokenizer)
     single = {text: id for id, text in enumerate(texts) if len(text) == 1}
     added = tokenizer.get_added_tokens_decoder()
-    specials = tuple(id for id, text in enumerate(texts) if not text or (id in added and added[id].special))
+    marked = {id for id, token in added.items() if token.special} | set(stops)
+    specials = tuple(id for id, text in enumerate(texts) if not text or id in marked)
 
     class Wrapped:
         eos_token_id = stops[0]
@@ -177,7 +178,7 @@ def _llguidance_tokenizer(tokenizer: Tokenizer, stops: tuple[int, ...]) -> Any:
     wrapped = Wrapped()
     wrapped.tokens = [text or f"<{id}>".encode() for id, text in enumerate(texts)]  # type: ignore[attr-defined]
     return module.LLTokenizer(
-        module.TokenizerWrapper(wrapped), n_vocab=len(texts), eos_token=stops[0], slices=[]
+        module.TokenizerWrapper(wrapped), n_vocab=len(texts), eos_token=list(stops), slices=[]
     )
 
 
