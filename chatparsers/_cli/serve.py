@@ -18,10 +18,11 @@ def run(arguments: Namespace) -> int:
     try:
         serve = load_reference(_SERVE)
     except ModuleNotFoundError as error:
-        if error.name not in _PACKAGES:
+        package = (error.name or "").partition(".")[0]
+        if package not in _PACKAGES:
             raise
         raise Refused(
-            f"serve needs {error.name}, which is not installed: pip install 'chatparsers[gateway]'"
+            f"serve needs {package}, which is not installed: pip install 'chatparsers[gateway]'"
         ) from error
     status: int = serve(arguments)
     return status
