@@ -9,7 +9,18 @@ from typing import Any
 
 import pytest
 
-from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Format, Message, Reasoning, Turn
+from chatparsers import (
+    CallArguments,
+    CallEnd,
+    CallStart,
+    Content,
+    Event,
+    Format,
+    Message,
+    Reasoning,
+    Region,
+    Turn,
+)
 from chatparsers.serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Usage, Writer, sse
 from chatparsers.testing import TOOLS, chunkings
 from chatparsers.testing.wild import broken, samples
@@ -174,11 +185,22 @@ def test_a_repeated_id_is_replaced(
     """Clients tell calls apart by id; OpenAI's raises if two calls of a response share one."""
     from chatparsers import get_format
 
-    call = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Oslo"}, "id": "abcdefghi"}, '
-    text = call + '{"name": "get_weather", "arguments": {"city": "Rome"}, "id": "abcdefghi"}]'
-    turn = get_format("mistral-nemo").bind(tools=TOOLS)
-    assert len(turn.parse(text).tool_calls) == 2
-    check(clients(company), wire, turn, [text])
+    twice = {
+        "kimi-k2": "<|tool_calls_section_begin|>"
+        + "<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{}<|tool_call_end|>" * 2
+        + "<|tool_calls_section_end|>",
+        "mistral-nemo": '[TOOL_CALLS][{"name": "get_weather", "arguments": {}, "id": "abcdefghi"}, '
+        '{"name": "get_weather", "arguments": {}, "id": "abcdefghi"}]',
+    }
+    for name, text in twice.items():
+        turn = get_format(name).bind(tools=TOOLS)
+        first, second = turn.parse(text).tool_calls
+        assert first.id == second.id
+        check(clients(company), wire, turn, [text])
+        writer = OpenAIChat("m")
+        written(writer, turn, [text])
+        ids = [call["id"] for call in writer.answer["choices"][0]["message"]["tool_calls"]]
+        assert len(set(ids)) == 2 and (name == "mistral-nemo" or ids[0] == first.id)
 
 
 def test_a_late_id_is_a_generated_one_that_stays(format: Format) -> None:
@@ -272,4 +294,7 @@ def test_usage_counts_the_tokens_of_regions() -> None:
     message = turn.parse(tokenizer.encode(text).ids)
     usage = Usage.of(message, 5)
     assert usage == Usage(5, len(text), len("Hmm."), 0)
+    # A token that ends one thought and begins the next is one token.
+    spans = [Region("reasoning", 0, 3, 0, 2), Region("markup", 3, 4, 1, 2), Region("reasoning", 4, 9, 1, 4)]
+    assert Usage.of(Message(regions=spans)) == Usage(0, 4, 4, 0)
     assert Usage.of(message, 5, completion=3).openai()["total_tokens"] == 8
