@@ -201,3 +201,47 @@ def test_a_file_of_its_own_comes_first(tmp_path: Path) -> None:
     spec = changed(spec, "fields.tool_calls.close", "</do>")
     (tmp_path / "response_template.json").write_text(json.dumps(spec))
     assert chatparsers.load(model(tmp_path, response_template={})).detection.name == "response-template"
+
+
+STRANGE: list[Any] = [
+    1,
+    "x",
+    "",
+    "(",
+    "((?P<name>a)|b*)+",
+    [],
+    [1],
+    [["a"]],
+    {},
+    {"a": 1},
+    True,
+    1.5,
+    "{content}",
+]
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Every place in a template."""
+    if not isinstance(value, (dict, list)):
+        return [at] if at else []
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    return [*([at] if at else []), *(path for key, part in items for path in paths(part, (*at, key)))]
+
+
+@pytest.mark.parametrize("name", ["JSON", "TAGS", "GEMMA", "LIST", "LINES", "HEADER"])
+def test_strange_values_are_errors_of_the_template(name: str) -> None:
+    """A model's file may hold anything. What is read makes a format that reads."""
+    spec = getattr(templates, name)
+    for *parents, last in paths(spec):
+        for strange in STRANGE:
+            other = copy.deepcopy(spec)
+            at = other
+            for key in parents:
+                at = at[key]
+            at[last] = strange
+            try:
+                format = read_response_template(other)
+            except DefinitionError as error:
+                assert str(error).startswith("response_template"), (parents, last, strange)
+            else:
+                format.bind(tools=TOOLS).parse("<think>Hm</think>" + HEADERS + LISTED + JSON_CALLS)
