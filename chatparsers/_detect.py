@@ -201,7 +201,7 @@ class _Contest:
         self.broken: list[str] = []
         self._rendered = rendered
         self._thinks = any("reasoning_content" in probe.message for probe in probes)
-        self._rank = (False, 0, False)
+        self._rank = (False, 0, False, False)
 
     @property
     def settled(self) -> bool:
@@ -224,7 +224,8 @@ class _Contest:
             return
         self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
         markers = self.seen(info)
-        rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning)
+        own = fmt.build.__module__.endswith("." + fmt.name.replace("-", "_"))  # not another family's
+        rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
         if exact and len(exact) == len(self.probes) and alike and rank > self._rank:
             self.best, self._rank = info.name, rank
             self.evidence = (

@@ -378,7 +378,7 @@ class Machine:
                 else:
                     end, scanned = scanned, -1
                 if final and value.error:  # cut off: nobody knows what the held text would have become
-                    value.out, value.notes = "", []
+                    value.out, value.notes, value.marked = "", [], -1
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
                 if value.marked >= 0:

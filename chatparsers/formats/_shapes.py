@@ -14,6 +14,7 @@ __all__ = [
     "function_call",
     "invoke",
     "keyed_call",
+    "marked_section",
     "python_call",
     "sections",
     "tagged_call",
@@ -186,3 +187,63 @@ def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
     calls = p.calls(one, separator)
     section = (p.reads(begin, begin, *_MISSPELT) << calls) + end
     return p.reads(section, section, calls + end)
+
+
+_SECTIONS = ("function_calls", "tool_calls", "toolcalls", "calls")
+
+
+def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
+    """Invocations in tags that hold a token, ``mark``. Each value says whether it is a string. ``section``: the name of
+    the tag around all calls. ``gap``: the white space after ``mark``.
+
+    The token in a closing tag is a node of its own, so that it counts as a token in all tags.
+    """
+    space = p.space(gap)
+    open, close = f"<{mark}" + space, "</" + p.token(mark) + space
+    ends = tuple(dict.fromkeys(f"</{mark}{white}parameter>" for white in (gap, "", " ")))
+
+    def argument(arg: Argument) -> Node:
+        string = ' string="true">' + p.value(arg, Raw(ends, type="string"))
+        json = ' string="false">' + p.value(arg, Raw(ends, type="json"))
+        typed = string | json
+        value = p.reads(typed, typed, p.space() + ">" + p.value(arg, Raw(ends)))
+        name = open + 'parameter name="' + p.arg_name(arg, r'[^"<>\n]') + '"'
+        return name + value + close + "parameter>" + p.space("\n")
+
+    def invoke(tool: Tool) -> Node:
+        tagged = p.each_arg(tool, argument)
+        arguments = p.reads(tagged, p.peek("{") + p.args(tool) + p.space(), tagged)
+        opener = open + 'invoke name="' + p.name(tool) + '"' << ">" + p.space("\n")
+        return opener + arguments + close + "invoke>"
+
+    name = p.reads(section, *_SECTIONS)
+    calls, end = p.calls(p.each_tool(invoke), p.space("\n")), p.space("\n") + close + name + ">"
+    whole = open + name + ">" + p.space("\n") + calls + end
+    return p.reads(whole, whole, calls + p.optional(end))
+
+
+def hunyuan_tag(p: Builder, name: str) -> Node:
+    """A tag with the checkpoint's suffix, which is one token."""
+    return p.token(f"<{name}:opensource>", f"<{name}>")
+
+
+def hunyuan_section(p: Builder, gap: str, separated: bool) -> Node:
+    """Calls with tagged keys and values. ``gap``: the white space between the tags of a call. ``separated``: a tag
+    stands after the name."""
+    key, value, end = hunyuan_tag(p, "arg_key"), hunyuan_tag(p, "arg_value"), hunyuan_tag(p, "/tool_call")
+    separator, until = hunyuan_tag(p, "tool_sep"), ("</arg_value:opensource>", "</arg_value>")
+    any_separator = p.optional(separator) + p.space() + p.peek(key | end)
+    begun = p.reads(separator if separated else "", any_separator) + p.space(gap)
+
+    def argument(arg: Argument) -> Node:
+        name = key + p.arg_name(arg, r"[^<>\n]") + hunyuan_tag(p, "/arg_key") + p.space(gap)
+        closed = hunyuan_tag(p, "/arg_value") + p.space(gap)
+        return name + value + p.value(arg, Raw(until)) + closed
+
+    def call(tool: Tool) -> Node:
+        return p.space() + p.name(tool) + begun + p.each_arg(tool, argument) + end
+
+    calls = p.calls(hunyuan_tag(p, "tool_call") + p.each_tool(call), p.space("\n"))
+    close = p.space("\n") + hunyuan_tag(p, "/tool_calls")
+    section = hunyuan_tag(p, "tool_calls") + p.space("\n") + calls + close
+    return p.reads(section, section, calls + p.optional(close))

@@ -24,8 +24,8 @@ from chatparsers.formats._shapes import tagged_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(tagged_call(p), p.space("\n")) + p.trim("\n")
-    answer = p.span("<response>\n", "\n</response>\n", optional=True)
-    return p.think("<think>\n", "\n</think>\n\n\n") + p.body(calls, content=answer)
+    answer = p.span("\n<response>\n", "\n</response>\n", optional=True)
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(calls, content=answer, lead="\n")
 
 
 FORMAT = Format(

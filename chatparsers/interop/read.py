@@ -27,26 +27,11 @@ __all__ = ["read_response_template"]
 
 _ROOT = "response_template"
 _REASONING = ("reasoning_content", "thinking", "reasoning")
-_TEMPLATE: Mapping[str, type] = {
-    "version": int,
-    "defaults": Mapping,
-    "fields": Mapping,
-    "start_anchor": object,
-    "start_anchor_pattern": str,
-}
-_FIELD: Mapping[str, type] = {
-    **dict.fromkeys(("open", "close", "transform"), object),
-    **dict.fromkeys(("open_pattern", "close_pattern", "content", "join"), str),
-    **dict.fromkeys(("repeats", "optional", "transform_each"), bool),
-    "content_args": Mapping,
-}
-_ARGS: Mapping[str, type] = {
-    **dict.fromkeys(("strip", "unquoted_keys", "allow_non_json", "merge_duplicates"), bool),
-    **dict.fromkeys(("tag_pattern", "line_sep", "kv_sep"), str),
-    "string_delims": list,
-    "value_parser": Mapping,
-}
-_SPOKEN = {Mapping: "an object", str: "a text", bool: "true or false", int: "a number", list: "a list"}
+_TEMPLATE_KEYS = ("version", "defaults", "fields", "start_anchor", "start_anchor_pattern")
+_FIELD_KEYS = (
+    *("open", "open_pattern", "close", "close_pattern", "content", "content_args"),
+    *("repeats", "join", "optional", "transform", "transform_each"),
+)
 _JSON_SPACE = Space("", True)
 """White space that the model may write or leave out."""
 _PLACEHOLDER = re.compile(r"\{(\w+(?:\.\w+)*)\}").fullmatch
@@ -136,16 +121,18 @@ def read_response_template(spec: Mapping[str, Any], *, stops: Sequence[str] = ()
 
     Raises `DefinitionError`, which names the place, for what a format cannot say.
     """
-    _shape(spec, _TEMPLATE, _ROOT)
+    _expect(spec, Mapping, _ROOT, "an object")
+    _known(spec, _TEMPLATE_KEYS, _ROOT)
     if spec.get("version", 1) != 1:
         refuse(f"{_ROOT}.version", f"expected 1, found {spec['version']!r}")
-    fields = spec.get("fields") or {}
+    fields = spec.get("fields")
+    _expect(fields, Mapping, f"{_ROOT}.fields", "an object")
     reasoning = content = calls = None
     ends: tuple[str, ...] = ()
-    for name, field in fields.items():
+    for name, field in fields.items():  # type: ignore[union-attr]
         place = f"{_ROOT}.fields.{name}"
-        _shape(field, _FIELD, place)
-        field = {key: value for key, value in field.items() if value is not None}
+        _expect(field, Mapping, place, "an object")
+        _known(field, _FIELD_KEYS, place)
         if name in _REASONING:
             if reasoning is not None:
                 refuse(place, "there is another field of reasoning", "keep one of them")
@@ -176,16 +163,15 @@ def read_response_template(spec: Mapping[str, Any], *, stops: Sequence[str] = ()
     return made
 
 
-def _shape(given: object, kinds: Mapping[str, type], place: str) -> None:
-    """Checks the keys of an object, and the types of their values."""
-    if not isinstance(given, Mapping):
-        refuse(place, f"expected an object, found {type(given).__name__}")
-    for key, value in given.items():
-        kind = kinds.get(key)
-        if kind is None:
-            refuse(f"{place}.{key}", f"expected one of {', '.join(kinds)}")
-        if value is not None and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
-            refuse(f"{place}.{key}", f"expected {_SPOKEN[kind]}, found {type(value).__name__}")
+def _expect(value: object, kind: type, place: str, expected: str) -> None:
+    if not isinstance(value, kind):
+        refuse(place, f"expected {expected}, found {type(value).__name__}")
+
+
+def _known(given: Mapping[str, Any], keys: Sequence[str], place: str) -> None:
+    for key in given:
+        if key not in keys:
+            refuse(f"{place}.{key}", f"expected one of {', '.join(keys)}")
 
 
 # fields
@@ -220,10 +206,11 @@ def _text(field: Mapping[str, Any], place: str) -> _Text:
     return _Text(opened, closed, args.get("strip", True))
 
 
-def _args(field: Mapping[str, Any], known: Sequence[str], place: str) -> dict[str, Any]:
-    args = field.get("content_args") or {}
-    _shape(args, {key: _ARGS[key] for key in known}, f"{place}.content_args")
-    return {key: value for key, value in args.items() if value is not None}
+def _args(field: Mapping[str, Any], known: Sequence[str], place: str) -> Mapping[str, Any]:
+    args = field.get("content_args", {})
+    _expect(args, Mapping, f"{place}.content_args", "an object")
+    _known(args, known, f"{place}.content_args")
+    return dict(args)
 
 
 def _without_lead(markers: Openers) -> tuple[str, Openers]:
@@ -269,8 +256,6 @@ def _read_calls(field: Mapping[str, Any], place: str) -> _Calls:
         args = _args(field, ("line_sep", "kv_sep", "value_parser", "strip"), place)
         _json_values(args, f"{place}.content_args")
         lines = _Lines(args.get("line_sep", "\n"), args.get("kv_sep", ":"))
-        if not lines.line_end or not lines.colon:
-            refuse(f"{place}.content_args", "expected a text between lines and one after a key, found none")
         return _Calls(opened, closed, lead, repeats, lines=lines)
     refuse(f"{place}.content", f"expected json, xml-inline or kv-lines for calls, found {kind!r}")
 
@@ -332,25 +317,25 @@ def _quote(args: Mapping[str, Any], place: str) -> str:
     pairs = args.get("string_delims", [])
     if not pairs and not args.get("unquoted_keys"):
         return ""
-    quotes = pairs[0] if len(pairs) == 1 and isinstance(pairs[0], list) else []
-    equal = len(quotes) == 2 and quotes[0] == quotes[1] and isinstance(quotes[0], str) and bool(quotes[0])
-    if not equal or not args.get("unquoted_keys"):
+    if len(pairs) != 1 or len(pairs[0]) != 2 or pairs[0][0] != pairs[0][1] or not args.get("unquoted_keys"):
         refuse(
             f"{place}.string_delims",
             "expected JSON, or unquoted_keys with one pair of equal delimiters around strings",
         )
-    return str(quotes[0])
+    return str(pairs[0][0])
 
 
 def _json_values(args: Mapping[str, Any], place: str) -> bool:
     """Whether values are JSON. Otherwise the tool's schema types them."""
     parser = args.get("value_parser") or {}
-    where = f"{place}.value_parser"
-    _shape(parser, {"name": str, "args": Mapping}, where)
-    name = parser.get("name") or "text"
+    name = parser.get("name", "text")
     if name not in ("text", "json"):
-        refuse(where, f"expected text or json, found {name!r}", "the tool's schema types values")
-    return name == "json" and not (parser.get("args") or {}).get("allow_non_json")
+        refuse(
+            f"{place}.value_parser",
+            f"expected text or json, found {name!r}",
+            "the tool's schema types values",
+        )
+    return name == "json" and not parser.get("args", {}).get("allow_non_json")
 
 
 def _tags(args: Mapping[str, Any], place: str) -> _Tags:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from ..core.format import Format
@@ -13,10 +14,32 @@ from .turns import MARKER
 __all__ = ["end_marker", "opening"]
 
 
+@lru_cache(maxsize=1024)
 def opening(fmt: Format, generation_prompt: str) -> str:
-    """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on."""
-    places = [at for text in _openings(fmt) if (at := generation_prompt.find(text)) >= 0]
-    return generation_prompt[min(places) :] if places else ""
+    """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on.
+
+    The header of a turn may hold markers of the format too (``<|open|>message role="assistant"<|sep|>``). So of all
+    markers, the one counts from which on the format reads markup or reasoning, with the fewest diagnostics.
+    """
+    places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
+    if len(places) < 2:
+        return generation_prompt[places[0] :] if places else ""
+    return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
+
+
+def _all(text: str, within: str) -> Iterator[int]:
+    at = within.find(text)
+    while at >= 0:
+        yield at
+        at = within.find(text, at + 1)
+
+
+def _oddness(fmt: Format, prefix: str) -> tuple[bool, int]:
+    """Whether the format reads content in ``prefix``, and how many diagnostics it has."""
+    stream = fmt.bind(tools=[{"name": "any"}]).stream()
+    stream.feed(prefix)
+    message = stream.message
+    return bool(message.content), len(message.diagnostics)
 
 
 @lru_cache(maxsize=256)

@@ -9,9 +9,10 @@
   the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
-  which the format's own pattern finds it; for a value also a Python literal of it, the text between the format's
-  quotes, or the number itself. An object or array that is neither JSON nor Python has the same keys and scalars in the
-  same order between its brackets. What a format implies (the name ``python``) and an empty value have no region.
+  which the format's own pattern finds it; for a name also the name with the format's escapes; for a value also a
+  Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself. An
+  object or array that is neither JSON nor Python has the same keys and scalars in the same order between its brackets.
+  What a format implies (the name ``python``) and an empty value have no region.
 - If a call is not complete, the same holds for its name and for every whole argument. The region of the last argument
   begins with the part that was written. All text after it, up to the next call, belongs to the broken call.
 - With ``tool_choice="none"`` and in a message that is not complete, regions of calls that were not emitted may be left.
@@ -32,10 +33,11 @@ from typing import Any
 from ..core.format import Format
 from ..core.idioms import Options
 from ..core.message import Message, ToolCall
-from ..core.nodes import Args, Header, Implied, JsonText, Value
+from ..core.nodes import Args, Header, Implied, JsonText, Name, Value
 from ..core.tree import walk
 from ..core.turn import Turn
-from ..core.values import Gemma
+from ..core.values import Elements, Gemma
+from ..core.values.elements import ITEM
 
 __all__ = ["check_conservation"]
 
@@ -110,12 +112,15 @@ def _inside(quoted: str) -> str:
 @dataclass(frozen=True)
 class _Spelling:
     """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
-    names that it does not write, ``quotes`` what it writes around strings."""
+    names that it does not write, ``quotes`` what it writes around strings, ``marks`` what it writes before the tags of
+    elements, ``escapes`` pairs of a character and its spelling in names."""
 
     headers: tuple[str, ...]
     implied: frozenset[str]
     quotes: tuple[str, ...]
     quoted_content: bool
+    marks: tuple[str, ...]
+    escapes: tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=256)
@@ -126,7 +131,11 @@ def _spelling(format: Format) -> _Spelling:
     syntaxes = [node.syntax for node in nodes if isinstance(node, (Args, Value))]
     quotes = dict.fromkeys(syntax.quote for syntax in syntaxes if isinstance(syntax, Gemma))
     quoted_content = any(isinstance(node, JsonText) for node in nodes)
-    return _Spelling(tuple(headers), implied, (*quotes, "'", '"'), quoted_content)
+    marks = dict.fromkeys(syntax.prefix for syntax in syntaxes if isinstance(syntax, Elements))
+    escapes = dict.fromkeys(pair for node in nodes if isinstance(node, Name) for pair in node.escapes)
+    return _Spelling(
+        tuple(headers), implied, (*quotes, "'", '"'), quoted_content, tuple(marks), tuple(escapes)
+    )
 
 
 def _check_calls(message: Message, turn: Turn) -> None:
@@ -196,12 +205,12 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -
             continue
         text = regions[at][read:]
         groups = _groups(text, spelling)
-        for size in _beginnings(text, call.name):
+        for size in _beginnings(text, call.name, spelling):
             open.append((_behind(at, read, size, text), True, identified, argued))
         written = groups.get("id") == call.id
         if groups.get("name") == call.name and (written or identified or "id" not in groups):
             open.append(((at + 1, 0), True, identified or written, argued))
-        for size in _beginnings(text, call.id):
+        for size in _beginnings(text, call.id, spelling):
             open.append((_behind(at, read, size, text), named, True, argued))
         if written or (identified and re.fullmatch(r"[\w.:-]+", text)):
             open.append(((at + 1, 0), named, True, argued))
@@ -210,11 +219,11 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -
     return found
 
 
-def _beginnings(text: str, value: str) -> Iterator[int]:
+def _beginnings(text: str, value: str, spelling: _Spelling) -> Iterator[int]:
     """How much of ``text`` may be ``value``."""
     if text.startswith(value):
         yield len(value)
-    elif _spells(text, value):
+    elif _spells(text, value, spelling):
         yield len(text)
 
 
@@ -231,7 +240,9 @@ def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
     return {}
 
 
-def _spells(text: str, value: str) -> bool:
+def _spells(text: str, value: str, spelling: _Spelling) -> bool:
+    if spelling.escapes and "".join(dict(spelling.escapes).get(char, char) for char in value) == text:
+        return True
     return text == value or ("\\" in text and _inside(f'"{text}"') == value)
 
 
@@ -301,11 +312,15 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
         for at in begins:
             places = [at] if key in spelling.implied else []
             if at < len(regions) and (
-                _spells(regions[at], key) or _groups(regions[at], spelling).get("arg") == key
+                _spells(regions[at], key, spelling) or _groups(regions[at], spelling).get("arg") == key
             ):
                 places.append(at + 1)
             for place in places:
-                if value == "" or isinstance(value, _Begun):
+                if (
+                    value == ""
+                    or isinstance(value, _Begun)
+                    or (spelling.marks and value in ([], ("object", [])))
+                ):
                     ends.add(place)
                 if place < len(regions) and _is_value(
                     regions[place], value, spelling, begun=not whole and number == len(members)
@@ -349,6 +364,9 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
         string = _STRING.fullmatch(text)
         if string is not None and string[2] and _inside(text) == value:
             return True
+    for mark in spelling.marks:
+        if mark in text and _are_elements(text, value, mark, begun):
+            return True
     if text != text.strip() and not isinstance(value, str):
         return False
     try:
@@ -365,6 +383,26 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         pass
     return _looks_like(text, value, spelling)
+
+
+def _are_elements(text: str, value: Any, mark: str, begun: bool) -> bool:
+    """Whether ``text`` says ``value`` in elements, with a mark before each tag; white space before a tag is free."""
+
+    def written(inner: Any) -> str:
+        if isinstance(inner, tuple):
+            named = inner[1]
+        elif isinstance(inner, list):
+            named = [(ITEM, item) for item in inner]
+        else:
+            return str(inner) if isinstance(inner, str) else "" if inner is None else json.dumps(inner)
+        return "".join(f"{mark}<{key}>{written(item)}{mark}</{key}>" for key, item in named)
+
+    if begun:  # JSON up to any place: only the names and scalars are compared
+        plain = re.sub(re.escape(mark) + rf"(?:</[^<>]*>|<{ITEM}>|<([^<>]*)>)", r" \1 ", text)
+        said = value if isinstance(value, str) else "".join(_scalars(value))
+        return _PUNCTUATION.sub("", plain).startswith(_PUNCTUATION.sub("", said))
+    layout = re.compile(rf"\s*{re.escape(mark)}")
+    return layout.sub(mark, text).rstrip() == layout.sub(mark, written(value)).rstrip()
 
 
 def _plain(value: Any) -> Any:

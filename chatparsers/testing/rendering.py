@@ -8,7 +8,7 @@ rendering find the messages that it cannot show. Its name decides nothing. `Inex
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -121,6 +121,11 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
     ):
         if part not in wire:
             raise Inexpressible(f"the template drops {part.strip('$')[2:3]}-needles")
+    for other in _look_alikes(message):
+        if template.assistant_turn(
+            other, history=_HISTORY, tools=tools, thinking=scenario.thinking, **_CLOCK
+        ) == (prompt, wire):
+            raise Inexpressible("the template writes another message in the same way")
     said = json.dumps(message)
     last = wire.rfind(scenario.calls[-1].name) if scenario.calls else 0
     if any(0 <= wire.find(stop) < last and stop not in said for stop in format.stops):
@@ -146,6 +151,29 @@ def render(format: Format, template: Template, scenario: Scenario) -> Case:
         },
         scenario.heavy,
     )
+
+
+def _look_alikes(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The message without the members that are null, and with an empty object for each empty list."""
+
+    def changed(value: Any, nulls: bool) -> Any:
+        if isinstance(value, dict):
+            return {key: changed(item, nulls) for key, item in value.items() if not (nulls and item is None)}
+        if isinstance(value, list):
+            return [changed(item, nulls) for item in value] if value or nulls else {}
+        return value
+
+    calls = message.get("tool_calls", [])
+    given = [json.loads(call["function"]["arguments"]) for call in calls]
+    for nulls in (True, False):
+        others = [changed(arguments, nulls) for arguments in given]
+        if others != given:
+            functions = [
+                {**call["function"], "arguments": json.dumps(arguments)}
+                for call, arguments in zip(calls, others, strict=True)
+            ]
+            pairs = zip(calls, functions, strict=True)
+            yield {**message, "tool_calls": [{**call, "function": function} for call, function in pairs]}
 
 
 def _expected(scenario: Scenario, wire: str) -> Expected:
@@ -209,7 +237,9 @@ def _reopen(scenario: Scenario, prompt: str, wire: str, prefix: str, opened: str
 
 def _append(format: Format, wire: str, after: str) -> str:
     """Adds text after the calls, before the end of the turn."""
-    stop = next((stop for stop in format.stops if wire.rstrip().endswith(stop)), "")
-    if stop and stop in format.preserved_tokens:
-        raise Inexpressible("what closes a call ends the turn")
-    return wire.rstrip()[: len(wire.rstrip()) - len(stop)] + "\n\n" + after + stop
+    turn, end = wire.rstrip(), ""
+    while stop := next((stop for stop in format.stops if turn.endswith(stop)), ""):
+        if stop in format.preserved_tokens:
+            raise Inexpressible("what closes a call ends the turn")
+        turn, end = turn[: -len(stop)], stop + end
+    return turn + "\n\n" + after + end

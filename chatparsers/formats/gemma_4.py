@@ -1,0 +1,39 @@
+"""Gemma 4: a thought in a channel, calls in Gemma's own object syntax.
+
+    <|channel>thought
+    Thoughts.
+    <channel|><|tool_call>call:get_weather{city:<|"|>Oslo<|"|>,days:2}<tool_call|>
+
+Quirks:
+- Keys have no quotes. Strings stand verbatim between two `<|"|>` tokens, also in objects and lists.
+- If thinking is off, the prompt writes an empty thought.
+- The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
+- Seen in the wild: a call inside an open thought.
+"""
+
+from chatparsers.core import Builder, Format, Gemma, Node, Tool
+
+
+def build(p: Builder) -> Node:
+    def call(tool: Tool) -> Node:
+        args = p.args(tool, Gemma(quote='<|"|>'))
+        name_end = p.reads("", p.space() + p.peek("{"))
+        return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args << p.token(
+            "<tool_call|>"
+        )
+
+    calls = p.calls(p.each_tool(call), p.space())
+    opener = p.token("<|channel>") + "thought" + p.trim("\n")
+    closer = p.reads("\n", "\n", "") + p.token("<channel|>")
+    return p.think(opener, closer, until=calls) + p.body(calls)
+
+
+FORMAT = Format(
+    name="gemma-4",
+    title="Gemma 4",
+    url="https://huggingface.co/google/gemma-4-31B-it",
+    build=build,
+    markers=("<|turn>model", "<|tool_call>call:"),
+    stops=("<turn|>", "<|tool_response>", "<eos>"),
+    models=("gemma-?4",),
+)

@@ -1,0 +1,62 @@
+"""K2 Horizon: a name, then tagged keys and values, with a thought of three depths.
+
+    <ifm|think>
+    Thoughts.
+    </ifm|think>
+    Text.
+    <ifm|tool_calls>
+    <ifm|tool_call>get_weather
+    <ifm|arg_key>city</ifm|arg_key>
+    <ifm|arg_value>Oslo</ifm|arg_value>
+    </ifm|tool_call>
+    </ifm|tool_calls>
+
+Quirks:
+- The prompt opens `<ifm|think>`, `<ifm|think_fast>` or `<ifm|think_faster>`, by the effort.
+- Strings are raw text, verbatim between the tags; other types are JSON.
+- The template's `tool_call_format` asks for other forms of a call, which are read too: with `<ifm|arg_type>` after each key, or as a
+  JSON object.
+- Seen in the wild: no section markers, no white space between the tags, a call inside open reasoning.
+"""
+
+from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+
+NAME = r"[^<>\n]"
+END = "</ifm|arg_value>"
+
+
+def build(p: Builder) -> Node:
+    key, key_end = p.token("<ifm|arg_key>"), p.token("</ifm|arg_key>")
+    value, value_end, end = p.token("<ifm|arg_value>"), p.token(END), p.token("</ifm|tool_call>")
+    type, type_end = p.token("<ifm|arg_type>"), p.token("</ifm|arg_type>") + p.space()
+    name_end = p.reads("\n", p.space() + p.peek(p.choice(key, end)))
+
+    def argument(arg: Argument) -> Node:
+        plain = value + p.value(arg, Raw(END))
+        string = type + "string" + type_end + value + p.value(arg, Raw(END, type="string"))
+        other = type + p.chars("^<") + type_end + value + p.value(arg, Raw(END, type="json"))
+        name = key + p.arg_name(arg, NAME) + key_end + p.space("\n")
+        return name + p.reads(plain, plain, string, other) + value_end + p.space("\n")
+
+    def call(tool: Tool) -> Node:
+        return p.space() + p.name(tool) + name_end + p.each_arg(tool, argument) + end
+
+    tagged, json = p.each_tool(call), p.json_call(name="name", args="arguments")
+    one = p.token("<ifm|tool_call>") + p.reads(tagged, tagged, p.space() + json + p.space() + end)
+    calls, close = p.calls(one, p.space("\n")), p.space("\n") + p.token("</ifm|tool_calls>")
+    section = p.token("<ifm|tool_calls>") + p.space("\n") + calls + close
+    section = p.reads(section, section, calls + p.optional(close))
+    opener = p.token("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>") + p.trim("\n")
+    closer = p.token("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>") + p.trim("\n")
+    return p.think(opener, p.reads("\n", "\n", "") + closer, until=section) + p.body(section, lead="\n")
+
+
+FORMAT = Format(
+    name="k2-horizon",
+    title="K2 Horizon",
+    url="https://huggingface.co/IFM/K2-Horizon-7B",
+    build=build,
+    markers=("<|ifm|im_start|>", "<ifm|tool_call>"),
+    stops=("<|ifm|im_end|>",),
+    models=("k2-horizon",),
+)

@@ -1,0 +1,57 @@
+"""Kimi K3: a tree of blocks (XTML), with the type of each argument.
+
+    <|open|>think<|sep|>Thoughts.<|close|>think<|sep|><|open|>response<|sep|>Text.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>
+
+Quirks:
+- The prompt opens the first block: `think`, or `response` if thinking is off. The response comes before the calls, also if it is
+  empty.
+- The type attribute is a JSON type. A string stands verbatim, any other value is JSON. The attribute beats the tool's schema.
+- In names, `"` is `&quot;` and `&` is `&amp;`. Values are verbatim.
+- The application may write the arguments as one block `json`, and the model learned to read it.
+- Seen in the wild: a thought that is not closed before the response begins, no type attribute.
+"""
+
+from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
+
+NAME = r'[^"<>\n]'
+ESCAPES = {"&": "&amp;", '"': "&quot;"}
+TYPES = ("string", "number", "boolean", "null", "object", "array")
+
+
+def build(p: Builder) -> Node:
+    open, close, sep = p.token("<|open|>"), p.token("<|close|>"), p.token("<|sep|>")
+    end = "<|close|>argument<|sep|>"
+
+    def argument(arg: Argument) -> Node:
+        typed = p.choice(*(f' type="{name}"' + sep + p.value(arg, Raw(end, type=name)) for name in TYPES))
+        integer = ' type="integer"' + sep + p.value(arg, Raw(end, type="json"))
+        untyped = sep + p.value(arg, Raw(end))
+        name = open + 'argument key="' + p.arg_name(arg, NAME, ESCAPES) + '"'
+        return name + p.reads(typed, typed, integer, untyped) + close + "argument" + sep
+
+    def call(tool: Tool) -> Node:
+        index = p.reads(
+            ' index="' + p.chars("1-9", 1, 1) + p.optional(p.chars("0-9", 1, 2)) + '"', p.chars("^<", 0)
+        )
+        arguments = p.each_arg(tool, argument)
+        json = open + 'json type="object"' + sep + p.args(tool) << close + "json" + sep
+        header = open + 'call tool="' + p.name(tool, NAME, ESCAPES) + '"' + index + sep
+        return header + p.reads(arguments, json, arguments) + close + "call" + sep
+
+    begin, over = open + "response" + sep, close + "response" + sep
+    tools = open + "tools" + sep + p.calls(p.each_tool(call)) + close + "tools" + sep
+    thought = close + "think" + sep
+    ended = p.reads(thought, thought, p.peek(begin))
+    reasoning = p.think(open + "think" + sep, ended, until=tools)
+    return reasoning + p.body(tools, start=begin + over + tools, content=p.span(begin, over, optional=True))
+
+
+FORMAT = Format(
+    name="kimi-k3",
+    title="Kimi K3",
+    url="https://huggingface.co/moonshotai/Kimi-K3",
+    build=build,
+    markers=("<|open|>response<|sep|>", "<|end_of_msg|>"),
+    stops=("<|close|>message<|sep|>", "<|end_of_msg|>"),
+    models=("kimi-k3",),
+)

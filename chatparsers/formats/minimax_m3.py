@@ -1,0 +1,44 @@
+"""MiniMax-M3: invocations whose arguments are nested elements, each tag after a token.
+
+    <mm:think>Thoughts.</mm:think>Text.]<]minimax[>[<tool_call>
+    ]<]minimax[>[<invoke name="get_weather">]<]minimax[>[<city>Oslo]<]minimax[>[</city>]<]minimax[>[<days>]<]minimax[>[<item>1]<]minimax[>[</item>]<]minimax[>[</days>]<]minimax[>[</invoke>
+    ]<]minimax[>[</tool_call>
+
+Quirks:
+- Objects nest as elements, arrays as `<item>` elements. The template leaves out members that are null.
+- A turn without reasoning begins with `</mm:think>`, which the prompt or the model writes.
+- Seen in the wild: line breaks between the tags, a call inside open reasoning.
+"""
+
+from chatparsers.core import Argument, Builder, Elements, Format, Node, Tool
+
+MARK = "]<]minimax[>["
+NAME = r"[^<>/\s]"
+
+
+def build(p: Builder) -> Node:
+    mark = p.token(MARK)
+
+    def argument(arg: Argument) -> Node:
+        opener = mark + "<" + p.arg_name(arg, NAME) + ">"
+        return opener + p.value(arg, Elements(MARK)) + mark + "</" + p.same_name(arg) + ">" + p.space()
+
+    def invoke(tool: Tool) -> Node:
+        opener = mark + '<invoke name="' + p.name(tool) + '">' + p.space()
+        return opener + p.each_arg(tool, argument) + mark + "</invoke>"
+
+    calls = p.calls(p.each_tool(invoke), p.space("\n"))
+    section = mark + "<tool_call>" + p.space("\n") + calls + p.space("\n") + mark + "</tool_call>"
+    silent = p.optional(p.token("</mm:think>"))
+    return silent + p.think("<mm:think>", "</mm:think>", until=section) + p.body(section)
+
+
+FORMAT = Format(
+    name="minimax-m3",
+    title="MiniMax-M3",
+    url="https://huggingface.co/MiniMaxAI/MiniMax-M3",
+    build=build,
+    markers=("]~b]ai", "]<]minimax[>[<tool_call>"),
+    stops=("[e~[",),
+    models=("minimax-m3",),
+)
