@@ -88,6 +88,14 @@ SCHEMAS: dict[str, list[Any]] = {
         },
     ],
     "dependentRequired": [{"dependentRequired": {"a": ["b"]}}],
+    "dependentSchemas": [{"dependentSchemas": {"b": {"properties": {"a": {"type": "integer"}}}}}],
+    "if": [
+        {
+            "if": {"required": ["b"]},
+            "then": {"properties": {"a": {"type": "integer"}}},
+            "else": {"properties": {"c": {"type": "string"}}},
+        }
+    ],
     "items": [
         {"items": {"type": "integer"}},
         {"type": "array", "items": {"type": "string"}},

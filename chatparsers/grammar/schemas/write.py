@@ -624,7 +624,7 @@ class SchemaCompiler:
                     matched = True
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
-        if not known and name in bag.maybe:
+        if not known and name in bag.maybe and not self.open_objects:  # open, it may have any value
             found.append(({"anyOf": [schema for schema, _ in bag.maybe[name]]}, bag.maybe[name][0][1]))
         return _useful(found)
 
