@@ -338,7 +338,9 @@ def _behind_thoughts(probes: list[_Probe], markers: tuple[str, str]) -> list[_Pr
 
 
 def _context(template: Template) -> Iterator[str]:
-    """Renderings that show markers no answer has: the tools, and a tool's result."""
+    """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
+    with suppress(TemplateError):
+        yield template.render(_HISTORY, add_generation_prompt=True)
     turns: list[list[dict[str, Any]]] = [
         _HISTORY,
         [

@@ -33,5 +33,5 @@ FORMAT = Format(
     markers=("<|im_start|>", "<function="),
     stops=("<|im_end|>", "<|endoftext|>"),
     aliases=("qwen3-xml",),
-    models=("qwen3.*coder",),
+    models=("qwen3.*coder", "trinity-large-thinking"),
 )

@@ -102,7 +102,13 @@ def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "alike"), [("laguna", {"glm-4-7", "spark-2-5"}), ("granite-4", {"hermes-2-pro"})]
+    ("name", "alike"),
+    [
+        ("laguna", {"glm-4-7", "spark-2-5"}),
+        ("granite-4", {"hermes-2-pro"}),
+        ("bielik-3", {"qwen3", "reka-edge", "smollm3"}),
+        ("nanbeige", {"qwen3-coder"}),
+    ],
 )
 def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, alike: set[str]) -> None:
     found = detect((OWN / f"{name}.jinja").read_text(encoding="utf-8"))
