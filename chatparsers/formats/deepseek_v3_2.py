@@ -34,5 +34,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜DSML｜function_calls>", '<｜DSML｜invoke name="'),
     stops=("<｜end▁of▁sentence｜>",),
+    aliases=("deepseek-v32", "deepseekv32"),
     models=("deepseek-v3-2",),
 )

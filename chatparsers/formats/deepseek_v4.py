@@ -30,5 +30,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜DSML｜tool_calls>", '<｜DSML｜invoke name="'),
     stops=("<｜end▁of▁sentence｜>",),
+    aliases=("deepseekv4",),
     models=("deepseek-v4",),
 )

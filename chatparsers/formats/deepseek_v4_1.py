@@ -30,5 +30,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜DSML｜ calls>", '<｜DSML｜ invoke name="'),
     stops=("<｜end▁of▁sentence｜>",),
+    aliases=("deepseek-v41", "deepseekv41"),
     models=("deepseek-v4-1",),
 )

@@ -35,5 +35,6 @@ FORMAT = Format(
     build=build,
     markers=("<|turn>model", "<|tool_call>call:"),
     stops=("<turn|>", "<|tool_response>", "<eos>"),
+    aliases=("gemma4",),
     models=("gemma-?4",),
 )

@@ -33,5 +33,6 @@ FORMAT = Format(
     build=build,
     markers=("<｜GCML｜tool_calls>", "<|role_sep|>"),
     stops=("<|message_sep|>", "</s>"),
+    aliases=("gigachat35",),
     models=("gigachat-?3-5",),
 )

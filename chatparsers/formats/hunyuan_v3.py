@@ -56,5 +56,6 @@ FORMAT = Format(
     build=build,
     markers=("<tool_calls", "<tool_sep", "<arg_key"),
     stops=("<｜hy_eos:opensource｜>", "<｜hy_eos｜>"),
+    aliases=("hy-v3", "hunyuan"),
     models=("hunyuan-v3", "hy-?3"),
 )

@@ -24,5 +24,6 @@ FORMAT = Format(
     build=build,
     markers=("<tool_calls:", "<arg_key:", "<｜hy_"),
     stops=("<｜hy_eos:opensource｜>", "<｜hy_end:opensource｜>"),
+    aliases=("hy-v4",),
     models=("hunyuan-v4", "hy-?4"),
 )

@@ -37,5 +37,6 @@ FORMAT = Format(
     build=build,
     markers=("<|im_start|>", "<function_calls>"),
     stops=("<|im_end|>", "<|endoftext|>"),
+    aliases=("olmo3",),
     models=("olmo-?3",),
 )
