@@ -216,21 +216,31 @@ def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tup
 
 
 @lru_cache(maxsize=16)
-def _value_ends(tokenizer: Tokenizer, format: Format) -> list[int]:
-    """The tokens that end an argument's raw value."""
+def _value_ends(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
+    """The texts that end an argument's raw value, in tokens."""
     values = [node.syntax for node in walk(format.tree(Options(tools=True))) if isinstance(node, Value)]
-    stops = {stop.encode() for syntax in values if isinstance(syntax, Raw) for stop in syntax.until}
-    return [id for id, text in enumerate(pieces(tokenizer)) if text in stops]
+    return _spelt_in(
+        tokenizer, format, (stop for syntax in values if isinstance(syntax, Raw) for stop in syntax.stops)
+    )
 
 
 @lru_cache(maxsize=16)
 def _spelt_literals(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
     """The literals of the format in tokens."""
+    return _spelt_in(tokenizer, format, _literals(format))
+
+
+def _spelt_in(tokenizer: Tokenizer, format: Format, texts: Iterable[str]) -> list[tuple[int, ...]]:
+    """Texts in tokens: one, if the vocabulary has one, and no marker is in the text."""
     vocabulary = Vocabulary.of(tokenizer)
     id_of = {text: id for id, text in enumerate(pieces(tokenizer))}
-    found = dict.fromkeys(text for text in _literals(format) if text.strip())
-    spelt = ((id_of[text.encode()],) if text.encode() in id_of else vocabulary.ids_of(text) for text in found)
-    return [ids for ids in spelt if ids]
+
+    def spelt(text: str) -> tuple[int, ...]:
+        whole = id_of.get(text.encode())
+        marked = any(marker in text and marker != text for marker in format.preserved_tokens)
+        return vocabulary.ids_of(text) if whole is None or marked else (whole,)
+
+    return [ids for text in dict.fromkeys(texts) if text.strip() and (ids := spelt(text))]
 
 
 def sample(
@@ -254,8 +264,8 @@ def sample(
         if literals and not (planned and allowed[planned[0]]):
             planned = chance.choice(literals) if chance.random() < 0.15 else ()
         end = next((id for id in ends if allowed[id]), None) if len(ids) > budget // 2 else None
-        if end is None and len(ids) > budget // 2 and chance.random() < 0.5:
-            end = next((id for id in value_ends if allowed[id]), None)
+        if value_ends and len(ids) > budget // 2 and not planned and chance.random() < 0.5:
+            planned = chance.choice(value_ends)
         if end is not None:
             id = end
         elif planned and allowed[planned[0]]:
