@@ -39,6 +39,7 @@ class Host:
 _HOSTS = (
     Host("llama-cpp-python", "llama_cpp", "chatparsers.adapters.llama_cpp", "0.3.36"),
     Host("mlx-lm", "mlx_lm", "chatparsers.adapters.mlx_lm", "0.32.2"),
+    Host("sglang", "sglang", "chatparsers.adapters.sglang", "0.5.23"),
     Host("transformers", "transformers", "chatparsers.adapters.transformers", "5.23.0"),
     Host("vllm", "vllm", "chatparsers.adapters.vllm", "0.33.0"),
 )

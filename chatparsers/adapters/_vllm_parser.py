@@ -8,12 +8,13 @@ from weakref import finalize
 
 from vllm.entrypoints.generate.base.protocol import DeltaMessage, FunctionCall
 from vllm.entrypoints.openai.responses.protocol import ResponsesRequest
+from vllm.exceptions import VLLMValidationError
 from vllm.parser.abstract_parser import Parser
 from vllm.reasoning.abs_reasoning_parsers import ReasoningParser
 from vllm.sampling_params import StructuredOutputsParams
 from vllm.tool_parsers.abstract_tool_parser import ToolParser
 
-from ..core.errors import TemplateError
+from ..core.errors import ChatParsersError, TemplateError
 from ..core.message import Message
 from ..core.turn import Turn
 from ..serving import OpenAIChat, Usage, read_responses
@@ -75,12 +76,18 @@ class ChatParser(Parser):  # type: ignore[misc]
         chat_of(tokenizer)  # an error now, when the server starts
 
     def adjust_request(self, request: Any) -> Any:
-        """Asks for markers in the text, and writes the grammar into the request. The caller's own constraint stays."""
+        """Asks for markers in the text, and writes the grammar into the request. The caller's own constraint stays.
+
+        Raises vLLM's error for a request that is wrong, which becomes the status 400.
+        """
         request.skip_special_tokens = False
-        turn = self._turn(request)
-        if request.structured_outputs is not None or _kind(request) == "structural_tag":
-            return request
-        grammar = turn.grammar("structural_tag")
+        try:
+            turn = self._turn(request)
+            if request.structured_outputs is not None or _kind(request) == "structural_tag":
+                return request
+            grammar = turn.grammar("structural_tag")
+        except ChatParsersError as error:
+            raise VLLMValidationError(str(error)) from error
         if grammar is not None:
             request.structured_outputs = StructuredOutputsParams(structural_tag=str(grammar))
             request._grammar_from_parser = True

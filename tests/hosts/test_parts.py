@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tinies import FORMATS, MESSAGES, TOOLS, tiny, wrong_in
+from tinies import MESSAGES, TOOLS, tiny, wrong_in
 
 import chatparsers
 from chatparsers.adapters import hosts
@@ -93,7 +93,7 @@ def test_another_signature_names_the_host_and_both() -> None:
         check_parameters(found, ("self", "model"), "host 1.0")
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", ["qwen3-coder", "gpt-oss"])
 def test_a_row_keeps_to_the_grammar_by_llguidance(name: str) -> None:
     """Random ids under the mask; a row that changes its past, as a beam does, is followed anew."""
     pytest.importorskip("llguidance", reason="llguidance is not installed")
@@ -104,12 +104,13 @@ def test_a_row_keeps_to_the_grammar_by_llguidance(name: str) -> None:
     biases, generator = np.append(model._biases(), np.zeros(8)), np.random.default_rng(1)
     rows = Rows([turn], "llguidance")
     written: list[list[int]] = [[], []]
-    for _ in range(400):
+    for step in range(400):
         masks = rows.masks([prompt + row for row in written], size)
         for row, mask in zip(written, masks, strict=True):
             scores = biases + generator.gumbel(size=size)
             row.append(int((scores if mask is None else np.where(mask, scores, -np.inf)).argmax()))
-        written.reverse()
+        if step in (3, 20):
+            written.reverse()
         if all(set(row) & set(turn.stop_ids) for row in written):
             break
     for row in written:

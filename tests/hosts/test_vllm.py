@@ -33,6 +33,7 @@ with warnings.catch_warnings():  # vLLM's own are its own
     from vllm.entrypoints.openai.chat_completion.serving import OpenAIServingChat
     from vllm.entrypoints.openai.models.protocol import BaseModelPath
     from vllm.entrypoints.openai.models.serving import OpenAIServingModels
+    from vllm.exceptions import VLLMValidationError
     from vllm.outputs import CompletionOutput, RequestOutput
     from vllm.parser.parser_manager import ParserManager
     from vllm.plugins import load_general_plugins
@@ -257,6 +258,14 @@ def test_a_schema_for_the_answer_is_in_our_grammar(servers: Any) -> None:
         format = {"type": "json_schema", "json_schema": {"name": "a", "schema": schema}}
         answer, _, _ = ask(serving, True, response_format=format)
         assert isinstance(json.loads(answer["content"])["a"], int)
+
+
+def test_a_schema_that_is_wrong_is_the_clients_error(servers: Any) -> None:
+    _, serving = servers("qwen3")
+    parameters = {"type": "object", "properties": {"a": {"type": "sting"}}}
+    tools = [{"type": "function", "function": {"name": "f", "parameters": parameters}}]
+    with pytest.raises(VLLMValidationError, match="sting"):
+        ask(serving, False, tools=tools)
 
 
 def test_stop_texts_and_cuts(servers: Any) -> None:

@@ -1,0 +1,266 @@
+"""SGLang: its real ``ReasoningParser`` and ``FunctionCallParser`` over texts sampled under their own structural tag.
+
+The server itself needs a GPU's packages. They are not there, and stand-ins take their place for the import.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import json
+import random
+import sys
+import types
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from tinies import FORMATS, MESSAGES, RUNS, TOOLS, Table, tiny, wrong_in
+
+import chatparsers
+
+if importlib.util.find_spec("sglang") is None:
+    pytest.skip("SGLang is not installed: tests/hosts/install sglang", allow_module_level=True)
+transformers = pytest.importorskip("transformers")
+
+
+class _Empty(type):
+    """A class whose every attribute is an empty class."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Empty(name, (), {"__init__": lambda self, *args, **kwargs: None})
+
+
+class _StandIn(types.ModuleType):
+    """A package whose every attribute and submodule is empty."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = _Empty(name, (), {"__init__": lambda self, *args, **kwargs: None})
+        setattr(self, name, made)
+        return made
+
+
+class _StandIns:
+    """Finds a stand-in for each module of the packages that are not installed."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = tuple(name for name in names if importlib.util.find_spec(name) is None)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name.split(".")[0] in self.names:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+        return None
+
+    def create_module(self, spec: Any) -> types.ModuleType:
+        return _StandIn(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Leaves the module empty."""
+
+
+_GPU = (
+    "sgl_kernel",
+    "flashinfer",
+    "av",
+    "decord",
+    "torchvision",
+    "torchaudio",
+    "torchao",
+    "triton",
+    "pynvml",
+)
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+
+    sys.meta_path.append(_StandIns(_GPU))  # type: ignore[arg-type]
+    from sglang.srt.entrypoints.openai.protocol import Tool, ToolChoice
+    from sglang.srt.function_call.function_call_parser import FunctionCallParser
+    from sglang.srt.parser.reasoning_parser import ReasoningParser
+
+    from chatparsers.adapters.sglang import register
+
+from chatparsers.adapters._xgrammar import _compiler, _Mask  # noqa: E402
+
+register()
+register()
+ASKED = [Tool(**tool) for tool in TOOLS]
+
+
+@pytest.fixture(scope="session")
+def tokenizers(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    @cache
+    def loaded(name: str) -> Any:
+        folder = tiny(name).write_folder(tmp_path_factory.mktemp(name))
+        return transformers.AutoTokenizer.from_pretrained(folder)
+
+    return loaded
+
+
+def sampled(name: str, tag: str, seed: int) -> list[int]:
+    model = tiny(name)
+    size = model.tokenizer.get_vocab_size()
+    mask = _Mask(_compiler(model.tokenizer, size, model.eos_ids).compile_structural_tag(tag), size)
+    biases, generator = model._biases(), np.random.default_rng(seed)
+    ids: list[int] = []
+    for _ in range(900):
+        scores = np.where(mask.allowed(), biases + generator.gumbel(size=size), -np.inf)
+        ids.append(int(scores.argmax()))
+        assert mask.accept(ids[-1])
+        if ids[-1] in model.eos_ids:
+            break
+    return ids
+
+
+def pieces(name: str, ids: list[int]) -> Iterator[str]:
+    """The text of each step, as SGLang's detokenizer gives it: without the end of the turn."""
+    tokenizer, before = tiny(name).tokenizer, ""
+    for end in range(1, len(ids) + 1):
+        shown = [id for id in ids[:end] if id not in tiny(name).eos_ids]
+        whole = tokenizer.decode(shown, skip_special_tokens=False)
+        if not whole.endswith("\ufffd"):
+            yield whole[len(before) :]
+            before = whole
+
+
+def read(name: str, tokenizer: Any, parts: list[str], **options: Any) -> dict[str, Any]:
+    """What SGLang's serving makes of the steps: the reasoning parser first, then the tool parser."""
+    first = ReasoningParser("chatparsers", tokenizer=tokenizer, tool_call_parser_active=True, **options)
+    second = FunctionCallParser(ASKED, "chatparsers", tokenizer=tokenizer)
+    answer: dict[str, Any] = {"reasoning": "", "content": "", "tool_calls": []}
+
+    def take(text: str, calls: list[Any]) -> None:
+        answer["content"] += text
+        for call in calls:
+            if call.name:
+                answer["tool_calls"].append((call.name, call.parameters))
+            else:
+                called, arguments = answer["tool_calls"][call.tool_index]
+                answer["tool_calls"][call.tool_index] = (called, arguments + call.parameters)
+
+    for part in parts:
+        reasoning, normal = first.parse_stream_chunk(part)
+        answer["reasoning"] += reasoning or ""
+        if normal:
+            take(*second.parse_stream_chunk(normal))
+    reasoning, normal = first.parse_stream_end()
+    answer["reasoning"] += reasoning or ""
+    if normal:
+        take(*second.parse_stream_chunk(normal))
+    take(*second.parse_stream_end())
+    streamed = second.detector.streamed_args_for_tool
+    assert streamed == [call["arguments"] for call in second.detector.prev_tool_call_arr]
+    return answer
+
+
+def read_whole(name: str, tokenizer: Any, text: str) -> dict[str, Any]:
+    first = ReasoningParser("chatparsers", tokenizer=tokenizer, tool_call_parser_active=True)
+    reasoning, normal = first.parse_non_stream(text)
+    content, calls = FunctionCallParser(ASKED, "chatparsers", tokenizer=tokenizer).parse_non_stream(
+        normal or ""
+    )
+    return {
+        "reasoning": reasoning or "",
+        "content": content,
+        "tool_calls": [(call.name, call.parameters) for call in calls],
+    }
+
+
+def plain(message: chatparsers.Message) -> dict[str, Any]:
+    return {
+        "reasoning": message.reasoning,
+        "content": message.content,
+        "tool_calls": [(call.name, call.arguments) for call in message.tool_calls],
+    }
+
+
+@pytest.mark.parametrize("choice", ["required", "auto"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_run_is_complete_valid_and_equal(name: str, choice: str, tokenizers: Any) -> None:
+    tokenizer, chat = tokenizers(name), tiny(name).chat
+    parser = FunctionCallParser(ASKED, "chatparsers", tokenizer=tokenizer)
+    kind, tag = parser.get_structure_constraint(choice, thinking_mode=True)
+    assert kind == "structural_tag"
+    table = Table()
+    for seed in range(RUNS):
+        ids = sampled(name, tag.model_dump_json(), seed)
+        turn = chat.prepare(MESSAGES, tools=TOOLS, tool_choice=choice)
+        parts = list(pieces(name, ids))
+        whole = turn.parse("".join(parts))
+        table.add(turn.parse(ids), turn.parse(ids), choice == "required")
+        assert read(name, tokenizer, parts) == plain(whole), repr("".join(parts))
+        assert read_whole(name, tokenizer, "".join(parts)) == plain(whole)
+    table.check(f"SGLang, {name}, {choice}", RUNS)
+
+
+def test_required_and_named_calls_are_kept_without_the_reasoning(tokenizers: Any) -> None:
+    """Where SGLang reads the reasoning before its grammar begins, ours begins at what follows it."""
+    parser = FunctionCallParser(ASKED, "chatparsers", tokenizer=tokenizers("qwen3"))
+    assert parser.owns_tool_format()
+    named = ToolChoice(function={"name": "now"})
+    for seed in range(5):
+        _, tag = parser.get_structure_constraint(named, thinking_mode=False, parallel_tool_calls=False)
+        text = "".join(pieces("qwen3", sampled("qwen3", tag.model_dump_json(), seed)))
+        assert "<think>" not in text
+        ((name, arguments),) = read("qwen3", tokenizers("qwen3"), [text])["tool_calls"]
+        assert (name, json.loads(arguments)) == ("now", {})
+
+
+SAID = {
+    "role": "assistant",
+    "reasoning_content": "The user wants weather.\nTwo cities.",
+    "content": "Let me look.",
+    "tool_calls": [
+        {"id": "a", "type": "function", "function": {"name": "get_weather", "arguments": text}}
+        for text in ('{"city": "Oslo", "days": 3}', '{"city": "Tromsø \\"N\\"", "days": 1}')
+    ],
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_reasoning_content_and_parallel_calls_in_any_pieces(name: str, tokenizers: Any) -> None:
+    said = dict(SAID)
+    if not tiny(name).format.features.reasoning:
+        del said["reasoning_content"]
+    turn = tiny(name).chat.prepare(MESSAGES, tools=TOOLS)
+    text = tiny(name).format.render(said, TOOLS).removeprefix(turn.prefix)  # the prompt wrote it
+    expected = plain(turn.parse(text))
+    assert expected["content"] == SAID["content"] and len(expected["tool_calls"]) == 2
+    draw = random.Random(name)
+    for _ in range(20):
+        cuts = sorted(draw.sample(range(1, len(text)), 12))
+        parts = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+        assert read(name, tokenizers(name), parts) == expected
+    assert not [w for call, arguments in expected["tool_calls"] if (w := wrong_in(call, arguments))]
+
+
+@pytest.mark.parametrize("forced", [None, True, False])
+def test_what_the_prompt_opens(forced: bool | None, tokenizers: Any) -> None:
+    """SGLang says whether it expects reasoning; the template's prompts say how the answer begins then."""
+    answer = read("qwen3", tokenizers("qwen3"), ["Hello", " there."], force_reasoning=forced)
+    assert answer == {"reasoning": "", "content": "Hello there.", "tool_calls": []}
+
+
+def test_without_a_tool_parser_the_content_alone_is_left(tokenizers: Any) -> None:
+    parser = ReasoningParser("chatparsers", tokenizer=tokenizers("qwen3"))
+    found = [parser.parse_stream_chunk(part) for part in ("<thi", "nk>\nHm", ".\n</think>\n\nHi", " you.")]
+    found.append(parser.parse_stream_end())
+    assert "".join(reasoning or "" for reasoning, _ in found) == "Hm."
+    assert "".join(normal or "" for _, normal in found) == "Hi you."
+    late = ReasoningParser("chatparsers", stream_reasoning=False, tokenizer=tokenizers("qwen3"))
+    parts = [late.parse_stream_chunk(part) for part in ("<think>\nHm", ".", "\n</think>\n\nHi")]
+    assert [reasoning or "" for reasoning, _ in parts] == ["", "", "Hm."]
+
+
+def test_another_sglang_is_named_in_the_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(FunctionCallParser, "ToolCallParserEnum", None)
+    register()  # it must not fail: it runs in every process of SGLang
+    assert "SGLang" in caplog.text and "ToolCallParserEnum" in caplog.text
