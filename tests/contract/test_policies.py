@@ -262,15 +262,16 @@ def test_a_special_token_opens_reasoning_anywhere(special: bool) -> None:
 
 def test_the_usual_thoughts_are_those_of_the_registry() -> None:
     """Every pair of special tokens around reasoning in a built-in format counts for formats that declare none."""
-    from chatparsers.core.nodes import Think
+    from chatparsers.core.nodes import Literal, Think
 
     found = set()
     for info in chatparsers.formats():
         for node in walk(chatparsers.get_format(info.name).tree(Options(tools=True))):
             if isinstance(node, Think) and node.span.close is not None:
-                opens = [n.text for n in walk(node.span.open) if isinstance(n, Token)]
-                closes = [n.text for n in walk(node.span.close) if isinstance(n, Token)]
+                opens = [name for n in walk(node.span.open) if isinstance(n, Token) for name in n.names]
+                closes = [name for n in walk(node.span.close) if isinstance(n, Token) for name in n.names]
                 found |= {(open, close) for open, close in THOUGHTS if open in opens and close in closes}
-                several = len(opens) > 1 and len(closes) > 1  # then no token alone begins the thought
-                assert not opens or several or set(opens) & {open for open, _ in THOUGHTS}, info.name
+                # With a word in the opener, no token alone begins the thought.
+                word = any(isinstance(n, Literal) and n.text.strip() for n in walk(node.span.open))
+                assert not opens or word or set(opens) & {open for open, _ in THOUGHTS}, info.name
     assert found == set(THOUGHTS)
