@@ -84,37 +84,34 @@ class HttpEngine(Engine):
 
     # generating
 
-    async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
-        end: End | None = None
-        async with aclosing(self._batches(self.body(job))) as batches:
-            async for (
-                batch
-            ) in batches:  # to the end of the response, so that the connection can be used again
-                end = _later(end, batch.end)
-                yield Batch(batch.text, batch.ids)
-        if end is not None and end.reason is not None:
-            yield Batch(end=end)
-            return
-        raise EngineError("the engine closed the connection in the middle of the answer", code="engine_ended")
+    def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
+        return self._batches(self.body(job))
 
     async def _batches(self, body: dict[str, Any]) -> AsyncGenerator[Batch, None]:
-        """What arrives at once is one batch."""
+        """What arrives at once is one batch. The end comes last, after the engine has closed its response: so the
+        connection can be used again."""
         lines = Lines()
+        end: End | None = None
         try:
             async with self._client.stream("POST", self.path, json=body) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 async for data in response.aiter_bytes():
-                    found = [self._read(line) for line in lines.take(data)]
-                    batch = _joined([one for one in found if one is not None])
+                    batch = _joined([self._read(line) for line in lines.take(data)])
                     if batch is not None:
+                        end = _later(end, batch.end)
                         yield batch
-                for line in lines.take(b"\n"):
-                    last = self._read(line)
-                    if last is not None:
-                        yield last
+                batch = _joined([self._read(line) for line in lines.take(b"\n")])
+                if batch is not None:
+                    end = _later(end, batch.end)
+                    yield batch
         except httpx2.HTTPError as error:
             raise self._broken(error) from error
+        if end is None or end.reason is None:
+            raise EngineError(
+                "the engine closed the connection in the middle of the answer", code="engine_ended"
+            )
+        yield Batch(end=end)
 
     def _broken(self, error: httpx2.HTTPError) -> EngineError:
         if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
@@ -204,8 +201,9 @@ def _on_this_machine(url: str) -> bool:
         return host == "localhost"
 
 
-def _joined(batches: list[Batch]) -> Batch | None:
+def _joined(found: list[Batch | None]) -> Batch | None:
     """What arrived at once, as one batch."""
+    batches = [batch for batch in found if batch is not None]
     if len(batches) < 2:
         return batches[0] if batches else None
     text = "".join([batch.text for batch in batches])

@@ -3,6 +3,7 @@ model would rather write."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +16,12 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 pytest.importorskip("llama_cpp", reason="the package llama-cpp-python is not installed")
 pytest.importorskip("gguf", reason="the package gguf is not installed")
 
+import anyio
 import httpx2
 from servers import Server
 
 import chatparsers
-from chatparsers.gateway import Settings, create_app
+from chatparsers.gateway import Batch, Job, Settings, create_app
 from chatparsers.gateway.local import Local
 from chatparsers.testing.tiny import tiny_model
 
@@ -121,19 +123,25 @@ def test_requests_wait_for_one_another(server: Any) -> None:
     assert said[0] == said[2] == said[4] and said[1] == said[3] == said[5]  # the seed is the request's own
 
 
-def test_a_client_that_leaves_frees_the_model(server: Any) -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
-    with pytest.raises(httpx2.ReadTimeout):
-        httpx2.post(
-            f"{server.url}/v1/chat/completions",
-            json={
-                "messages": [{"role": "user", "content": "Hi"}],
-                "tools": [tool],
-                "tool_choice": "required",
-            },
-            timeout=0.05,
-        )
-    assert ask(server).status_code == 200
+def test_an_answer_that_is_left_frees_the_model(tmp_path: Path) -> None:
+    """As when a client leaves: the next request does not wait for the rest."""
+    path = tiny_model("qwen3").write_gguf(tmp_path / "tiny.gguf")
+    turn = chatparsers.load(path, format="qwen3").bind()
+    job = Job(turn, turn.tokenizer.encode("Hi", add_special_tokens=False).ids, max_tokens=5)
+
+    async def leave() -> Batch:
+        engine = Local(path, context=512)
+        left = engine.generate(job)
+        await anext(left)
+        with pytest.raises(TimeoutError), anyio.fail_after(0):
+            await anext(engine.generate(job))  # it waits while the first runs
+        await left.aclose()
+        with anyio.fail_after(60):
+            batches = [batch async for batch in engine.generate(job)]
+        await engine.close()
+        return batches[-1]
+
+    assert asyncio.run(leave()).end is not None
 
 
 def test_a_prompt_that_does_not_fit(server: Any) -> None:

@@ -158,7 +158,7 @@ def test_clients_rebuild_the_message(
     for text in samples(format)[: None if nightly else 2]:
         turn = format.bind(tools=TOOLS, prefix="")
         ways = chunkings.random_cuts(text, 40 if nightly else 1, most=10)
-        for pieces in ([text], *ways, *([chunkings.characters(text)] if nightly else [])):
+        for pieces in (*ways, *([[text], chunkings.characters(text)] if nightly else [])):
             check(client, wire, turn, pieces)
 
 
@@ -174,7 +174,7 @@ def test_clients_survive_broken_outputs(
     """A client raises on arguments that cannot be JSON, so they must not reach it as pieces of JSON."""
     nightly = pytestconfig.getoption("--nightly")
     turn = format.bind(tools=TOOLS)
-    for number, text in enumerate(islice(broken(format, 200 if nightly else 4), 200 if nightly else 4)):
+    for number, text in enumerate(islice(broken(format, 200 if nightly else 2), 200 if nightly else 2)):
         check(clients(company), wire, turn, next(chunkings.random_cuts(text, 1, most=8, seed=number)))
 
 
