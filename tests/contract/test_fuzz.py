@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -84,6 +85,17 @@ def test_a_case_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(fuzz.TARGETS, "hang", target)
     [find] = fuzz.campaign(["qwen3"], ["hang"], seed=0, number=1).finds
     assert find.wrong == "Hang: not done after 0.05 seconds" and find.case["text"] == "x"
+
+
+def test_a_case_that_waits_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[bool] = []
+    monkeypatch.setattr(fuzz, "PATIENCE", 0.1)
+    monkeypatch.setitem(
+        fuzz.TARGETS,
+        "wait",
+        fuzz.Target(lambda chance, format: {}, lambda case: waits.append(Event().wait(60))),
+    )
+    assert fuzz.fault("wait", {}).startswith("Hang")
 
 
 def test_the_same_seed_gives_the_same_cases() -> None:
