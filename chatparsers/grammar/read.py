@@ -412,7 +412,7 @@ class _Reader:
                 node.content,
                 options[:1] if len(options) > 1 and node.content.close is None else options,
             )
-        triggers = tuple(trigger.value for trigger in words(node, calls, {}))
+        triggers = tuple(trigger.value for trigger in words(node, calls, {}, self.names))
         others = thoughts(self.request.tree)
         if node.calls is not None:
             others += first(node.calls)
@@ -424,7 +424,7 @@ class _Reader:
         )
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
-            heads = split_heads(start, stretches(node, ""))
+            heads = split_heads(start, stretches(node, "", self.names))
         taken = [head for head, _ in heads] + ([] if node.start is None else starts(node.start))
         stops = (*triggers, *others)
         taken = [head for head in distinct(taken) if not literal_heads(head)[0].startswith(stops)]
@@ -718,7 +718,7 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     options = [part for part in (start, calls) if part is not None]
     triggers: dict[Trigger, None] = {}
 
-    others = stretches(body, request.prefix)
+    others = stretches(body, request.prefix, reader.names)
 
     def at_start(node: Ir) -> None:
         triggers[Trigger("pattern", rf"^\s*({beginning(node, others)}[\s\S]*)")] = None
@@ -730,5 +730,5 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
             at_start(begun)
     if start is not None:
         at_start(start)
-    triggers.update(dict.fromkeys(words(body, calls, request.marker_ids)))
+    triggers.update(dict.fromkeys(words(body, calls, request.marker_ids, reader.names)))
     return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.weakened))

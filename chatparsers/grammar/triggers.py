@@ -116,14 +116,14 @@ def literal_heads(node: Ir) -> list[str]:
     return [""]
 
 
-def words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger, ...]:
+def words(body: Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> tuple[Trigger, ...]:
     """The texts that begin the calls in running text: their marker, and more if the body's other parts begin
-    with the same."""
+    with the same. ``names``: which of a token's names are in use."""
     if body.calls is None or calls is None:
         return ()
-    others = stretches(body, "")
+    others = stretches(body, "", names)
     found: dict[Trigger, None] = {}
-    for begin, _ in openings(body.calls):
+    for begin in _in_use(body.calls, names):
         while begin and not begin[0].text.strip():
             begin = begin[1:]
         text = "".join(item.text for item in begin)
@@ -142,10 +142,19 @@ def words(body: Body, calls: Ir | None, ids: Mapping[str, int]) -> tuple[Trigger
     return tuple(found)
 
 
-def stretches(body: Body, prefix: str) -> list[str]:
+def _in_use(node: Node, names: int) -> list[list[Literal | Token]]:
+    """The literals that ``node`` can begin with, by the names of its tokens that are in use."""
+
+    def named(item: Literal | Token) -> Literal | Token:
+        return Token(item.names[min(names, len(item.also))]) if isinstance(item, Token) else item
+
+    return [[named(item) for item in begin] for begin, _ in openings(node)]
+
+
+def stretches(body: Body, prefix: str, names: int) -> list[str]:
     """The beginnings of reasoning and content in a body, after the text that the prompt has written."""
     spans = (span.open for span in (body.reasoning, body.content) if span is not None)
-    texts = ("".join(item.text for item in begin) for open in spans for begin, _ in openings(open))
+    texts = ("".join(item.text for item in begin) for open in spans for begin in _in_use(open, names))
     return [text.removeprefix(prefix) for text in texts]
 
 

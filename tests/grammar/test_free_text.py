@@ -140,3 +140,14 @@ def test_a_name_that_the_format_cannot_write(dialect: str) -> None:
         chatparsers.get_format("qwen3-coder").bind(tools=odd).grammar(dialect)
     only = chatparsers.get_format("llama-3-x").bind(tools=[TOOLS[1]])  # it has the JSON form
     assert ".call(" not in str(only.grammar(dialect))
+
+
+@pytest.mark.parametrize("dialect", ("gbnf", *DIALECTS))
+def test_calls_begin_with_the_names_in_use(dialect: str) -> None:
+    """A vocabulary without the suffix of Hunyuan's markers: text and calls are written without it."""
+    turn = turn_of("hunyuan-v3", prefix="<think>\n</think>\n")
+    grammar = turn.grammar(dialect)
+    assert grammar is not None and ":opensource>" not in "".join(t.value for t in grammar.triggers)
+    if dialect != "gbnf":
+        call = "<tool_calls>\n<tool_call>get-time<tool_sep>\n</tool_call>\n</tool_calls>"
+        assert judge(turn, dialect).status(f"Text.{call}") == FULL
