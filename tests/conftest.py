@@ -58,7 +58,7 @@ def shared_folder(config: pytest.Config) -> Path | None:
 
 
 def template_files(config: pytest.Config) -> list[Path]:
-    """The real templates, sorted by name."""
+    """The real templates of all folders, sorted by name."""
     given = config.getoption("--templates")
     if given:
         folders = [Path(given)]
@@ -66,8 +66,10 @@ def template_files(config: pytest.Config) -> list[Path]:
             raise pytest.UsageError(f"--templates: {given} is no folder")
     else:
         folder = shared_folder(config)
-        folders = [folder / "templates", folder / "models" / "templates"] if folder else []
-    return next((files for at in folders if (files := sorted(at.glob("*.jinja")))), [])
+        names = ("templates", "models/templates", "templates-new")
+        folders = [folder / name for name in names] if folder else []
+    found = {path.name: path for at in reversed(folders) for path in at.glob("*.jinja")}
+    return [found[name] for name in sorted(found)]
 
 
 @pytest.fixture(scope="session")

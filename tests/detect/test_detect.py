@@ -25,7 +25,11 @@ Tokens = list[list[str]]
 
 
 def lex(source: str) -> Tokens:
-    return [[kind, text] for _, kind, text in environment().lex(source)]
+    tokens = [[kind, text] for _, kind, text in environment().lex(source)]
+    for before, token in pairwise(tokens):
+        if before[0] == "data" and before[1].endswith("{") and token[1].endswith("-"):
+            before[1] += "\n"  # the white space between them, which the lexer strips
+    return tokens
 
 
 def write(tokens: Tokens) -> str:

@@ -93,7 +93,8 @@ def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
     info = next(info for info in formats() if info.name == name)
     fmt = info.load()
     copy = Tokenizer.from_str(tokenizer.to_str())
-    copy.add_special_tokens([AddedToken(text, special=True) for text in (*fmt.preserved_tokens, *fmt.stops)])
+    texts = [text for text in fmt.stops if not any(token in text for token in fmt.preserved_tokens)]
+    copy.add_special_tokens([AddedToken(text, special=True) for text in (*fmt.preserved_tokens, *texts)])
     return copy
 
 

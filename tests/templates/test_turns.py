@@ -108,7 +108,13 @@ def test_the_wire_text_has_what_the_template_can_show(
     switch = {**template.thinking_kwargs(thinking), "strftime_now": lambda pattern: "today"}
     for history in [HISTORIES["user"]] + ([HISTORIES["tool loop"]] if loop else []):
         prompt, wire = template.assistant_turn(message, history=history, tools=TOOLS, **switch)
-        assert shown(wire, needles), wire
+        whole = template.render([*history, message], tools=TOOLS, **switch)
+        told = needles
+        if thinking is not True and "NeedleReason" not in whole:
+            told = tuple(needle for needle in needles if needle != "NeedleReason")
+        if scenario == "content, call" and whole.find("NeedleCity") < whole.find("NeedleContent"):
+            told = (*needles[1:], needles[0])  # some templates write the text after the calls
+        assert shown(wire, told), wire
         assert "Old" not in wire and wire.count("NeedleCity") <= 1
         assert not any(needle in prompt for needle in needles if needle.startswith("Needle"))
         whole = template.render(history, tools=TOOLS, add_generation_prompt=True, **switch)
@@ -308,7 +314,7 @@ def cosmetic(source: str) -> str:
     for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
         if token == ["operator", "+"] and "string" in (before[0], after[0]):
             token[1] = "~"
-    for token in tokens:
+    for before, token in zip([["data", ""], *tokens], tokens, strict=False):
         if token[0] == "string" and not set("\"'\\") & set(token[1][1:-1]):
             token[1] = (
                 ("'" if token[1][0] == '"' else '"') + token[1][1:-1] + ("'" if token[1][0] == '"' else '"')
@@ -317,6 +323,8 @@ def cosmetic(source: str) -> str:
             token[1] += "\n  "
         elif token[0] in ("variable_begin", "block_begin"):
             token[1] += "  "
+            if before[1].endswith("{"):  # the white space between them, which the lexer strips
+                token[1] = "\n" + token[1]
     return "".join(text for _, text in tokens)
 
 
