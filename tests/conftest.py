@@ -32,6 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--templates", metavar="DIR", help="folder of real chat templates (*.jinja)")
     group.addoption("--nightly", action="store_true", help="ten times as many random cases")
     group.addoption(
+        "--quick", action="store_true", help="few random cases: for a second run of the same tests"
+    )
+    group.addoption(
         "--update-goldens", action="store_true", help="rewrite the golden cases: then read the diff"
     )
 
@@ -43,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if folder is not None:
         config.stash[TOKENIZERS] = folder / "tokenizers"
     config.stash[TEMPLATES] = template_files(config)
-    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 40
+    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 8 if config.getoption("--quick") else 24
 
 
 def shared_folder(config: pytest.Config) -> Path | None:

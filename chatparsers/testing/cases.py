@@ -54,8 +54,11 @@ def bound(format: Format, case: Mapping[str, Any], **more: Any) -> Turn:
         return format.bind(tools=tools or None, prefix=case.get("prefix", ""), **options)
 
 
-def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[str, int]:
-    """Feeds the text in every way; returns the number of feedings by chunking. Raises AssertionError."""
+def run_case(format: Format, case: Mapping[str, Any], cuts: int = 24) -> dict[str, int]:
+    """Feeds the text in every way, ``cuts`` of them random; returns the number of feedings by chunking.
+
+    Raises AssertionError.
+    """
     turn, text = bound(format, case), case["text"]
     message = turn.parse(text)
     if "expect" in case:
@@ -69,7 +72,7 @@ def run_case(format: Format, case: Mapping[str, Any], cuts: int = 200) -> dict[s
     for pieces in random_cuts(text, cuts):
         check_stream(turn, text, pieces, whole=message)
         counts["random"] += 1
-    counts["prefixes"] = check_prefixes(turn, text, 1 + len(text) // 600)
+    counts["prefixes"] = check_prefixes(turn, text, 1 + len(text) // (5 * cuts))
     return counts
 
 

@@ -47,7 +47,7 @@ class Record:
 
 
 def feed_in_every_way(
-    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 40
+    case: Case, record: Record, tokenizers: Mapping[str, Callable[[], Any]], cuts: int = 24
 ) -> list[str]:
     """Feeds the case's text in every way and counts in ``record``. Returns the failures, each with what to run again.
 

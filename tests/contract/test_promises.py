@@ -91,7 +91,7 @@ def test_cut_off_anywhere(format: Format) -> None:
 
 def test_a_long_text_without_a_closer(format: Format, pytestconfig: pytest.Config) -> None:
     """C5: a sample cut at any place, with any text after it; nightly a megabyte of it."""
-    length = 1_000_000 if pytestconfig.getoption("--nightly") else 200_000
+    length = 1_000_000 if pytestconfig.getoption("--nightly") else 100_000
     turn = bound(format)
     text = sample(format)
     for share in (0.4, 0.6, 0.8):

@@ -7,6 +7,7 @@ it must honour the request. The matcher must take every id that the mask allowed
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from collections import Counter
@@ -129,6 +130,14 @@ def end_of(tokenizer: Any) -> int:
     raise AssertionError("the tokenizer has no token that ends a turn")
 
 
+def some(all_of_them: dict[str, Any], turn: int, count: int) -> dict[str, Any]:
+    """Of the states of the reasoning one, another in each turn; all of them where each runs several times."""
+    if count > 1:
+        return all_of_them
+    chosen = list(all_of_them)[turn % len(all_of_them)]
+    return {chosen: all_of_them[chosen]}
+
+
 def run(
     name: str,
     dialect: str,
@@ -139,6 +148,7 @@ def run(
     """Samples every mode and state of the reasoning; fails if a run is stuck, refused or read wrongly."""
     format = chatparsers.get_format(name)
     table: dict[str, Counter[str]] = {}
+    turns = itertools.count()
     failures: list[str] = []
     budget = 360 if count > 1 else 240
     for label, tokenizer in tokenizers:
@@ -146,7 +156,7 @@ def run(
             if dialect == "gbnf" and mode == "auto":
                 continue  # lazy: the engine has no mask before a call begins
             counts = table.setdefault(mode, Counter())
-            for state, more in states(name).items():
+            for state, more in some(states(name), next(turns), count).items():
                 if dialect == "gbnf" and state != "free" and label in LOADERS:
                     continue  # xgrammar compiles GBNF over a real vocabulary for a second or more
                 turn = format.bind(**asked, **more, tokenizer=tokenizer)

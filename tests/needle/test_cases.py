@@ -10,7 +10,7 @@ import pytest
 
 from chatparsers import formats, get_format
 from chatparsers.testing import load_cases, run_case, update_golden
-from chatparsers.testing.plugin import add_record
+from chatparsers.testing.plugin import CUTS, add_record
 
 _HERE = Path(__file__).parent
 _FOLDERS = sorted(folder for folder in (_HERE / "cases").iterdir() if folder.is_dir())
@@ -34,7 +34,7 @@ def test_case(case_file: tuple[str, Path, dict[str, Any]], request: pytest.Fixtu
     if path.name.startswith("golden-") and option("--update-goldens"):
         update_golden(format, path)
         case = json.loads(path.read_text(encoding="utf-8"))
-    counts = run_case(format, case, cuts=2000 if option("--nightly") else 200)
+    counts = run_case(format, case, cuts=request.config.stash[CUTS])
     add_record(request, {"case": counts})
 
 
