@@ -27,5 +27,5 @@ FORMAT = Format(
     markers=("<｜tool▁calls▁begin｜>", "<think>"),
     stops=("<｜end▁of▁sentence｜>",),
     aliases=("deepseek-v31", "deepseekv31"),
-    models=("deepseek-v3-[12]",),
+    models=("deepseek-v3-1",),
 )
