@@ -18,11 +18,9 @@ def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         args = p.args(tool, Gemma(quote='<|"|>'))
         name_end = p.reads("", p.space() + p.peek("{"))
-        return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args << p.token(
-            "<tool_call|>"
-        )
+        return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 
-    calls = p.calls(p.each_tool(call), p.space())
+    calls = p.calls(p.each_tool(call) << p.token("<tool_call|>"), p.space())
     opener = p.token("<|channel>") + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")
     return p.think(opener, closer, until=calls) + p.body(calls)

@@ -15,8 +15,8 @@ from chatparsers.formats._shapes import keyed_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(keyed_call(p), p.space())
-    unopened = p.reads("", p.optional(p.token("</think>")))
-    return p.think("<think>", "</think>", until=calls) + unopened + p.body(calls)
+    silent = p.optional(p.token("</think>"))
+    return silent + p.think("<think>", "</think>", until=calls) + p.body(calls)
 
 
 FORMAT = Format(

@@ -44,6 +44,7 @@ __all__ = [
     "TokenRef",
     "alt",
     "charset",
+    "closed",
     "complement",
     "literal_text",
     "literals",
@@ -238,6 +239,11 @@ class Free(Ir):
     excludes: tuple[str, ...] = ()
     start: Ir | None = None
 
+    def ends(self, trigger: str) -> int:
+        """Where free text ends in ``trigger``: at its end, or at the end of the first excluded text in it."""
+        found = [at + len(text) for text in self.excludes if (at := trigger.find(text)) >= 0]
+        return min(found, default=len(trigger))
+
 
 EMPTY = Seq(())
 BLANKS = Rep(
@@ -335,6 +341,8 @@ def _open(node: Ir) -> bool:
         return node.encoding == "raw" and bool(node.stops) and not node.end
     if isinstance(node, Alt):
         return any(_open(option) for option in node.options)
+    if isinstance(node, Shared):
+        return _open(node.node)
     return isinstance(node, Seq) and bool(node.items) and _open(node.items[-1])
 
 
@@ -349,6 +357,8 @@ def _stops(node: Ir) -> tuple[str, ...]:
         return node.stops if _open(node) else ()
     if isinstance(node, Alt):
         return next((found for option in node.options if (found := _stops(option))), ())
+    if isinstance(node, Shared):
+        return _stops(node.node)
     return _stops(node.items[-1]) if isinstance(node, Seq) and node.items else ()
 
 
@@ -356,10 +366,41 @@ def _fuse(node: Ir, end: tuple[Text | TokenRef, ...]) -> Ir:
     if isinstance(node, Lang) and _open(node):
         return Lang(node.parts, node.least, node.most, node.encoding, node.stops, end)
     if isinstance(node, Alt):
-        return Alt(tuple(_fuse(option, end) for option in node.options))
+        parted = any(_begins(option, end[0].text) for option in node.options)
+        return Alt(tuple(made for option in node.options for made in _fused(option, end, parted)))
+    if isinstance(node, Shared) and _open(node):
+        return _fuse(node.node, end)
     if isinstance(node, Seq) and node.items and _open(node.items[-1]):
         return seq(*node.items[:-1], _fuse(node.items[-1], end))
     return seq(node, *end)
+
+
+def closed(node: Ir, marker: Text | TokenRef) -> Ir | None:
+    """``node`` and the marker after it, fused, if ``node`` may end in text up to that marker; else None."""
+    return _fuse(node, (marker,)) if marker.text in _stops(node) else None
+
+
+def _fused(option: Ir, end: tuple[Text | TokenRef, ...], parted: bool) -> tuple[Ir, ...]:
+    """An option of a choice and its end, fused.
+
+    ``parted``: another option begins with the end's marker. Then empty text is an option of its own, so that a lexer
+    does not take the other option's marker for the end of empty text.
+    """
+    if parted and isinstance(option, Lang) and _open(option) and not option.parts and not option.least:
+        text = Lang(option.parts, 1, option.most, option.encoding, option.stops, end)
+        return text, seq(*end)
+    return (_fuse(option, end),)
+
+
+def _begins(node: Ir, text: str) -> bool:
+    """Whether ``node`` may begin with the literal ``text``."""
+    if isinstance(node, (Shared, Rep)):
+        return _begins(node.node, text)
+    if isinstance(node, Alt):
+        return any(_begins(option, text) for option in node.options)
+    if isinstance(node, Seq):
+        return bool(node.items) and _begins(node.items[0], text)
+    return isinstance(node, (Text, TokenRef)) and node.text.startswith(text)
 
 
 def _begins_literally(node: Ir) -> bool:

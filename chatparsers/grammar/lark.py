@@ -37,6 +37,7 @@ from .ir import (
     Text,
     TokenRef,
     charset,
+    closed,
     complement,
     literals,
     overlap,
@@ -153,6 +154,25 @@ def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
     return tuple(found)
 
 
+def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
+    """A sequence with the same cut: in the literal after a repeated part that begins with a shorter literal."""
+    found: list[Ir] = []
+    for item in items:
+        before = found[-1].node if found and isinstance(found[-1], Rep) else None
+        first = before.items[0] if isinstance(before, Seq) and before.items else before
+        if (
+            type(item) is Text
+            and type(first) is Text
+            and first.text
+            and item.text.startswith(first.text)
+            and item.text != first.text
+        ):
+            found.append(first)
+            item = Text(item.text[len(first.text) :])
+        found.append(item)
+    return tuple(found)
+
+
 def _one_character(node: Ir) -> bool:
     """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
     could begin one repetition too many, and it does not go back."""
@@ -210,13 +230,29 @@ class _Writer(RuleWriter):
         """
         out: list[str] = []
         before: Ir | None = None
-        for item in items:
+        for item in self.closed(_cut_after_repeats(items)):
             if type(item) is Blank and (type(before) is Text or (type(before) is Lang and before.end)):
                 out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
             else:
                 out.append(self.names.get(id(item)) or self.atom(item))
             before = item
         return out
+
+    def closed(self, items: tuple[Ir, ...]) -> list[Ir]:
+        """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer
+        would take its beginning for text and not go back."""
+        found: list[Ir] = []
+        for item in items:
+            before = found[-1] if found else None
+            if isinstance(before, Ref) and isinstance(item, (Text, TokenRef)):
+                name = f"{before.name} {item.text}"
+                node = self.sources.get(name) or closed(self.sources[before.name], item)
+                if node is not None:
+                    self.sources = {**self.sources, name: node}
+                    found[-1] = Ref(name)
+                    continue
+            found.append(item)
+        return found
 
     def atom(self, node: Ir) -> str:
         if isinstance(node, Text):
@@ -402,7 +438,10 @@ class _Writer(RuleWriter):
             if isinstance(first, TokenRef):
                 head = f"{self.lang(Lang(stops=tuple(stops)))} {self.atom(first)}"
             else:
-                head = self.text_until(Lang(stops=tuple(stops)), first.text)
+                end = node.ends(first.text)
+                head = self.text_until(Lang(stops=tuple(stops)), first.text[:end])
+                if end < len(first.text):
+                    others.insert(0, Text(first.text[end:]))
             options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))

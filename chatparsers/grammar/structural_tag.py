@@ -7,7 +7,8 @@ the time of equal rules. xgrammar's ``json_schema`` is not used: it cannot say t
 some are required.
 
 A marker that the stream takes by its id is a ``token``. Tags that begin with a token allow no excluded texts in the
-free text around them. With such tags, free text with calls is spelled out: ``(any_text call)* any_text``.
+free text around them. With such tags, free text with calls is spelled out: ``(any_text call)* any_text``. So it is
+where each tag would hold the calls of all tools after its own call.
 """
 
 from __future__ import annotations
@@ -186,24 +187,46 @@ class _Tags:
     def free(self, node: Free) -> dict[str, Any]:
         """Free text with calls."""
         if any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
-            text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
-            call = _sequence([text, self.format(node.calls)])
-            kind = "star" if node.parallel else "optional"
-            return _sequence([{"type": kind, "content": call}, text])
+            return self.spelled_out(node)
+        found = [(trigger, residual(node.calls, trigger)) for trigger in node.triggers]
+        rests = [(trigger, rest) for trigger, rest in found if rest is not None]
+        # A trigger ends where an excluded text in it does, because the engine stops at the first of the two.
+        triggers = list(dict.fromkeys(trigger[: node.ends(trigger)] for trigger, _ in rests))
+        excludes = [text for text in node.excludes if text not in triggers]
+        if any(text in trigger for trigger in triggers for text in excludes):
+            return self.spelled_out(node)
+        if self.repeats([rest for _, rest in rests], node.calls):
+            return self.spelled_out(node)
         tags = []
-        for trigger in node.triggers:
-            rest = residual(node.calls, trigger)
-            if rest is not None:
-                content, end = _without_end(rest)
-                tags.append({"type": "tag", "begin": trigger, "content": self.format(content), "end": end})
+        for trigger, rest in rests:
+            content, end = _without_end(rest)
+            tags.append({"type": "tag", "begin": trigger, "content": self.format(content), "end": end})
         return {
             "type": "triggered_tags",
-            "triggers": [tag["begin"] for tag in tags],
+            "triggers": triggers,
             "tags": tags,
             "at_least_one": False,
             "stop_after_first": not node.parallel,
-            **({"excludes": list(node.excludes)} if node.excludes else {}),
+            **({"excludes": excludes} if excludes else {}),
         }
+
+    def spelled_out(self, node: Free) -> dict[str, Any]:
+        """Free text with calls as a sequence of both."""
+        text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
+        call = _sequence([text, self.format(node.calls)])
+        kind = "star" if node.parallel else "optional"
+        return _sequence([{"type": kind, "content": call}, text])
+
+    def repeats(self, rests: list[Ir], calls: Ir) -> bool:
+        """Whether a tag for each trigger would repeat most of ``calls``: all end alike, with the calls that follow."""
+        last = [rest.items[-1] for rest in rests if isinstance(rest, Seq)]
+        if len(last) < 3 or len(last) < len(rests) or any(item is not last[0] for item in last):
+            return False
+        return self.size(last[0]) * len(last) > 2 * self.size(calls)
+
+    def size(self, node: Ir) -> int:
+        """The length of a grammar of ``node``, in characters."""
+        return len(_Writer(self.rules, self.token_ids).write(node))
 
 
 def _sequence(elements: list[dict[str, Any]]) -> dict[str, Any]:

@@ -58,7 +58,7 @@ def check_module(found: Found, path: Path, stop: str) -> None:
     made = replace(found.format, stops=written.stops)
     lines = path.read_text(encoding="utf-8").splitlines()
     code = lines[next(n for n, line in enumerate(lines) if line.startswith("from ")) :]
-    assert len(lines) <= 80 and all(len(line) <= 120 for line in code)
+    assert len(lines) <= 90 and all(len(line) <= 120 for line in code)
     text = inspect.cleandoc(module.__doc__ or "")
     assert ":" in text.splitlines()[0] and text.splitlines()[0].endswith(".") and "\nQuirks:\n- " in text
     assert written.markers and written.stops and written.title and written.url.startswith("https://")
@@ -79,7 +79,7 @@ def check_module(found: Found, path: Path, stop: str) -> None:
 
 
 # The name of the tool, or of the kind of message, stands in the header of every message.
-NOT_FOUND = {"inkling", "muse", "muse-glimmer"}
+NOT_FOUND = {"ernie-4-5", "inkling", "kimi-k3", "muse", "muse-glimmer"}
 
 
 @pytest.mark.parametrize("path", [path for path in OWN if path.stem != "generic"], ids=lambda path: path.stem)

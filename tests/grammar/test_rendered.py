@@ -52,7 +52,7 @@ def test_rendered_is_generated(entry: Entry, pytestconfig: pytest.Config) -> Non
         if AS_PYTHON(case.text):
             continue
         text = case.text
-        for stop in entry.format.stops:
+        while stop := next((stop for stop in entry.format.stops if text.endswith(stop)), None):
             text = text.removesuffix(stop)
         text = text.rstrip("\n")
         options = {**case.options, "tool_choice": "required", "prefix": case.prefix}
