@@ -221,7 +221,7 @@ def test_long_strings(name: str) -> None:
             assert len(str(grammar)) < 50_000
             assert {weak.path for weak in grammar.weakened} <= {"$.tools.f.parameters.properties.a"}
             assert {weak.keyword for weak in grammar.weakened} <= {"minLength", "maxLength"}
-            assert dialect != "lark" or not grammar.weakened
+            assert dialect != "lark" or all("pattern" in weak.why for weak in grammar.weakened)  # of CDATA
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,17 @@ FORMATS = [info.name for info in formats()]
 TEXT_REFUSED = {
     "generic": {"text-before-call", "text-before-calls"},
     "llama-3-x": {"text-before-calls"},
+    "pythonic": {"text-before-call", "text-before-calls"},
     "xlam": {"text-before-call", "text-before-calls"},
 }
+# An element without text says neither that it is a text, nor a list, nor an object. The models' own templates write it.
+ALIKE = {"minimax-m3": {"nested"}}
 
 
 def writable(format: Format, scenario: Scenario) -> bool:
     held = any(stop in call.arguments for stop in raw_stops(format) for call in scenario.calls)
-    return not (scenario.opened or scenario.after or held or scenario.name.startswith("1-MB"))
+    alike = scenario.name in ALIKE.get(format.name, ())
+    return not (alike or scenario.opened or scenario.after or held or scenario.name.startswith("1-MB"))
 
 
 @pytest.mark.parametrize("name", FORMATS)

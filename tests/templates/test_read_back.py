@@ -20,10 +20,10 @@ from chatparsers import Chat, TemplateError
 from chatparsers.templates.builtins import builtin_names
 
 # The turns of these templates cannot be distinguished: classifiers, a base model's prompt, and the tool templates of
-# Command R, which write instructions after the last user message.
+# Command R, which write instructions after the last user message. Hunyuan A13B marks the end of a user's message alone.
 UNREADABLE = {
     "granite3-guardian_2b", "shieldgemma_27b", "llama-guard3_1b", "CohereForAI-c4ai-command-r-plus-tool_use",
-    "CohereForAI-c4ai-command-r7b-12-2024-tool_use",
+    "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "hunyuan-a13b",
 }  # fmt: skip
 READ = ("turns", "reasoning")
 Said = tuple[str, str, tuple[str, ...]]
@@ -79,7 +79,7 @@ def test_round_trip_of_templates_as_people_have_them(real_template: Path) -> Non
         check(path)
 
 
-@pytest.mark.parametrize("name", builtin_names())
+@pytest.mark.parametrize("name", [name for name in builtin_names() if name not in UNREADABLE])
 def test_round_trip_of_built_in_templates(name: str) -> None:
     chat = chatparsers.load(template=name, eos_token="</s>")
     assert all(agree(chat, SHAPES[shape]) for shape in READ)
