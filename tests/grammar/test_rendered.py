@@ -19,8 +19,8 @@ from chatparsers.testing.scenarios import Scenario, scenarios
 UNCLOSED = {
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",
 }
-AS_PYTHON = re.compile(r"[\[{]'|: (?:None|True|False)\b").search
-"""Objects and arrays as Seed's template prints them, by Python: the parser mends them, the grammar writes JSON."""
+AS_PYTHON = re.compile(r"[\[{]'|[\[:,] ?(?:None|True|False)\b").search
+"""Objects and arrays as Seed's and Gemma's templates print them, by Python: the parser mends them, the grammar writes JSON."""
 
 
 def valid(scenario: Scenario) -> bool:
