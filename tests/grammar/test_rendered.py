@@ -20,7 +20,7 @@ UNCLOSED = {
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",
 }
 AS_PYTHON = re.compile(r"[\[{]'|[\[:,] ?(?:None|True|False)\b").search
-"""Objects and arrays as Seed's and Gemma's templates print them, by Python: the parser mends them, the grammar writes JSON."""
+"""Values as Seed's and Gemma's templates print them, by Python: the parser mends them, the grammar writes JSON."""
 
 
 def valid(scenario: Scenario) -> bool:
