@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--templates", metavar="DIR", help="folder of real chat templates (*.jinja)")
     group.addoption("--nightly", action="store_true", help="ten times as many random cases")
     group.addoption(
-        "--quick", action="store_true", help="few random cases: for a second run of the same tests"
+        "--quick", action="store_true", help="few random cases; CHATPARSERS_QUICK=1 does the same"
     )
     group.addoption(
         "--update-goldens", action="store_true", help="rewrite the golden cases: then read the diff"
@@ -42,6 +42,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     from chatparsers.testing.plugin import CUTS, TEMPLATES, TOKENIZERS
 
+    if os.environ.get("CHATPARSERS_QUICK"):
+        config.option.quick = True
     folder = shared_folder(config)
     if folder is not None:
         config.stash[TOKENIZERS] = folder / "tokenizers"
