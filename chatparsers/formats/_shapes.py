@@ -220,30 +220,3 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     calls, end = p.calls(p.each_tool(invoke), p.space("\n")), p.space("\n") + close + name + ">"
     whole = open + name + ">" + p.space("\n") + calls + end
     return p.reads(whole, whole, calls + p.optional(end))
-
-
-def hunyuan_tag(p: Builder, name: str) -> Node:
-    """A tag with the checkpoint's suffix, which is one token."""
-    return p.token(f"<{name}:opensource>", f"<{name}>")
-
-
-def hunyuan_section(p: Builder, gap: str, separated: bool) -> Node:
-    """Calls with tagged keys and values. ``gap``: the white space between the tags of a call. ``separated``: a tag
-    stands after the name."""
-    key, value, end = hunyuan_tag(p, "arg_key"), hunyuan_tag(p, "arg_value"), hunyuan_tag(p, "/tool_call")
-    separator, until = hunyuan_tag(p, "tool_sep"), ("</arg_value:opensource>", "</arg_value>")
-    any_separator = p.optional(separator) + p.space() + p.peek(key | end)
-    begun = p.reads(separator if separated else "", any_separator) + p.space(gap)
-
-    def argument(arg: Argument) -> Node:
-        name = key + p.arg_name(arg, r"[^<>\n]") + hunyuan_tag(p, "/arg_key") + p.space(gap)
-        closed = hunyuan_tag(p, "/arg_value") + p.space(gap)
-        return name + value + p.value(arg, Raw(until)) + closed
-
-    def call(tool: Tool) -> Node:
-        return p.space() + p.name(tool) + begun + p.each_arg(tool, argument) + end
-
-    calls = p.calls(hunyuan_tag(p, "tool_call") + p.each_tool(call), p.space("\n"))
-    close = p.space("\n") + hunyuan_tag(p, "/tool_calls")
-    section = hunyuan_tag(p, "tool_calls") + p.space("\n") + calls + close
-    return p.reads(section, section, calls + p.optional(close))

@@ -204,6 +204,10 @@ def _rule_name(hint: str) -> str:
 class _Writer(RuleWriter):
     first, defines = "start", ": "
 
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+        super().__init__(rules, token_ids)
+        self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
+
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
         return f"{base}_{count}" if count else base
@@ -248,7 +252,7 @@ class _Writer(RuleWriter):
                 name = f"{before.name} {item.text}"
                 node = self.sources.get(name) or closed(self.sources[before.name], item)
                 if node is not None:
-                    self.sources = {**self.sources, name: node}
+                    self.sources[name] = node
                     found[-1] = Ref(name)
                     continue
             found.append(item)

@@ -193,9 +193,8 @@ class _Tags:
         # A trigger ends where an excluded text in it does, because the engine stops at the first of the two.
         triggers = list(dict.fromkeys(trigger[: node.ends(trigger)] for trigger, _ in rests))
         excludes = [text for text in node.excludes if text not in triggers]
-        if any(text in trigger for trigger in triggers for text in excludes):
-            return self.spelled_out(node)
-        if self.repeats([rest for _, rest in rests], node.calls):
+        cut_short = any(text in trigger for trigger in triggers for text in excludes)
+        if cut_short or self.repeats([rest for _, rest in rests], node.calls):
             return self.spelled_out(node)
         tags = []
         for trigger, rest in rests:

@@ -13,10 +13,12 @@ from .errors import ApiError
 from .request import (
     Request,
     boolean,
+    choice_mode,
     effort,
     integer,
     is_null,
     mapping,
+    named_choice,
     refuse,
     response_schema,
     sampling,
@@ -153,23 +155,12 @@ def _tools(value: object) -> list[dict[str, Any]] | None:
 
 
 def _choice(value: object, tools: list[dict[str, Any]] | None) -> str | dict[str, Any]:
-    if value is None:
-        return "auto"
-    if isinstance(value, str):
-        if value not in ("auto", "none", "required"):
-            message = (
-                f"expected 'auto', 'none', 'required' or an object that names a function, found {value!r}"
-            )
-            raise ApiError(message, param="tool_choice")
-        if value == "required" and not tools:
-            raise ApiError("'required' needs tools, and there are none", param="tool_choice")
-        return value
+    mode = choice_mode(value, tools)
+    if mode is not None:
+        return mode
     choice = mapping(value, "tool_choice")
     if choice.get("type") != "function":
         raise ApiError(
             f"expected the type 'function', found {choice.get('type')!r}", param="tool_choice.type"
         )
-    name = string(choice.get("name"), "tool_choice.name")
-    if not any(tool["function"]["name"] == name for tool in tools or ()):
-        raise ApiError(f"no tool is named {name!r}", param="tool_choice.name")
-    return {"type": "function", "function": {"name": name}}
+    return named_choice(choice.get("name"), "tool_choice.name", tools)

@@ -16,10 +16,12 @@ from .errors import ApiError
 __all__ = [
     "Request",
     "boolean",
+    "choice_mode",
     "effort",
     "integer",
     "is_null",
     "mapping",
+    "named_choice",
     "refuse",
     "response_schema",
     "sampling",
@@ -247,3 +249,25 @@ def _kind(value: object) -> str:
         return "nothing"
     kinds = {dict: "an object", list: "a list", str: "a string", bool: "a boolean"}
     return kinds.get(type(value), "a number")
+
+
+def choice_mode(value: object, tools: list[dict[str, Any]] | None) -> str | None:
+    """OpenAI's ``tool_choice`` if it is a mode; None if it is not a text, so that it names a function."""
+    if value is None:
+        return "auto"
+    if not isinstance(value, str):
+        return None
+    if value not in ("auto", "none", "required"):
+        message = f"expected 'auto', 'none', 'required' or an object that names a function, found {value!r}"
+        raise ApiError(message, param="tool_choice")
+    if value == "required" and not tools:
+        raise ApiError("'required' needs tools, and there are none", param="tool_choice")
+    return value
+
+
+def named_choice(value: object, path: str, tools: list[dict[str, Any]] | None) -> dict[str, Any]:
+    """The choice of the function with that name, which is one of ``tools``."""
+    name = string(value, path)
+    if not any(tool["function"]["name"] == name for tool in tools or ()):
+        raise ApiError(f"no tool is named {name!r}", param=path)
+    return {"type": "function", "function": {"name": name}}
