@@ -26,7 +26,7 @@ from _report import Budget, Row, Table, as_json, as_text, number, write_page
 from _texts import KINDS, Wire, argument_wire, many_tools
 from tokenizers import Tokenizer
 
-from chatparsers import CallArguments, RequestError, Stream, Turn, formats, get_format
+from chatparsers import CallArguments, RequestError, Stream, Turn, get_format, list_formats
 
 SIZES = (256, 4096, 65536)
 FLAT = 1.2
@@ -222,7 +222,9 @@ def longest_silence(wire: Wire, pieces: list[str]) -> int:
 def formats_table(names: list[str], quick: bool) -> Table:
     columns = ["µs a piece", "of 20 characters", "longest silence in pieces", "of 1 character"]
     table = Table("format", "Every format: one long string argument, 4-character pieces", columns)
-    infos = [info for info in formats() if (info.name in names if names else info.origin == "chatparsers")]
+    infos = [
+        info for info in list_formats() if (info.name in names if names else info.origin == "chatparsers")
+    ]
     unknown = sorted(set(names) - {info.name for info in infos})
     if unknown:
         get_format(unknown[0])  # says what was meant

@@ -28,9 +28,9 @@ from _measure import ROOT, best_of, medians
 from _report import Budget, Row, Table, as_text
 
 from chatparsers import load
-from chatparsers.templates.environment import compile_source, strftime_now
+from chatparsers.templates.jinja.environment import compile_source, strftime_now
+from chatparsers.templates.jinja.sandbox import Generation, raise_exception
 from chatparsers.templates.messages import own, shape
-from chatparsers.templates.sandbox import Generation, raise_exception
 
 NAMES = ("Qwen-Qwen3-0.6B", "openai-gpt-oss-120b", "meta-llama-Llama-3.1-8B-Instruct", "google-gemma-2-2b-it")
 FACTOR, MORE = 1.3, 100.0

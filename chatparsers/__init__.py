@@ -8,16 +8,16 @@ Each name is imported when it is first used: ``import chatparsers`` alone loads 
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING
 
+from .lazy import lazy_names
+
 if TYPE_CHECKING:
-    from ._chat import Chat, clean_output, load
-    from ._conversation import Conversation, Grown
-    from ._detect import Detection, detect
-    from ._read_back import PromptMessage
-    from ._record import TemplateFormat
+    from .chat.chat import Chat, clean_output, load
+    from .chat.conversation import Conversation, Grown
+    from .chat.read_back import PromptMessage
+    from .chat.record import TemplateFormat
+    from .core.definition.format import Features, Format
     from .core.errors import (
         AmbiguousFormat,
         ChatParsersError,
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
         UnknownFormat,
     )
     from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-    from .core.format import Features, Format
     from .core.message import Diagnostic, Message, Region, ToolCall
-    from .core.stream import Stream
-    from .core.turn import Turn
+    from .core.parser.stream import Stream
+    from .core.parser.turn import Turn
+    from .detection.detect import Detection, detect
     from .formats import FormatRef
     from .grammar import Grammar, Trigger
     from .plugins import hookimpl
-    from .registry import FormatInfo, formats, get_format, register
+    from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .tokens import SpecialTokens
 
 __version__ = "0.1.0"
@@ -80,11 +80,12 @@ __all__ = [
     "__version__",
     "clean_output",
     "detect",
-    "formats",
     "get_format",
     "hookimpl",
+    "list_formats",
     "load",
     "register",
+    "unregister",
 ]
 
 _HOME = {
@@ -92,66 +93,49 @@ _HOME = {
     "CallArguments": "core.events",
     "CallEnd": "core.events",
     "CallStart": "core.events",
-    "Chat": "_chat",
+    "Chat": "chat.chat",
     "ChatParsersError": "core.errors",
     "Content": "core.events",
-    "Conversation": "_conversation",
+    "Conversation": "chat.conversation",
     "DefinitionError": "core.errors",
-    "Detection": "_detect",
+    "Detection": "detection.detect",
     "Diagnostic": "core.message",
     "Event": "core.events",
-    "Features": "core.format",
-    "Format": "core.format",
+    "Features": "core.definition.format",
+    "Format": "core.definition.format",
     "FormatInfo": "registry",
     "FormatRef": "formats",
     "Grammar": "grammar",
-    "Grown": "_conversation",
+    "Grown": "chat.conversation",
     "LoadError": "core.errors",
     "Message": "core.message",
     "OutputError": "core.errors",
-    "PromptMessage": "_read_back",
+    "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
     "Region": "core.message",
     "RequestError": "core.errors",
     "SchemaError": "core.errors",
     "SpecialTokens": "tokens",
-    "Stream": "core.stream",
+    "Stream": "core.parser.stream",
     "TemplateError": "core.errors",
     "ToolCall": "core.message",
     "Trigger": "grammar",
-    "TemplateFormat": "_record",
-    "Turn": "core.turn",
+    "TemplateFormat": "chat.record",
+    "Turn": "core.parser.turn",
     "UnknownFormat": "core.errors",
-    "clean_output": "_chat",
-    "detect": "_detect",
-    "formats": "registry",
+    "clean_output": "chat.chat",
+    "detect": "detection.detect",
     "get_format": "registry",
     "hookimpl": "plugins",
-    "load": "_chat",
+    "list_formats": "registry",
+    "load": "chat.chat",
     "register": "registry",
+    "unregister": "registry",
 }
 
 
-def __getattr__(name: str) -> object:
-    from importlib import import_module
-
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """Keeps ``chatparsers.formats`` the function: an import of the package of that name would put itself there."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name != "formats" or not isinstance(value, ModuleType):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

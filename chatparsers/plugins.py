@@ -30,7 +30,7 @@ from warnings import warn
 
 import pluggy
 
-from .core.check import check_model
+from .core.definition.check import check_model
 from .core.errors import DefinitionError, did_you_mean
 from .formats import FormatRef
 

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from .core.definition.format import Format
+from .core.definition.idioms import Options
 from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
-from .core.format import Format
-from .core.idioms import Options
 from .formats import FormatRef, chatparsers_register_formats
 
 if TYPE_CHECKING:
     from .plugins import Plugins
 
-__all__ = ["FormatInfo", "by_precedence", "formats", "get_format", "register", "unregister"]
+__all__ = ["FormatInfo", "by_precedence", "get_format", "list_formats", "register", "unregister"]
 
 _BUILTIN = "chatparsers"
 _REGISTERED = "register()"
@@ -85,7 +85,7 @@ def get_format(name: str) -> Format:
     return matches[0].load()
 
 
-def formats() -> list[FormatInfo]:
+def list_formats() -> list[FormatInfo]:
     """Every format, sorted by name: built-in, registered and of plugins. Imports no format's module.
 
     A format that another one replaces is left out. Formats that clash are all listed.

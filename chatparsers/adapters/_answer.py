@@ -13,7 +13,7 @@ from typing import Any
 from ..core.errors import RequestError
 from ..core.events import Event
 from ..core.message import FinishReason, Message
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ..tokens import Detokenizer, Vocabulary
 
 __all__ = ["Answer", "end_ids"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from .._chat import Chat
+from ..chat.chat import Chat
 from ..core.errors import LoadError
 from ..registry import get_format
 from ..tokens import ModelFiles

@@ -23,9 +23,9 @@ from llama_cpp import Llama, LlamaGrammar, LogitsProcessorList
 from llama_cpp._internals import LlamaSampler
 from llama_cpp.llama_chat_format import LlamaChatCompletionHandlerRegistry
 
-from .._chat import Chat, load
+from ..chat.chat import Chat, load
 from ..core.errors import RequestError
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ..grammar import Grammar
 from ..serving import OpenAIChat, Usage
 from ._answer import Answer, end_ids

@@ -19,7 +19,7 @@ from mlx_lm.generate import generate_step
 
 from ..core.events import Event
 from ..core.message import Message
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ._answer import Answer
 from ._masks import Engine, Rows
 

@@ -22,7 +22,7 @@ from transformers.generation.streamers import BaseStreamer
 from ..core.errors import RequestError
 from ..core.events import Event
 from ..core.message import Message
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ._answer import Answer
 from ._masks import Engine, Rows
 

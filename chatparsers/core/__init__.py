@@ -6,10 +6,10 @@ from here. The modules of the core may change without notice.
 
 from __future__ import annotations
 
-from .format import Format
-from .idioms import Builder
-from .nodes import Node, Tag
-from .schema import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from .definition.format import Format
+from .definition.idioms import Builder
+from .definition.nodes import Node, Tag
+from .schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .values import Elements, Gemma, Json, Python, Raw
 
 __all__ = [

@@ -2,10 +2,7 @@
 
 A format's module imports only ``chatparsers.core``. It defines ``FORMAT``, or ``FORMATS`` (a tuple) for several records
 over one build. ``python -m chatparsers.formats`` writes the catalog. With the catalog, a format is found without
-importing the others.
-
-``chatparsers.formats`` in code is the function that lists the formats, so import with ``from chatparsers.formats.x
-import FORMAT``.
+importing the others. `chatparsers.list_formats` lists them, with those of plugins.
 """
 
 from __future__ import annotations
@@ -13,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..core.definition.format import Format
 from ..core.errors import DefinitionError
-from ..core.format import Format
-from ..core.lazy import load_reference
+from ..lazy import load_reference
 
 __all__ = ["FormatRef", "chatparsers_register_formats"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.message import FinishReason
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ..serving import ApiError, Request, Usage, Writer, sse
 from .engine import Batch, End, EngineError
 from .metrics import Metrics

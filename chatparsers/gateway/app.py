@@ -21,9 +21,9 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from .._chat import Chat
+from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ..grammar import Grammar
 from ..serving import (
     AnthropicMessages,

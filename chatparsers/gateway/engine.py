@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from .._chat import Chat
+from ..chat.chat import Chat
 from ..core.message import FinishReason
-from ..core.turn import Dialect, Turn
+from ..core.parser.turn import Dialect, Turn
 from ..grammar import Grammar
 from ..serving import ApiError
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import httpx2
 
-from .._chat import Chat
+from ..chat.chat import Chat
 from .engine import Batch, End, Engine, EngineError, Job, control_markers, marker_texts
 from .lines import Lines, read_data
 

@@ -14,9 +14,9 @@ import anyio
 import anyio.to_thread
 from llama_cpp import Llama
 
-from .._chat import Chat
 from ..adapters.llama_cpp import generate, to_llama_grammar
-from ..core.turn import Dialect
+from ..chat.chat import Chat
+from ..core.parser.turn import Dialect
 from .engine import Batch, End, Engine, EngineError, Job
 
 __all__ = ["Local"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from .._chat import Chat
+from ..chat.chat import Chat
 from .engine import Batch, End, EngineError, Job
 from .http_engine import HttpEngine, text_of
 from .lines import read_object

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from .._chat import Chat
-from ..core.turn import Dialect
+from ..chat.chat import Chat
+from ..core.parser.turn import Dialect
 from .engine import Batch, End, Job
 from .http_engine import HttpEngine, text_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import uvicorn
 
-from .._chat import Chat, load
-from .._cli.files import Refused
+from ..chat.chat import Chat, load
+from ..cli.files import Refused
 from .app import create_app
 from .engine import Engine
 from .http_engine import HttpEngine

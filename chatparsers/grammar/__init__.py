@@ -19,7 +19,7 @@ from typing import Any
 from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
 from .budget import MAX_SIZE, MAX_WORK, Budget
-from .read import Reading, Request, Trigger, read
+from .reading.read import Reading, Request, Trigger, read
 from .schemas import Weakened
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
@@ -172,19 +172,19 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
 
 
 def _gbnf(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
-    from .gbnf import write_gbnf
+    from .dialects.gbnf import write_gbnf
 
     return write_gbnf(reading.root, reading.rules, ids, engine)
 
 
 def _lark(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
-    from .lark import write_lark
+    from .dialects.lark import write_lark
 
     return write_lark(reading.root, reading.rules, ids)
 
 
 def _structural_tag(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
-    from .structural_tag import write_structural_tag
+    from .dialects.structural_tag import write_structural_tag
 
     return write_structural_tag(reading.root, reading.rules, ids)
 

@@ -33,7 +33,7 @@ from .ir import (
     never,
     seq,
 )
-from .regex import read_regex
+from .regular.regex import read_regex
 
 __all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
 

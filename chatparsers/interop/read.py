@@ -16,11 +16,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..analysis.differences import is_marker, units
 from ..core import Argument, Builder, Format, Gemma, Json, Node, Raw, Tool
+from ..core.definition.idioms import Options
+from ..core.definition.nodes import Space, Span
 from ..core.errors import DefinitionError
-from ..core.idioms import Options
-from ..core.nodes import Space, Span
+from ..templates.probe.differences import is_marker, units
 from .patterns import ANY, Group, Maybe, OneOf, Parts, Run, White, read_pattern, refuse, texts
 
 __all__ = ["read_response_template"]

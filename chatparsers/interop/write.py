@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..analysis.differences import shared_end, shared_start
 from ..core import Format
 from ..core.errors import ChatParsersError, DefinitionError
 from ..core.message import Message
+from ..templates.probe.differences import shared_end, shared_start
 from .read import read_response_template
 
 __all__ = ["WrittenTemplate", "write_response_template"]

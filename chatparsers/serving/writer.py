@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message
-from ..core.transcript import call_id as id_of_call
+from ..core.parser.transcript import call_id as id_of_call
 from ..templates import to_json
 from .errors import ApiError
 from .usage import Usage

@@ -5,29 +5,27 @@ Importing this imports neither jinja2 nor the modules below; each name is loaded
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ..lazy import lazy_names
 
 if TYPE_CHECKING:
-    from .capabilities import Capabilities
-    from .exact import from_json, to_json
-    from .limits import Limits
+    from .jinja.exact import from_json, to_json
+    from .jinja.limits import Limits
     from .messages import Wants
+    from .probe.capabilities import Capabilities
     from .render import Template
 
 __all__ = ["Capabilities", "Limits", "Template", "Wants", "from_json", "to_json"]
 
-_HOMES = {
-    "Capabilities": "capabilities",
-    "Limits": "limits",
+_HOME = {
+    "Capabilities": "probe.capabilities",
+    "Limits": "jinja.limits",
     "Template": "render",
     "Wants": "messages",
-    "from_json": "exact",
-    "to_json": "exact",
+    "from_json": "jinja.exact",
+    "to_json": "jinja.exact",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+__getattr__ = lazy_names(__name__, _HOME)

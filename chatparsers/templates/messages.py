@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..core.errors import TemplateError
-from .exact import from_json, to_json
-from .failure import place
+from .jinja.exact import from_json, to_json
+from .jinja.failure import place
 
 __all__ = [
     "Ids",

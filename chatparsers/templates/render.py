@@ -7,19 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..core.definition.format import Format
 from ..core.errors import TemplateError
-from ..core.format import Format
-from .capabilities import Capabilities, Prober, probe_tools
-from .continuation import cut_at_tag, tagged
-from .edges import end_marker
-from .environment import compile_source, strftime_now
-from .exact import to_json
-from .failure import explain
-from .history import History
-from .limits import DEFAULT, Borrowed, Exhausted, Limits, Measured, current, depth_of, limited
+from .jinja.environment import compile_source, strftime_now
+from .jinja.exact import to_json
+from .jinja.failure import explain
+from .jinja.limits import DEFAULT, Borrowed, Exhausted, Limits, Measured, current, depth_of, limited
 from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape, special
-from .parts import shows_part
-from .turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
+from .probe.capabilities import Capabilities, Prober, probe_tools
+from .probe.edges import end_marker
+from .probe.parts import shows_part
+from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
+from .rewrite.continuation import cut_at_tag, tagged
+from .rewrite.history import History
 
 if TYPE_CHECKING:
     import jinja2

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, TemplateError
-from ..core.format import Format
-from .capabilities import probe_tools
-from .edges import opening
-from .failure import place
-from .history import History
-from .parts import shown_parts
-from .plan import Outline, Planner, Survey
-from .polyfills import POLYFILLS, Message, apply, flat_tools
+from .jinja.failure import place
+from .probe.capabilities import probe_tools
+from .probe.edges import opening
+from .probe.parts import shown_parts
 from .render import Template
+from .rewrite.history import History
+from .rewrite.plan import Outline, Planner, Survey
+from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 
 __all__ = ["Renderer", "Rewritten"]
 

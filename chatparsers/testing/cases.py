@@ -17,9 +17,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.format import Format
+from ..core.definition.format import Format
 from ..core.message import Message
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact

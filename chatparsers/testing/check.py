@@ -15,7 +15,7 @@ from dataclasses import fields
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import Message
-from ..core.turn import ReasoningMode, Turn
+from ..core.parser.turn import ReasoningMode, Turn
 from .conservation import check_conservation
 from .rendering import Case, exact
 

@@ -29,14 +29,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from .. import formats, get_format
+from .. import get_format, list_formats
+from ..core.definition.format import Format
+from ..core.definition.nodes import Body
+from ..core.definition.tree import walk
 from ..core.errors import ChatParsersError, OutputError, RequestError, SchemaError
-from ..core.format import Format
 from ..core.message import Message
-from ..core.nodes import Body
-from ..core.stream import Stream
-from ..core.tree import walk
-from ..core.turn import Turn
+from ..core.parser.stream import Stream
+from ..core.parser.turn import Turn
 from .check import check_cuts, check_message, check_prefixes, same
 from .chunkings import characters, random_cuts
 from .scenarios import TOOLS
@@ -564,7 +564,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     given = parser.parse_args(arguments)
     try:
-        names = [get_format(given.format).name] if given.format else [info.name for info in formats()]
+        names = [get_format(given.format).name] if given.format else [info.name for info in list_formats()]
     except ChatParsersError as error:
         parser.error(str(error))
     targets = [given.target] if given.target else list(TARGETS)

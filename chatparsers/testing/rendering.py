@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .._detect import prompt_prefix
+from ..core.definition.format import Format
 from ..core.errors import TemplateError
-from ..core.format import Format
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
+from ..detection.detect import prompt_prefix
 from ..templates import Template
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops

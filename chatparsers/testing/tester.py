@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from .._chat import Chat, load
-from ..core.format import Format
+from ..chat.chat import Chat, load
+from ..core.definition.format import Format
 from ..core.message import Message, ToolCall
-from ..core.turn import Turn
+from ..core.parser.turn import Turn
 from ..registry import get_format
 from .check import check_cuts
 from .chunkings import characters, random_cuts

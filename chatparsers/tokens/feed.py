@@ -1,9 +1,9 @@
 """Token ids on their way into a stream: special tokens become one character each, other ids their text.
 
 Strategy: if a marker of the format is one added token, it becomes the character that the program expects
-(core/alphabet.py). Each other special token becomes a character of its own, from U+DC00 on. Text can spell neither, so
-a marker in ordinary tokens never counts as a marker. The feed notes where each token begins, in the machine's
-characters. So regions can be counted in tokens.
+(core/parser/alphabet.py). Each other special token becomes a character of its own, from U+DC00 on. Text can spell
+neither, so a marker in ordinary tokens never counts as a marker. The feed notes where each token begins, in the
+machine's characters. So regions can be counted in tokens.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..core.alphabet import Alphabet
-from ..core.tokenizer import Named
+from ..core.parser.alphabet import Alphabet
+from ..core.parser.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Vocabulary

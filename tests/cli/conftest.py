@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chatparsers.cli import main
+from chatparsers.cli.main import main
 
 TOOLS = [
     {

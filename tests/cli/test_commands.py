@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import chatparsers
-from chatparsers import cli
-from chatparsers._cli.inspect import rows
+from chatparsers.cli import main as cli
+from chatparsers.cli.inspect import rows
 
 from .conftest import TOOLS, Run, put, refused
 
@@ -168,7 +168,7 @@ def test_the_rows_of_a_record() -> None:
 
 def test_formats(run: Run) -> None:
     listed = run("formats", "--json").json()
-    assert [row["name"] for row in listed] == [info.name for info in chatparsers.formats()]
+    assert [row["name"] for row in listed] == [info.name for info in chatparsers.list_formats()]
     (row,) = [row for row in listed if row["name"] == "mistral-nemo"]
     assert row["origin"] == "chatparsers" and row["url"].startswith("https://")
     assert (row["reasoning"], row["tools"], row["parallel"], row["ids"]) == (False, True, True, True)
@@ -265,14 +265,14 @@ def test_it_speaks_utf8_wherever_it_runs(spawn: Run, messages: Path, template: P
 
 def test_starting_loads_nothing_that_is_not_needed() -> None:
     code = (
-        "import sys; from chatparsers.cli import main; main(['parse', '--format', 'hermes-2-pro', sys.argv[1]]);"
+        "import sys; from chatparsers.cli.main import main; main(['parse', '--format', 'hermes-2-pro', sys.argv[1]]);"
         "print(*sorted(sys.modules), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code, __file__], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     loaded = set(done.stderr.split())
     assert not {"jinja2", "pluggy", "tokenizers", "parsimonious", "rich", "importlib.metadata"} & loaded
-    assert not {name for name in loaded if name.startswith(("chatparsers.grammar", "chatparsers._demo"))}
+    assert not {name for name in loaded if name.startswith(("chatparsers.grammar", "chatparsers.cli.demos"))}
 
 
 def test_the_script_is_this_function() -> None:

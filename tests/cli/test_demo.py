@@ -8,8 +8,8 @@ import re
 import pytest
 
 import chatparsers
-from chatparsers._cli import demo
-from chatparsers._demo import Sample, samples, tools
+from chatparsers.cli import demo
+from chatparsers.cli.demos import Sample, samples, tools
 
 from .conftest import Run, refused
 

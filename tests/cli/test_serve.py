@@ -16,7 +16,7 @@ def test_a_missing_package_is_named_with_what_to_install(package: str) -> None:
         "    try: __import__(other)\n"
         "    except ModuleNotFoundError as error:\n"
         f"        if error.name != {package!r}: sys.exit(99)\n"
-        "from chatparsers.cli import main\n"
+        "from chatparsers.cli.main import main\n"
         "sys.exit(main(['serve', '--upstream', 'http://127.0.0.1:9']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

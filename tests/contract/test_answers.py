@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
 
-TOOL_FORMATS = [info.name for info in chatparsers.formats() if info.name != "content-only"]
+TOOL_FORMATS = [info.name for info in chatparsers.list_formats() if info.name != "content-only"]
 
 
 def tokenizer_of(format: chatparsers.Format) -> Tokenizer:

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from chatparsers import OutputError, formats, get_format
-from chatparsers.core.format import Format
+from chatparsers import OutputError, get_format, list_formats
+from chatparsers.core.definition.format import Format
 from chatparsers.core.values.json import ObjectScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import fragments, samples
 
 SIZE, TIMES = 500, 8
 GROWTH = TIMES**1.2
-NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
 class Work:

@@ -10,12 +10,12 @@ from threading import Event
 
 import pytest
 
-from chatparsers import formats, get_format
-from chatparsers.core.machine import CONTENT, MARKUP
-from chatparsers.core.transcript import Transcript
+from chatparsers import get_format, list_formats
+from chatparsers.core.parser.machine import CONTENT, MARKUP
+from chatparsers.core.parser.transcript import Transcript
 from chatparsers.testing import fuzz
 
-NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
 @pytest.mark.parametrize("target", sorted(fuzz.TARGETS))

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format
-from chatparsers.core.format import Format
-from chatparsers.core.machine import MAX_HEADER, Machine
+from chatparsers.core.definition.format import Format
+from chatparsers.core.parser.machine import MAX_HEADER, Machine
 from chatparsers.core.values import Transcoder
 from chatparsers.core.values.json import ObjectScanner
 from chatparsers.core.values.python import PythonScanner

@@ -8,9 +8,9 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
-from chatparsers.core.idioms import THOUGHTS, Options
-from chatparsers.core.nodes import Args, EachArg, Token
-from chatparsers.core.tree import walk
+from chatparsers.core.definition.idioms import THOUGHTS, Options
+from chatparsers.core.definition.nodes import Args, EachArg, Token
+from chatparsers.core.definition.tree import walk
 
 TOOLS = [
     {
@@ -262,10 +262,10 @@ def test_a_special_token_opens_reasoning_anywhere(special: bool) -> None:
 
 def test_the_usual_thoughts_are_those_of_the_registry() -> None:
     """Every pair of special tokens around reasoning in a built-in format counts for formats that declare none."""
-    from chatparsers.core.nodes import Literal, Think
+    from chatparsers.core.definition.nodes import Literal, Think
 
     found = set()
-    for info in chatparsers.formats():
+    for info in chatparsers.list_formats():
         for node in walk(chatparsers.get_format(info.name).tree(Options(tools=True))):
             if isinstance(node, Think) and node.span.close is not None:
                 opens = [name for n in walk(node.span.open) if isinstance(n, Token) for name in n.names]

@@ -9,7 +9,7 @@ from typing import Any
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
 from chatparsers.grammar import ir
-from chatparsers.grammar.read import Request, read
+from chatparsers.grammar.reading.read import Request, read
 
 TOOL = {
     "type": "function",

@@ -32,9 +32,8 @@ from chatparsers.core import (
     Tag,
     Tool,
 )
-from chatparsers.core.errors import DefinitionError
-from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import (
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import (
     AnyChar,
     Args,
     Chars,
@@ -53,7 +52,8 @@ from chatparsers.core.nodes import (
     Until,
     Value,
 )
-from chatparsers.core.tree import children, walk
+from chatparsers.core.definition.tree import children, walk
+from chatparsers.core.errors import DefinitionError
 
 Make = Callable[[Builder, Tool, Argument], Any]
 """A part of a definition. It gets the tool and argument of the functions around it, else the placeholders."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Argument, Builder, Format, Gemma, Node, Raw, Tag, Tool
+from chatparsers.core.definition.idioms import Options
 from chatparsers.core.errors import DefinitionError
-from chatparsers.core.idioms import Options
 
 Build = Callable[[Builder], Any]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatparsers import formats
-from chatparsers.core import machine as m
-from chatparsers.core.compile import program
-from chatparsers.core.idioms import Options
-from chatparsers.core.machine import Machine, Program
-from chatparsers.core.schema import read_tools
-from chatparsers.core.turn import Turn
+from chatparsers import list_formats
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.parser import machine as m
+from chatparsers.core.parser.compile import program
+from chatparsers.core.parser.machine import Machine, Program
+from chatparsers.core.parser.turn import Turn
+from chatparsers.core.schema.tools import read_tools
 
 
 def table() -> dict[str, list[str]]:
@@ -34,7 +34,7 @@ def numbers() -> dict[int, str]:
 def programs() -> Iterator[tuple[str, Program]]:
     """Each format with all options, and in turn with inline reasoning and with special tokens."""
     turn = 0
-    for info in formats():
+    for info in list_formats():
         format = info.load()
         tokens = tuple(sorted({*format.preserved_tokens, *format.stops}))
         for options in (Options(), Options(tools=True), Options(tools=True, schema=True)):
@@ -94,7 +94,7 @@ def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
 
 @pytest.fixture
 def hermes() -> Turn:
-    format = next(info for info in formats() if info.name == "hermes-2-pro").load()
+    format = next(info for info in list_formats() if info.name == "hermes-2-pro").load()
     return format.bind(tools=[{"name": "f"}])
 
 

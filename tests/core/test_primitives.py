@@ -13,8 +13,8 @@ from definitions import format_of, generated, rules, stream, turn_of
 
 from chatparsers import DefinitionError
 from chatparsers.core import ANY_TOOL, Builder, Json, Node, Tag, Tool
-from chatparsers.core.builder import Primitives
-from chatparsers.core.idioms import Options
+from chatparsers.core.definition.builder import Primitives
+from chatparsers.core.definition.idioms import Options
 
 TEXT = Tag.CONTENT
 

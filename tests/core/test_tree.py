@@ -8,10 +8,11 @@ from copy import deepcopy
 import pytest
 
 from chatparsers import DefinitionError
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Gemma, Node, Raw, nodes, tree, values
-from chatparsers.core.compile import _COMPILERS
+from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Gemma, Node, Raw, values
+from chatparsers.core.definition import nodes, tree
+from chatparsers.core.parser.compile import _COMPILERS
 from chatparsers.core.values import Syntax
-from chatparsers.grammar.read import _READ
+from chatparsers.grammar.reading.read import _READ
 from chatparsers.grammar.syntaxes import _WRITERS
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import UnknownFormat, formats, get_format
+from chatparsers import UnknownFormat, get_format, list_formats
 from chatparsers.formats._generate import Entry, host_table
 
 _DOCS = Path(__file__).parents[2] / "docs"
@@ -34,7 +34,7 @@ def test_the_page_answers_every_name_of_the_hosts() -> None:
     """A name has a format, or the page says why it has none."""
     shown = rows()
     assert sorted(shown) == _NAMES and len(_NAMES) == 96
-    known = {info.name for info in formats()}
+    known = {info.name for info in list_formats()}
     assert {one for _, found in shown.values() for one in found} <= known
     assert {name for name, (_, found) in shown.items() if not found} == _NONE
     assert set(_DATA["meant"]) | set(_DATA["notes"]) <= set(_NAMES)

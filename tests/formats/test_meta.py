@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import chatparsers.formats as _package
-from chatparsers import Features, Message, core, formats, get_format
+from chatparsers import Features, Message, core, get_format, list_formats
 from chatparsers.core import Format
 from chatparsers.testing import check_cuts
 from chatparsers.testing.wild import samples
 
 _CASES = Path(__file__).parents[1] / "needle" / "cases"
 _OURS = ("__init__.py", "__main__.py", "_catalog.py", "_generate.py")
-_NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+_NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
 @pytest.fixture(params=_NAMES)
@@ -29,7 +29,7 @@ def format(request: pytest.FixtureRequest) -> Format:
 
 def module_of(format: Format) -> Path:
     """The file that holds the format's record. Its build may be a sibling's."""
-    (info,) = [info for info in formats() if info.name == format.name and info.origin == "chatparsers"]
+    (info,) = [info for info in list_formats() if info.name == format.name and info.origin == "chatparsers"]
     module = info.source.target.partition(":")[0]  # type: ignore[union-attr]
     return Path(str(sys.modules[module].__file__))
 

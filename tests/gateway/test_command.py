@@ -21,8 +21,8 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 
 import httpx2
 
-from chatparsers._cli.arguments import build_parser
-from chatparsers.cli import main
+from chatparsers.cli.arguments import build_parser
+from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
 from chatparsers.gateway.serve import KINDS, settings_of
 from chatparsers.templates.builtins import builtin_source

@@ -11,12 +11,12 @@ from typing import Any
 
 from engines import FULL, compile_for
 
-from chatparsers.core.references import Document
+from chatparsers.core.schema.document import Document
 from chatparsers.core.values import Json
 from chatparsers.grammar.budget import Budget
-from chatparsers.grammar.gbnf import write_gbnf
+from chatparsers.grammar.dialects.gbnf import write_gbnf
+from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.ir import Alt, Ir
-from chatparsers.grammar.lark import write_lark
 from chatparsers.grammar.schemas import SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chatparsers.core.nodes import (
+from chatparsers.core.definition.nodes import (
     Args,
     Choice,
     EachArg,
@@ -30,8 +30,8 @@ from chatparsers.core.nodes import (
     Token,
     Value,
 )
-from chatparsers.core.nodes import Chars as CharsNode
-from chatparsers.core.tree import through
+from chatparsers.core.definition.nodes import Chars as CharsNode
+from chatparsers.core.definition.tree import through
 from chatparsers.core.values import Gemma, Json, Python
 
 __all__ = ["Spelling"]

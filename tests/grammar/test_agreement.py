@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import chatparsers
-from chatparsers.core.references import SPELLINGS, Document, type_of
-from chatparsers.core.schema import Argument
+from chatparsers.core.schema.document import SPELLINGS, Document, type_of
+from chatparsers.core.schema.tools import Argument
 from chatparsers.grammar import Weakened
 
 pytestmark = pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")

@@ -119,7 +119,7 @@ def test_size_and_work_are_linear(shape: str, dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(
-    "name", [info.name for info in chatparsers.formats() if info.origin == "chatparsers"]
+    "name", [info.name for info in chatparsers.list_formats() if info.origin == "chatparsers"]
 )
 def test_calls_in_free_text_grow_linearly(name: str, dialect: str) -> None:
     """Each way to begin a call, and each tool that a call may begin with, once led to a grammar of all the tools."""

@@ -21,10 +21,10 @@ from test_sampler import end_of, mask_of
 from toy import toy_tokenizer
 
 import chatparsers
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import Body, Think
+from chatparsers.core.definition.tree import first, tokens, walk
 from chatparsers.core.errors import DefinitionError
-from chatparsers.core.idioms import Options
-from chatparsers.core.nodes import Body, Think
-from chatparsers.core.tree import first, tokens, walk
 
 TOOLS = [
     tool("get_weather", {"city": {"type": "string"}}, ["city"]),

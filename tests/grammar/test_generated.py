@@ -26,7 +26,7 @@ REAL = 151_643
 
 
 def names() -> list[str]:
-    return [format.name if not isinstance(format, str) else format for format in chatparsers.formats()]
+    return [format.name if not isinstance(format, str) else format for format in chatparsers.list_formats()]
 
 
 @lru_cache(maxsize=1)

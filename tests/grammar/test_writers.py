@@ -19,7 +19,7 @@ from toy import toy_tokenizer
 import chatparsers
 from chatparsers import grammar as grammars
 from chatparsers.core.errors import RequestError, SchemaError
-from chatparsers.grammar.gbnf_reader import read_gbnf
+from chatparsers.grammar.user import read_gbnf
 
 WEATHER = TOOLS[:1]
 HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}\n</tool_call>'

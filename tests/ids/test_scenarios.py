@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer
 
-from chatparsers import Message, Turn, formats, get_format
+from chatparsers import Message, Turn, get_format, list_formats
 from chatparsers.testing.cases import bound
 from chatparsers.testing.plugin import Entry
 from chatparsers.testing.rendering import Case, Inexpressible, render
@@ -23,7 +23,7 @@ from chatparsers.testing.scenarios import scenarios
 from chatparsers.tokens import Detokenizer, Vocabulary
 
 OWN = Path(__file__).parent.parent / "templates_own"
-NAMES = [info.name for info in formats() if (OWN / f"{info.name}.jinja").is_file()]
+NAMES = [info.name for info in list_formats() if (OWN / f"{info.name}.jinja").is_file()]
 BROKEN = sorted((OWN.parent / "needle" / "cases").glob("*/wild-broken-value.json"))
 REAL = ["qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken-v13", "mistral-spm-v7"]
 
@@ -31,7 +31,7 @@ REAL = ["qwen3", "llama3.1", "deepseek-v3x", "o200k_harmony", "gemma-4", "tekken
 @lru_cache(maxsize=2)
 def cases(name: str) -> list[Case]:
     """The scenarios of our own template of a format, rendered once for all tokenizers."""
-    info = next(info for info in formats() if info.name == name)
+    info = next(info for info in list_formats() if info.name == name)
     entry = Entry(info.load(), OWN / f"{name}.jinja")
     found = []
     for scenario in scenarios(entry.format):
@@ -93,7 +93,7 @@ def run(name: str, tokenizer: Tokenizer, chosen: Callable[[int], bool] = lambda 
 
 
 def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
-    info = next(info for info in formats() if info.name == name)
+    info = next(info for info in list_formats() if info.name == name)
     fmt = info.load()
     copy = Tokenizer.from_str(tokenizer.to_str())
     texts = [text for text in fmt.stops if not any(token in text for token in fmt.preserved_tokens)]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from chatparsers import formats, get_format
+from chatparsers import get_format, list_formats
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.interop import read_response_template, write_response_template
 
 from .test_read import ROWS, TOOLS
 
-NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 CALL = ("get_weather", {"city": "Oslo & 'Rome'", "days": 3})
 MESSAGES: list[tuple[str, str, list[Any]]] = [
     ("", "It is raining.\n\n*Very* much: 1 < 2.", []),

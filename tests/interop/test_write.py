@@ -7,11 +7,11 @@ import json
 import pytest
 
 import chatparsers
-from chatparsers import Format, formats, get_format
+from chatparsers import Format, get_format, list_formats
 from chatparsers.core import Builder, Node
 from chatparsers.interop import read_response_template, write_response_template
 
-NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 SAID = "not read back", "cannot read"
 
 

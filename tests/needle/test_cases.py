@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatparsers import formats, get_format
+from chatparsers import get_format, list_formats
 from chatparsers.testing import load_cases, run_case, update_golden
 from chatparsers.testing.plugin import CUTS, add_record
 
@@ -39,7 +39,7 @@ def test_case(case_file: tuple[str, Path, dict[str, Any]], request: pytest.Fixtu
 
 
 def test_every_format_has_cases_and_goldens() -> None:
-    for info in formats():
+    for info in list_formats():
         if info.origin == "chatparsers":
             names = [path.name for path in (_HERE / "cases" / info.name).glob("*.json")]
             goldens = sum(name.startswith("golden-") for name in names)
@@ -48,5 +48,5 @@ def test_every_format_has_cases_and_goldens() -> None:
 
 
 def test_no_folder_without_a_format() -> None:
-    known = {info.name for info in formats()}
+    known = {info.name for info in list_formats()}
     assert {folder.name for folder in _FOLDERS} <= known

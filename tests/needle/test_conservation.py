@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import Message, Turn, formats, get_format
+from chatparsers import Message, Turn, get_format, list_formats
 from chatparsers.core.message import Region
 from chatparsers.testing import check_conservation, load_cases
 from chatparsers.testing.cases import bound
 
 _CASES = Path(__file__).parent / "cases"
-_NAMES = [info.name for info in formats() if info.origin == "chatparsers"]
+_NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
 def messages(name: str) -> Iterator[tuple[Turn, Message]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import FormatInfo, formats, get_format
+from chatparsers import FormatInfo, get_format, list_formats
 from chatparsers.testing import Entry, matrix
 from chatparsers.testing.plugin import TEMPLATES, Cells, exists
 
@@ -24,7 +24,7 @@ FAMILIES = json.loads((_HERE / "templates.json").read_text(encoding="utf-8"))
 
 
 def _formats() -> list[FormatInfo]:
-    return [info for info in formats() if info.origin == "chatparsers"]
+    return [info for info in list_formats() if info.origin == "chatparsers"]
 
 
 def entries(config: pytest.Config) -> Iterator[Entry]:

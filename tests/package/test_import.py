@@ -33,7 +33,7 @@ LOADED = "result = sorted(set(sys.modules) - before)"
 
 def test_import_loads_nothing_else() -> None:
     own = [name for name in fresh(f"import chatparsers\n{LOADED}") if name.startswith("chatparsers")]
-    assert own == ["chatparsers"]
+    assert own == ["chatparsers", "chatparsers.lazy"]
     assert not HEAVY & set(fresh(f"import chatparsers\n{LOADED}"))
 
 
@@ -74,14 +74,14 @@ for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
 import chatparsers
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 result = {}
-for info in chatparsers.formats():
+for info in chatparsers.list_formats():
     turn = info.load().bind(tools=tools)
     written = [turn.grammar(dialect) for dialect in ("gbnf", "lark", "structural_tag")]
     result[info.name] = [turn.parse("Hello").complete, *(bool(grammar and str(grammar)) for grammar in written)]
 """
     done = fresh(code)
     assert done["hermes-2-pro"] == [True, True, True, True]
-    assert set(done) == {info.name for info in chatparsers.formats() if info.origin == "chatparsers"}
+    assert set(done) == {info.name for info in chatparsers.list_formats() if info.origin == "chatparsers"}
 
 
 @pytest.mark.parametrize("name", chatparsers.__all__)
@@ -112,10 +112,10 @@ for name in names:
         importlib.import_module(name)
 kinds = {name: type(getattr(chatparsers, name)).__name__ for name in chatparsers.__all__}
 result = [name for name, kind in kinds.items() if kind == "module"]
-assert chatparsers.formats() and callable(chatparsers.detect) and callable(chatparsers.load)
+assert chatparsers.list_formats() and callable(chatparsers.detect) and callable(chatparsers.load)
 from chatparsers.formats.hermes_2_pro import FORMAT
-from chatparsers import formats
-assert type(formats).__name__ == "function" and formats()[0].load() and FORMAT.name == "hermes-2-pro"
+from chatparsers import list_formats
+assert list_formats()[0].load() and FORMAT.name == "hermes-2-pro"
 """
     assert fresh(code) == []
 
@@ -129,5 +129,5 @@ def test_the_type_checker_sees_the_names_where_they_are_loaded_from() -> None:
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert seen == {**chatparsers._HOME, "formats": "registry"}
+    assert seen == chatparsers._HOME
     assert {*seen, "__version__"} == set(chatparsers.__all__)

@@ -89,7 +89,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return site
 
 
-LIST = "result = [(f.name, f.origin) for f in chatparsers.formats() if f.origin != 'chatparsers']"
+LIST = "result = [(f.name, f.origin) for f in chatparsers.list_formats() if f.origin != 'chatparsers']"
 ACME = [["acme-brackets", "acme-formats 1.0"], ["acme-typo", "acme-formats 1.0"]]
 
 
@@ -109,7 +109,9 @@ def test_a_format_of_a_plugin_is_found_by_name_and_alias(site: Site) -> None:
 def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: Site) -> None:
     result, _ = site.run(LIST, "acme-formats")
     assert result == ACME
-    code = "infos = {f.name: f for f in chatparsers.formats()}\nresult = infos['acme-brackets'].load().url"
+    code = (
+        "infos = {f.name: f for f in chatparsers.list_formats()}\nresult = infos['acme-brackets'].load().url"
+    )
     assert site.run(code, "acme-formats")[0] == "https://acme.example/format"
 
 
@@ -192,10 +194,10 @@ def test_two_plugins_with_one_format_name_clash_on_look_up_of_it(site: Site) -> 
 
 def test_registering_with_replace_settles_a_clash(site: Site) -> None:
     code = (
-        "mine = next(f for f in chatparsers.formats() if f.origin == 'acme-formats 1.0')\n"
+        "mine = next(f for f in chatparsers.list_formats() if f.origin == 'acme-formats 1.0')\n"
         "chatparsers.register(mine.load(), replace=True)\n"
-        "result = [chatparsers.get_format('acme-brackets').title, [(f.name, f.origin) for f in chatparsers.formats()\n"
-        "          if f.name == 'acme-brackets']]"
+        "result = [chatparsers.get_format('acme-brackets').title,\n"
+        "          [(f.name, f.origin) for f in chatparsers.list_formats() if f.name == 'acme-brackets']]"
     )
     result, _ = site.run(code, "acme-formats", "rival-formats")
     assert result == ["Acme", [["acme-brackets", "register()"]]]
@@ -222,7 +224,8 @@ def test_the_environment_chooses_among_plugins(site: Site, setting: str, expecte
 
 
 def test_a_denied_plugin_is_not_imported(site: Site) -> None:
-    code = "import sys\nchatparsers.formats()\nresult = sorted({'acme_formats', 'broken_formats'} & set(sys.modules))"
+    code = "import sys\nchatparsers.list_formats()\n"
+    code += "result = sorted({'acme_formats', 'broken_formats'} & set(sys.modules))"
     assert site.run(code, "broken-formats", "acme-formats", plugins="-broken-formats") == (
         ["acme_formats"],
         [],
@@ -247,7 +250,7 @@ def test_the_built_in_formats_come_through_the_hook(site: Site) -> None:
 
 
 needs_detection = pytest.mark.skipif(
-    find_spec("chatparsers._detect") is None, reason="chatparsers has no module _detect yet"
+    find_spec("chatparsers.detection.detect") is None, reason="chatparsers has no module _detect yet"
 )
 
 

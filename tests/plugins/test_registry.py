@@ -9,8 +9,8 @@ import pytest
 
 import chatparsers
 from chatparsers import registry
-from chatparsers._models import known
 from chatparsers.core import Builder, Format, Node
+from chatparsers.detection.names import known
 from chatparsers.formats import FormatRef
 from chatparsers.plugins import Plugins
 
@@ -39,7 +39,7 @@ def test_a_name_may_be_written_carelessly(name: str) -> None:
 
 
 def test_every_listed_format_loads_under_its_name_and_aliases() -> None:
-    infos = chatparsers.formats()
+    infos = chatparsers.list_formats()
     assert [info.name for info in infos] == sorted(info.name for info in infos)
     for info in infos:
         format = info.load()
@@ -63,7 +63,7 @@ def test_a_registered_format_is_found_and_listed() -> None:
     chatparsers.register(format)
     assert chatparsers.get_format("made_up") is format
     assert chatparsers.get_format("imaginary") is format
-    (info,) = [info for info in chatparsers.formats() if info.name == "made-up"]
+    (info,) = [info for info in chatparsers.list_formats() if info.name == "made-up"]
     assert info.origin == "register()" and info.load() is format
     registry.unregister("made-up")
     with pytest.raises(chatparsers.UnknownFormat):
@@ -89,7 +89,9 @@ def test_a_taken_name_is_refused_unless_it_replaces() -> None:
     assert chatparsers.get_format("hermes-2-pro") is not mine
     chatparsers.register(mine, replace=True)
     assert chatparsers.get_format("hermes-2-pro") is mine
-    assert [info.origin for info in chatparsers.formats() if info.name == "hermes-2-pro"] == ["register()"]
+    assert [info.origin for info in chatparsers.list_formats() if info.name == "hermes-2-pro"] == [
+        "register()"
+    ]
 
 
 def test_replacing_twice_keeps_the_last() -> None:
@@ -99,7 +101,7 @@ def test_replacing_twice_keeps_the_last() -> None:
         chatparsers.register(second)
     chatparsers.register(second, replace=True)
     assert chatparsers.get_format("made-up") is second
-    assert [info.name for info in chatparsers.formats()].count("made-up") == 1
+    assert [info.name for info in chatparsers.list_formats()].count("made-up") == 1
 
 
 def test_a_replacement_takes_a_models_name_from_the_built_in_format() -> None:

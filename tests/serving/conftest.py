@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from chatparsers import formats, get_format
+from chatparsers import get_format, list_formats
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "format" in metafunc.fixturenames:
         only = metafunc.config.getoption("--chatparsers-format")
-        names = [info.name for info in formats() if info.origin == "chatparsers"]
+        names = [info.name for info in list_formats() if info.origin == "chatparsers"]
         chosen = [name for name in names if only is None or name == get_format(only).name]
         # The scope puts the tests of a format one after another: its programs are compiled once.
         params = [pytest.param(get_format(name), id=name) for name in chosen]

@@ -15,10 +15,10 @@ from test_nothing_lost import tried
 
 import chatparsers
 from chatparsers import LoadError
-from chatparsers._models import _FAMILIES, known
+from chatparsers.detection.names import _FAMILIES, known
 from chatparsers.formats._catalog import FORMATS
 from chatparsers.templates.builtins import builtin_names, builtin_source
-from chatparsers.templates.edges import opening
+from chatparsers.templates.probe.edges import opening
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import raw_stops, scenarios
 
@@ -132,7 +132,7 @@ def test_a_format_brings_its_template(tmp_path: Path) -> None:
 
 def test_a_file_that_carries_one_is_of_its_format(tmp_path: Path) -> None:
     """As tiny models do. Calls are left to the polyfills, so the renderings alone do not show the format."""
-    formats = {info.name for info in chatparsers.formats()}
+    formats = {info.name for info in chatparsers.list_formats()}
     for name in NAMES:
         path = tmp_path / f"{name}.jinja"
         path.write_text(builtin_source(name) + "\n", encoding="utf-8")

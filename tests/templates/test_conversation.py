@@ -16,12 +16,12 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import chatparsers
 from chatparsers import Chat, TemplateError
 from chatparsers.templates import Template
-from chatparsers.templates import history as history_module
-from chatparsers.templates.history import History
 from chatparsers.templates.messages import Wants
 from chatparsers.templates.messages import shape as messages_as
-from chatparsers.templates.plan import Survey
-from chatparsers.templates.polyfills import POLYFILLS, apply
+from chatparsers.templates.rewrite import history as history_module
+from chatparsers.templates.rewrite.history import History
+from chatparsers.templates.rewrite.plan import Survey
+from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 from chatparsers.tokens.growing import GrowingIds
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -8,11 +8,11 @@ import pytest
 
 from chatparsers.core import Builder, Format, Node
 from chatparsers.core.errors import DefinitionError, RequestError
-from chatparsers.registry import formats, get_format
+from chatparsers.registry import get_format, list_formats
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios
 
-FORMATS = [info.name for info in formats()]
+FORMATS = [info.name for info in list_formats()]
 # Formats whose calls begin the turn or have no closer: they have no place for text before (several of) them.
 TEXT_REFUSED = {
     "generic": {"text-before-call", "text-before-calls"},

@@ -12,7 +12,7 @@ import pytest
 import chatparsers
 from chatparsers.core.errors import TemplateError
 from chatparsers.templates import Limits, Template
-from chatparsers.templates.limits import DEFAULT, Meter, account, current
+from chatparsers.templates.jinja.limits import DEFAULT, Meter, account, current
 
 USER = [{"role": "user", "content": "Hi"}]
 SMALL = Limits(work=1_000_000)
@@ -101,7 +101,7 @@ def test_all_that_one_call_renders_shares_one_account(monkeypatch: pytest.Monkey
     """Else a template that is hostile to each of fifty probes costs fifty times as much."""
     meters: list[Meter] = []
     monkeypatch.setattr(
-        "chatparsers.templates.limits.Meter", lambda *a: meters.append(Meter(*a)) or meters[-1]
+        "chatparsers.templates.jinja.limits.Meter", lambda *a: meters.append(Meter(*a)) or meters[-1]
     )
     hostile = HOSTILE["nested range"]
     for call in (

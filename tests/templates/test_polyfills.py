@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chatparsers.registry import get_format
-from chatparsers.templates.polyfills import POLYFILLS, apply
+from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 
 QWEN = get_format("qwen3")
 USER, ANSWER = {"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}

@@ -11,8 +11,8 @@ import pytest
 
 from chatparsers.core.errors import TemplateError
 from chatparsers.templates import Capabilities, Template
-from chatparsers.templates.environment import environment
-from chatparsers.templates.turns import outside_marker, trailer
+from chatparsers.templates.jinja.environment import environment
+from chatparsers.templates.probe.turns import outside_marker, trailer
 
 USER = [{"role": "user", "content": "Hi"}]
 TOOLS = [

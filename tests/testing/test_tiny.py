@@ -11,7 +11,7 @@ import pytest
 import chatparsers
 from chatparsers.testing.tiny import TinyModel, main, tiny_model
 
-FORMATS = [info.name for info in chatparsers.formats() if info.origin == "chatparsers"]
+FORMATS = [info.name for info in chatparsers.list_formats() if info.origin == "chatparsers"]
 TEXT = '{"name": "get_weather"} is the weather é\n\n\t12 <|im_start|>"}}</'
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import DefinitionError, did_you_mean
-from ..references import ANYTHING, TYPES
-from ..schema import Argument
+from ..schema.document import ANYTHING, TYPES
+from ..schema.tools import Argument
 from .base import Transcoder
 from .json import AnswerScanner, JsonScanner, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder

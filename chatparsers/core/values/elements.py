@@ -19,7 +19,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from ..references import Document
+from ..schema.document import Document
 from .base import Transcoder, white
 from .raw import StopFinder, raw_transcoder
 

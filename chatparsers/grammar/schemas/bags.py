@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ...core.references import ANYTHING
+from ...core.schema.document import ANYTHING
 
 __all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown"]
 

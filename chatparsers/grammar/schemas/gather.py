@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.references import Document, Unresolved, references
+from ...core.schema.document import Document, Unresolved, references
 from ..budget import Budget
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown

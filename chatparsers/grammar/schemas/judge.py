@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any
 
 from ...core.kept import kept
-from ...core.references import Document, Unresolved, references, type_of
-from ..automaton import Matcher, TooLarge
+from ...core.schema.document import Document, Unresolved, references, type_of
 from ..budget import Budget
-from ..regex import Unsupported, read_regex
+from ..regular.automaton import Matcher, TooLarge
+from ..regular.regex import Unsupported, read_regex
 from ..steps import Steps, run
 from .bags import Bag, narrow
 from .keywords import type_names

@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.references import ANYTHING, SPELLINGS, TYPES
-from ..regex import Unsupported, read_regex
-from ..string_formats import EXPRESSIONS, UNSAID
+from ...core.schema.document import ANYTHING, SPELLINGS, TYPES
+from ..regular.regex import Unsupported, read_regex
+from ..regular.string_formats import EXPRESSIONS, UNSAID
 from .bags import Bag, Shape, Weakened, narrow, shown
 from .listed import check_text, check_value, identity
 

@@ -8,9 +8,8 @@ from decimal import Decimal
 from math import lcm
 from typing import Any, Protocol
 
-from ...core.references import ANYTHING, TYPES, Document, is_of
+from ...core.schema.document import ANYTHING, TYPES, Document, is_of
 from ..arrange import Member, arrange
-from ..automaton import TooLarge, build
 from ..budget import Budget
 from ..ir import (
     ANY,
@@ -33,10 +32,11 @@ from ..ir import (
     seq,
     texts,
 )
-from ..numbers import DIGIT, INTEGER, NATURAL, NUMBER, SIGN, integer_range, number_parts
-from ..regex import Unsupported, read_regex
+from ..regular.automaton import TooLarge, build
+from ..regular.numbers import DIGIT, INTEGER, NATURAL, NUMBER, SIGN, integer_range, number_parts
+from ..regular.regex import Unsupported, read_regex
+from ..regular.string_formats import EXPRESSIONS
 from ..steps import Steps, run
-from ..string_formats import EXPRESSIONS
 from ..syntaxes import RawText, Syntax
 from .bags import Bag, Shape, Weakened, Where, narrow
 from .ends import has_end

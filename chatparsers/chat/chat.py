@@ -1,0 +1,437 @@
+"""A chat: a model's template, format and tokenizer, from which requests become turns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ..core.definition.format import Format
+from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
+from ..core.parser.turn import ToolChoice, Turn
+from ..core.schema.tools import read_tools
+from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect
+from ..detection.names import known
+from ..interop import WrittenTemplate, write_response_template
+from ..registry import get_format, list_formats
+from ..templates import Template
+from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
+from ..templates.jinja.limits import DEFAULT, Limits, limited
+from ..templates.probe.edges import opening
+from ..templates.probe.roles import role_headers
+from ..templates.renderer import Renderer
+from ..templates.rewrite.history import History
+from ..templates.rewrite.polyfills import POLYFILLS
+from ..tokens import ModelFiles, read_model, read_tokenizer
+from ..tokens.loaders import is_template_text
+from .continuation import continued
+from .conversation import Conversation
+from .read_back import PromptMessage, read_back
+from .record import TemplateFormat, record
+from .syntax import with_calls
+
+__all__ = ["Chat", "clean_output", "load"]
+
+_TOOL_TEMPLATES = ("tool_use", "default")
+_AUTO = "auto"
+"""The name that stands for the analysis of the template."""
+_DEFAULT_SYNTAX = "hermes-2-pro"
+"""The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
+
+
+class Chat:
+    """A model's template, format and tokenizer. Made by `load`."""
+
+    def __init__(
+        self,
+        files: ModelFiles,
+        *,
+        tokenizer: Any = None,
+        format: Format | None = None,
+        polyfills: bool | Iterable[str] = True,
+        analysed: bool = False,
+        limits: Limits = DEFAULT,
+        builtin: tuple[str, str] | None = None,
+    ) -> None:
+        self.files = files
+        self.name = str(files.source)
+        self.limits = limits
+        self._builtin = builtin
+        self._analysed = analysed
+        self._tokenizer = tokenizer
+        self._format = format
+        self._templates: dict[str, Template] = {}
+        self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
+        self._polyfills = _chosen(polyfills)
+        self._warned: set[str] = set()
+
+    def template(self, tools: bool = True) -> Template:
+        """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
+
+        Raises `TemplateError` if it is not a Jinja template.
+        """
+        names = _TOOL_TEMPLATES if tools else ("default",)
+        name = next(
+            (name for name in names if name in self.files.templates), next(iter(self.files.templates))
+        )
+        found = self._templates.get(name)
+        if found is None:
+            label = f"{self.files.source}" + ("" if name == "default" else f" ({name})")
+            found = self._templates[name] = Template(
+                self.files.templates[name],
+                bos_token=self.files.bos_token or "",
+                eos_token=self.files.eos_token or "",
+                name=label,
+                limits=self.limits,
+            )
+        return found
+
+    def renderer(self, tools: bool = True, polyfills: bool | Iterable[str] | None = None) -> Renderer:
+        """`template` with the polyfills that it needs."""
+        template = self.template(tools)
+        allowed = self._polyfills if polyfills is None else _chosen(polyfills)
+        key = template.name, allowed
+        if key not in self._renderers:
+            self._renderers[key] = Renderer(template, self.syntax, allowed)
+        return self._renderers[key]
+
+    @property
+    def builtin(self) -> str | None:
+        """The name of the built-in template that is used; None if the template is the model's own."""
+        return None if self._builtin is None else self._builtin[0]
+
+    @cached_property
+    def tokenizer(self) -> Any:
+        """The model's tokenizer; None if its files have no tokenizer."""
+        return self._tokenizer if self._tokenizer is not None else self.files.tokenizer
+
+    @cached_property
+    def detection(self) -> Detection:
+        """How the format was found: by the template, else by the model's name."""
+        if self._format is not None:
+            return Detection(self._format.name, 1.0, ("named by the caller",))
+        if self._analysed:
+            return analysed(self.template())
+        named = known(self.files.names)
+        if self._builtin is not None:
+            name, why = self._builtin
+            format = (
+                name if any(name == info.name for info in list_formats()) else named.format if named else ""
+            )
+            return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
+        found = detect(
+            self.template().source, limits=self.limits, response_template=self.files.response_template
+        )
+        if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
+            return found
+        return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
+
+    @cached_property
+    def format(self) -> Format:
+        """The model's format, with the stops that its template writes. If no known format explains the template, it is
+        the format that the analysis found, else `content-only`: then everything that the model writes is content."""
+        found = self._format or self.detection.format or get_format(self.detection.name or CONTENT_ONLY)
+        return self._with_stops(found, own=found.name != CONTENT_ONLY)
+
+    @cached_property
+    def syntax(self) -> Format:
+        """The format of tools and calls if the template shows no tools: the model's own, or one that many models know,
+        with the model's own reasoning."""
+        if self.format.features.tools:
+            return self.format
+        return self._with_stops(with_calls(self.format, get_format(_DEFAULT_SYNTAX)), own=False)
+
+    def _with_stops(self, fmt: Format, *, own: bool) -> Format:
+        """The format with the template's stops. ``own``: its own stops stay as well."""
+        stops = dict.fromkeys(fmt.stops) if own else {}
+        for stop in (*self.template(False).end_of_turn(fmt), self.files.eos_token):
+            if stop:
+                stops[stop] = None
+        return fmt if tuple(stops) == fmt.stops else replace(fmt, stops=tuple(stops))
+
+    def warm(self) -> Chat:
+        """Does now what a first request would do: finds the format, probes the template, makes the usual plans."""
+        for tools in (False, True):
+            renderer = self.renderer(tools)
+            renderer.template.probe()
+            renderer.warm()
+        self.prepare([{"role": "user", "content": "Hello"}])
+        return self
+
+    @limited
+    def prepare(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        tool_choice: ToolChoice = "auto",
+        parallel_tool_calls: bool = True,
+        response_format: Mapping[str, Any] | None = None,
+        thinking: bool | None = None,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        template_kwargs: Mapping[str, Any] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        now: datetime | None = None,
+        polyfills: bool | Iterable[str] | None = None,
+        id_seed: str | None = None,
+    ) -> Turn:
+        """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
+
+        Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
+        used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
+        template's switch (if it has no switch, a warning says so), None leaves its default.
+        ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
+        turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
+        own variables. ``now``: the time that the template writes. ``id_seed``: as in `Format.bind`. Raises
+        `RequestError` for malformed tools or an invalid choice, and for a choice if no call of this model could be
+        read. Raises `TemplateError` if the messages cannot be rendered.
+        """
+        if isinstance(messages, (str, Mapping)) or not messages:
+            found = type(messages).__name__ if messages else "none"
+            raise RequestError(f"messages: expected a list of at least one message, found {found}")
+        # The same list, as what is found of it is kept.
+        tools = tools if tools is None or isinstance(tools, (list, tuple)) else list(tools)
+        read_tools(tools)
+        renderer = self.renderer(bool(tools), polyfills)
+        template = renderer.template
+        variables = self._variables(template, thinking, template_kwargs, documents, now)
+        shown = None if tool_choice == "none" else tools
+        given = renderer.rewrite(messages, shown)
+        history = messages if isinstance(messages, History) else None
+        fmt = self.syntax if "tools" in given.names else self.format
+        prefix = ""
+        try:
+            if continue_final_message:
+                prompt, prefix = continued(fmt, template, given, variables)
+            else:
+                prompt = template.render(
+                    given.messages,
+                    tools=given.tools,
+                    add_generation_prompt=add_generation_prompt,
+                    history=history,
+                    **variables,
+                )
+        except TemplateError as error:
+            if not given.names:
+                raise
+            used = ", ".join(given.names)
+            raise TemplateError(f"{error}; messages are counted as the polyfills {used} left them") from error
+        if add_generation_prompt and not continue_final_message:
+            end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
+            prefix = opening(fmt, end)
+        turn = fmt.bind(
+            tools=tools,
+            tool_choice=tool_choice,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            thinking=thinking,
+            prefix=prefix,
+            tokenizer=self.tokenizer,
+            token_config=self.files.special_config,
+            prompt=prompt,
+            polyfills=given.names,
+            id_seed=id_seed,
+        )
+        if shown and "tools" not in given.names:
+            self._heard(fmt, template, turn)
+        return turn
+
+    def _variables(
+        self,
+        template: Template,
+        thinking: bool | None,
+        template_kwargs: Mapping[str, Any] | None,
+        documents: Sequence[Mapping[str, Any]] | None,
+        now: datetime | None,
+    ) -> dict[str, Any]:
+        """The template's variables for a request."""
+        variables = template.thinking_kwargs(thinking)
+        if thinking is not None and not variables and thinking is not self.format.features.reasoning:
+            self._warn(
+                f"thinking={thinking}: {template.name} has no switch for it, so the prompt is the same without (leave "
+                "it out, or pass the template's own variable in template_kwargs)"
+            )
+        if documents is not None:
+            variables["documents"] = documents
+        if now is not None:
+            variables["strftime_now"] = now.strftime
+        return {**variables, **(template_kwargs or {})}
+
+    def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
+        """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
+        if not fmt.features.tools:
+            why, mend = "no format explains the template", "name one with load(…, format=…)"
+        elif not template.probe().tools:
+            why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
+        else:
+            return
+        if turn.options.mode == "required":
+            raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
+        self._warn(f"tools are not read: {template.name}: {why} ({mend})")
+
+    def _warn(self, text: str) -> None:
+        """Warns once."""
+        if text not in self._warned:
+            self._warned.add(text)
+            warnings.warn(text, UserWarning, stacklevel=5)  # where `prepare` was called
+
+    def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
+        """A conversation to which messages are added one by one. Each step gives only the new text.
+
+        ``request``: the options of `prepare`, the same for every step. ``messages``: the first messages.
+        """
+        conversation = Conversation(self, request)
+        first = list(messages)
+        if first:
+            conversation.append(*first)
+        return conversation
+
+    def parse_prompt(self, text: str) -> list[PromptMessage]:
+        """The messages of a rendered conversation, such as a dataset's row or a log, each with its span.
+
+        `PromptMessage.written` marks the model's messages: a loss mask over the text or its tokens. Text that the
+        template merges or drops does not come back. Raises `TemplateError` if the template marks no roles.
+        """
+        template = self.template()
+        headers = role_headers(template, self.syntax)
+        opens = headers["assistant"].before if headers else ()
+        if not any(text.rstrip().endswith(header.strip()) for header in opens):
+            prompts = {self._generation_prompt(template, thinking) for thinking in (None, True, False)}
+            longest = sorted(prompts, key=len, reverse=True)
+            text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
+        return read_back(text, headers, self.syntax, template.name, self.tokenizer)
+
+    @staticmethod
+    def _generation_prompt(template: Template, thinking: bool | None) -> str:
+        try:
+            hello = [{"role": "user", "content": "Hello"}]
+            return template.generation_prompt(hello, **template.thinking_kwargs(thinking))
+        except TemplateError:
+            return ""
+
+    def bind(self, **request: Any) -> Turn:
+        """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""
+        return self.format.bind(**{"tokenizer": self.tokenizer, **request})
+
+    def record(self) -> TemplateFormat:
+        """The explicit record of the model's format: what `chatparsers inspect` prints."""
+        return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
+
+    def response_template(self, *, reasoning: str = "reasoning_content") -> WrittenTemplate:
+        """The ``response_template`` of transformers for this model, and what is lost by it.
+
+        ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
+        template has no generation prompt, because the assistant's message begins after it.
+        """
+        prompt = self._generation_prompt(self.template(), None)
+        anchor = prompt[: len(prompt) - len(opening(self.format, prompt))]
+        if not anchor.strip():
+            raise TemplateError(
+                f"{self.name}: expected a generation prompt, found none: nothing marks a message"
+            )
+        return write_response_template(self.format, anchor, reasoning=reasoning)
+
+    def clean_output(self, text: str) -> str:
+        """The content of a finished raw output: no reasoning, no calls, no markup."""
+        return clean_output(text, format=self.format)
+
+
+def load(
+    source: str | PathLike[str] | None = None,
+    *,
+    tokenizer: Any = None,
+    format: str | None = None,
+    bos_token: str | None = None,
+    eos_token: str | None = None,
+    polyfills: bool | Iterable[str] = True,
+    limits: Limits = DEFAULT,
+    template: str | None = None,
+) -> Chat:
+    """The chat of a model.
+
+    ``source``: a model's folder, its ``tokenizer_config.json``, a ``.jinja`` or ``.gguf`` file, or a template's
+    text. ``tokenizer``: a ``tokenizers.Tokenizer``, or the path of a ``tokenizer.json``. ``format``: a name that
+    overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
+    ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
+    way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
+    model's own; a model without one gets that of its format, or else that which its name tells. ``limits``: how much
+    the template may do in one call. Raises `LoadError`, which names the file and the field, `UnknownFormat` and
+    `TemplateError`.
+    """
+    named = None if format in (None, _AUTO) else get_format(format)
+    if source is None:
+        if template is None:
+            raise LoadError(
+                "expected a model's folder or file, a template's text, or template=, found none of them"
+            )
+        files = ModelFiles(Path("<template>"), {})
+    else:
+        files = _text(source) if isinstance(source, str) and is_template_text(source) else read_model(source)
+    builtin = None
+    if template is not None or not files.templates:
+        builtin = _builtin(template, named, files)
+        files = replace(files, templates={"default": builtin_source(builtin[0])})
+    if bos_token is not None or eos_token is not None:
+        bos = files.bos_token if bos_token is None else bos_token
+        eos = files.eos_token if eos_token is None else eos_token
+        tokens = {**files.special_tokens, "bos_token": bos, "eos_token": eos}
+        files = replace(files, bos_token=bos, eos_token=eos, special_tokens=tokens)
+    if isinstance(tokenizer, (str, PathLike)):
+        tokenizer = read_tokenizer(tokenizer)
+    tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)  # a fast tokenizer of transformers
+    if tokenizer is not None and not hasattr(tokenizer, "get_vocab_size"):
+        raise RequestError(
+            "tokenizer: expected a tokenizers.Tokenizer, a fast tokenizer of transformers or a path, found "
+            f"{type(tokenizer).__name__}"
+        )
+    return Chat(
+        files,
+        tokenizer=tokenizer,
+        format=named,
+        polyfills=polyfills,
+        analysed=format == _AUTO,
+        limits=limits,
+        builtin=builtin,
+    )
+
+
+def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> tuple[str, str]:
+    """The name of the built-in template, and why it is that one."""
+    if template is not None:
+        return template.strip().lower().replace("_", "-"), "named by the caller"
+    if format is not None and format.name in builtin_names():
+        return format.name, "that of the format"
+    found = known(files.names)
+    if found is not None:
+        return found.template, f"by the model's name: {found.name}"
+    return UNKNOWN, "nothing is known of the model"
+
+
+def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
+    """The content of a finished raw output, as the format's parser reads it: no reasoning, no calls, no markup.
+
+    ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are taken for calls
+    although no tools are named, as a finished output is not to show them.
+    """
+    fmt = get_format(format) if isinstance(format, str) else format
+    return fmt.bind(tools=[{"name": "any"}], prefix=prefix).parse(text).content
+
+
+def _chosen(polyfills: bool | Iterable[str]) -> frozenset[str]:
+    """The names of the polyfills that may be used. Raises `RequestError` for an unknown name."""
+    if isinstance(polyfills, bool):
+        return frozenset(POLYFILLS) if polyfills else frozenset()
+    names = frozenset([polyfills] if isinstance(polyfills, str) else polyfills)
+    for name in sorted(names - POLYFILLS.keys()):
+        raise RequestError(f"polyfills: no polyfill is named {name!r}: {did_you_mean(name, POLYFILLS)}")
+    return names
+
+
+def _text(source: str) -> ModelFiles:
+    return ModelFiles(Path("<template>"), {"default": source})

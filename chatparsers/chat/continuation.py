@@ -1,0 +1,101 @@
+"""A prompt that ends inside the answer, so that the model continues it.
+
+If the template shows the beginning of an answer, and the format reads it as content or reasoning rightly, the
+template's rendering is used. Some templates drop reasoning, put content into a thought that they opened, or write more
+text after the last message. Then the prompt for a new answer is used, and the format writes the beginning after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..core.definition.format import Format
+from ..core.errors import ChatParsersError, TemplateError
+from ..templates import Template
+from ..templates.messages import reasoning_of
+from ..templates.probe.edges import opening
+from ..templates.renderer import Rewritten
+from ..templates.rewrite.continuation import check_final
+
+__all__ = ["continued"]
+
+_END, _THOUGHT = "\ue000", "\ue001"  # from the private use area: they mark the place of a cut
+
+
+def continued(
+    fmt: Format, template: Template, given: Rewritten, variables: Mapping[str, Any]
+) -> tuple[str, str]:
+    """The prompt, and the part of it that belongs to the answer. Raises `TemplateError` if both ways fail."""
+    check_final(given.messages, template.name)
+    final = given.messages[-1]
+    wanted = "content" if final.get("content") or not reasoning_of(final) else "reasoning"
+    try:
+        prompt = template.render(given.messages, tools=given.tools, continue_final_message=True, **variables)
+        prefix = _behind_header(fmt, template, given, prompt, variables)
+        if _region(fmt, prefix) == wanted:
+            return prompt, prefix
+    except TemplateError as error:
+        refused: TemplateError | None = error
+    else:
+        refused = None
+    try:
+        return _written(fmt, template, given, wanted, variables)
+    except ChatParsersError:
+        if refused is not None:
+            raise refused from None
+        return prompt, prefix
+
+
+def _region(fmt: Format, prefix: str) -> str:
+    """The kind of text that the model writes after ``prefix``."""
+    return str(fmt.bind(prefix=prefix).stream().region or "content")
+
+
+def _written(
+    fmt: Format, template: Template, given: Rewritten, wanted: str, variables: Mapping[str, Any]
+) -> tuple[str, str]:
+    """The prompt for a new answer, followed by the answer's beginning as the format writes it."""
+    history, final = given.messages[:-1], given.messages[-1]
+    base = template.render(history, tools=given.tools, add_generation_prompt=True, **variables)
+    generated = template.generation_prompt_of(base, history, tools=given.tools, **variables)
+    opened = opening(fmt, generated)
+    reasoning, content = reasoning_of(final), final.get("content")
+    text = content if isinstance(content, str) else ""
+    begun = _region(fmt, opened) == "reasoning"
+    if wanted == "reasoning":
+        wire = fmt.render({"role": "assistant", "content": "", "reasoning_content": reasoning + _END})
+        wire = wire.partition(_END)[0]
+        rest = reasoning if begun else wire
+    elif begun or reasoning:
+        thought = {"role": "assistant", "content": text + _END, "reasoning_content": _THOUGHT + reasoning}
+        before, _, behind = fmt.render(thought).partition(_END)[0].partition(_THOUGHT)
+        rest = behind if begun else before + behind
+    else:
+        rest = fmt.render({"role": "assistant", "content": text + _END}).partition(_END)[0]
+    if not begun and opened and rest.startswith(opened):
+        rest = rest[len(opened) :]
+    if _region(fmt, opened + rest) != wanted:
+        raise TemplateError(
+            f"{template.name}: the format {fmt.name!r} cannot go on with a {wanted} that has begun"
+        )
+    return base + rest, opened + rest
+
+
+def _behind_header(
+    fmt: Format, template: Template, given: Rewritten, prompt: str, variables: Mapping[str, Any]
+) -> str:
+    """The last message in ``prompt``: everything after its role header. Raises `TemplateError`."""
+    messages, tools = given.messages, given.tools
+    history: Sequence[Mapping[str, Any]] = messages[:-1]
+    plain = template.render(history, tools=tools, **variables) if history else ""
+    if not prompt.startswith(plain):
+        raise TemplateError(
+            f"{template.name}: cannot tell where message {len(messages) - 1} begins, as it changes how the "
+            "messages before it are rendered; pass the prompt's end as bind(prefix=…) instead"
+        )
+    header = template.generation_prompt(history, tools=tools, **variables) if history else ""
+    opened = opening(fmt, header)
+    header = header[: len(header) - len(opened)]
+    behind = prompt[len(plain) :]
+    return behind[len(header) :] if behind.startswith(header) else opening(fmt, behind) or behind

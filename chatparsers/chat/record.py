@@ -1,0 +1,155 @@
+"""The explicit record of a model's format: all that is known about it, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..core.definition.format import Format
+from ..core.definition.idioms import Options
+from ..core.definition.nodes import Body, Span, Think
+from ..core.definition.tree import first, walk
+from ..core.errors import TemplateError
+from ..detection.detect import Detection, prompt_prefix
+from ..templates import Template
+from ..templates.probe.roles import ANY, role_headers
+from ..tokens import ModelFiles, SpecialTokens
+
+__all__ = ["RoleMarkers", "TemplateFormat", "record"]
+
+_NEEDLE = "N33DLE"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMarkers:
+    """The texts that the template writes before and after a message of one role."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFormat:
+    """A model's format in full. ``extraction`` says in words how the parser divides a text."""
+
+    source: str
+    format: str
+    title: str
+    score: float
+    evidence: tuple[str, ...]
+    roles: Mapping[str, RoleMarkers]
+    generation_prompt: str
+    reasoning_markers: tuple[str, str] | None
+    call_markers: tuple[str, ...]
+    stops: tuple[str, ...]
+    preserved_tokens: tuple[str, ...]
+    thinking_switches: tuple[str, ...]
+    capabilities: Mapping[str, Any]
+    special_tokens: Mapping[str, Any]
+    marker_ids: Mapping[str, int]
+    stop_ids: tuple[int, ...]
+    extraction: Mapping[str, str]
+
+
+def record(
+    files: ModelFiles, template: Template, detection: Detection, fmt: Format, tokenizer: Any
+) -> TemplateFormat:
+    """Makes the record: renders needles for the roles, reads the format's tree, asks the tokenizer."""
+    can = template.probe()
+    reasoning = _reasoning(fmt)
+    calls = _calls(fmt)
+    turn = fmt.bind(tools=[{"name": "any"}], tokenizer=tokenizer, token_config=files.special_config)
+    extraction = {
+        "reasoning": f"text from {reasoning[0]!r} to {reasoning[1] or 'the next section'!r}"
+        if reasoning
+        else "none",
+        "calls": f"from {' or '.join(map(repr, calls))} on, as {fmt.title} writes them" if calls else "none",
+        "content": "all else, up to " + (" or ".join(map(repr, fmt.stops)) or "the end"),
+    }
+    return TemplateFormat(
+        source=str(files.source),
+        format=fmt.name,
+        title=fmt.title,
+        score=detection.score,
+        evidence=detection.evidence,
+        roles=_roles(template, fmt),
+        generation_prompt=can.generation_prompt,
+        reasoning_markers=reasoning,
+        call_markers=calls,
+        stops=fmt.stops,
+        preserved_tokens=fmt.preserved_tokens,
+        thinking_switches=can.thinking_switches,
+        capabilities=asdict(can),
+        special_tokens=_special(files, tokenizer),
+        marker_ids=turn.marker_ids,
+        stop_ids=turn.stop_ids,
+        extraction=extraction,
+    )
+
+
+def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
+    user = {"role": "user", "content": "Hello"}
+    answer = {"role": "assistant", "content": "Hello."}
+    histories: dict[str, list[dict[str, Any]]] = {"system": [], "user": [user, answer], "assistant": [user]}
+    found = {}
+    for role, history in histories.items():
+        message = {"role": role, "content": _NEEDLE}
+        messages = [*history, message] if role != "system" else [message, user]
+        try:
+            text = template.render(messages)
+            plain = template.render(history) if history else ""
+        except TemplateError:
+            continue
+        before, needle, after = text.partition(_NEEDLE)
+        if needle:
+            found[role] = RoleMarkers(before[len(plain) :] if before.startswith(plain) else before, after)
+    if "system" in found and "user" in found:
+        system = found["system"]
+        found["system"] = RoleMarkers(system.before, system.after.partition(found["user"].before)[0])
+    prompt = template.probe().generation_prompt
+    header = prompt[: len(prompt) - len(prompt_prefix(fmt, prompt))]
+    if "assistant" in found and found["assistant"].before.startswith(header):
+        found["assistant"] = RoleMarkers(header, found["assistant"].after)
+    tool = role_headers(template, fmt).get("tool")
+    if tool is not None:
+        found["tool"] = RoleMarkers(tool.before[0].replace(ANY, "…"), tool.after)
+    return found
+
+
+def _spans(fmt: Format) -> list[Span]:
+    found: list[Span] = []
+    for node in walk(fmt.tree(Options(tools=True))):
+        if isinstance(node, Think):
+            found.append(node.span)
+        elif isinstance(node, Body) and node.reasoning is not None:
+            found.append(node.reasoning)
+    return found
+
+
+def _reasoning(fmt: Format) -> tuple[str, str] | None:
+    for span in _spans(fmt):
+        return min(first(span.open), key=len), min(
+            first(span.close), key=len
+        ) if span.close is not None else ""
+    return None
+
+
+def _calls(fmt: Format) -> tuple[str, ...]:
+    for node in walk(fmt.tree(Options(tools=True))):
+        if isinstance(node, Body):
+            parts = [part for part in (node.calls, node.start) if part is not None]
+            return tuple(sorted({text.lstrip() for part in parts for text in first(part)}))
+    return ()
+
+
+def _special(files: ModelFiles, tokenizer: Any) -> dict[str, Any]:
+    if tokenizer is None:
+        return {name: text for name, text in files.special_tokens.items() if text is not None}
+    special = SpecialTokens.from_tokenizer(tokenizer, files.special_config)
+    return {
+        "bos": asdict(special.bos) if special.bos else None,
+        "eos": [asdict(token) for token in special.eos],
+        "pad": asdict(special.pad) if special.pad else None,
+        "added": len(special.by_id),
+    }

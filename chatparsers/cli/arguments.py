@@ -1,0 +1,283 @@
+"""The arguments of every command. A command names its module by reference; the module is imported when it runs."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NoReturn
+
+from .. import __version__
+from .files import Refused
+
+__all__ = ["build_parser"]
+
+_DESCRIPTION = "Streaming parsers and grammars for the answers of open-weights chat models."
+_REQUEST = (
+    "a JSON file with the list of tools, OpenAI-shaped (or an object with it under 'tools'); - reads stdin"
+)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Raises `Refused` with one line, which ``chatparsers.cli.main`` prints."""
+        raise Refused(f"{message} (see {self.prog} --help)")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Makes the parser of the whole command line; it raises `Refused` for unknown arguments."""
+    parser = _Parser(prog="chatparsers", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"chatparsers {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _demo(commands)
+    _parse(commands)
+    _grammar(commands)
+    _render(commands)
+    _detect(commands)
+    _inspect(commands)
+    _formats(commands)
+    _serve(commands)
+    return parser
+
+
+_Commands = argparse._SubParsersAction  # argparse gives the type no public name
+
+
+def _command(commands: _Commands[_Parser], name: str, run: str, text: str) -> _Parser:
+    parser = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _demo(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.demo:run"
+    demo = _command(commands, "demo", run, "stream sample outputs of several formats, piece by piece")
+    demo.add_argument("formats", nargs="*", metavar="FORMAT", help="only these formats")
+    demo.add_argument(
+        "--speed", type=_number, metavar="N", help="pieces a second; 0: no delay (70 on a terminal)"
+    )
+    demo.add_argument(
+        "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
+    )
+
+
+def _parse(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.parse:run"
+    parse = _command(commands, "parse", run, "parse a model's raw output into a message, printed as JSON")
+    parse.add_argument(
+        "file", nargs="?", default="-", metavar="FILE", help="the output; - (the default) reads stdin"
+    )
+    _choice_of_format(parse)
+    _request(parse)
+    parse.add_argument("--stream", action="store_true", help="print events as JSON lines, the message last")
+    parse.add_argument("--pieces", type=_positive, metavar="N", help="feed N characters (or ids) at a time")
+    parse.add_argument(
+        "--strict", action="store_true", help="fail at the first text that is not in the format"
+    )
+    parse.add_argument(
+        "--reasoning", choices=("split", "inline"), default="split", help="inline: leave it in the content"
+    )
+    parse.add_argument(
+        "--openai", action="store_true", help="print the message in the form of the chat-completions API"
+    )
+    parse.add_argument(
+        "--ids", action="store_true", help="FILE holds token ids: JSON, or numbers between white space"
+    )
+    parse.add_argument(
+        "--tokenizer", metavar="FILE", help="for --ids: tokenizer.json, a model folder or a .gguf file"
+    )
+
+
+def _grammar(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.grammar:run"
+    grammar = _command(
+        commands, "grammar", run, "write the grammar that keeps a model to its format and tools"
+    )
+    _choice_of_format(grammar)
+    _request(grammar)
+    grammar.add_argument("--dialect", choices=("gbnf", "lark", "structural_tag"), default="gbnf")
+    grammar.add_argument(
+        "--info", action="store_true", help="say lazy, triggers and weakened as JSON on stderr"
+    )
+    actions = grammar.add_subparsers(metavar="check FILE", required=False)
+    check = _command(actions, "check", "chatparsers.cli.grammar:check", "check a GBNF grammar of your own")
+    check.add_argument("file", metavar="FILE", help="the grammar; - reads stdin")
+
+
+def _render(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.render:run"
+    render = _command(commands, "render", run, "render a conversation with a model's chat template")
+    _template(render, required=True)
+    render.add_argument(
+        "--messages", metavar="FILE", required=True, help="a JSON file with the list of messages"
+    )
+    render.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    render.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    render.add_argument("--no-generation-prompt", action="store_true", help="end after the last message")
+
+
+def _detect(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.detect:run"
+    detect = _command(
+        commands, "detect", run, "find the format of a chat template (exit 1: no format explains it)"
+    )
+    detect.add_argument(
+        "file", metavar="FILE", help="a template or a model's file or folder; - reads a template"
+    )
+    detect.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _inspect(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.inspect:run"
+    inspect = _command(commands, "inspect", run, "print everything that is known about a model's chat format")
+    inspect.add_argument(
+        "model", metavar="MODEL", help="a model folder, a file of it, a .jinja or a .gguf file"
+    )
+    inspect.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    inspect.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    inspect.add_argument(
+        "--messages",
+        metavar="FILE",
+        help="a JSON file with messages: say how they are rendered, and what that needs",
+    )
+    inspect.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    inspect.add_argument("--thinking", choices=("on", "off"), help="(default: the template's)")
+    inspect.add_argument(
+        "--diff", metavar="MODEL", help="print how this model or template differs (exit 1: it does)"
+    )
+    inspect.add_argument("--json", action="store_true", help="print JSON")
+    inspect.add_argument(
+        "--explain",
+        action="store_true",
+        help="print what an analysis of the template asks, sees and concludes",
+    )
+    inspect.add_argument(
+        "--emit-module",
+        metavar="FILE",
+        help="write the format that the analysis finds as the source of a module",
+    )
+    inspect.add_argument(
+        "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
+    )
+
+
+def _formats(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.formats:run"
+    formats = _command(commands, "formats", run, "list the formats, including those of plugins")
+    shapes = formats.add_mutually_exclusive_group()
+    shapes.add_argument("--json", action="store_true", help="print JSON")
+    shapes.add_argument(
+        "--markdown", action="store_true", help="print the built-in formats as the README's table"
+    )
+    shapes.add_argument(
+        "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"
+    )
+
+
+def _serve(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.serve:run"
+    serve = _command(
+        commands, "serve", run, "serve OpenAI's and Anthropic's chat APIs over an engine that completes text"
+    )
+    serve.add_argument("--upstream", metavar="URL", help="the engine, such as http://127.0.0.1:8080")
+    serve.add_argument(
+        "--upstream-kind",
+        choices=("llama-server", "vllm", "sglang", "ollama", "openai-completions"),
+        help="what runs there",
+    )
+    serve.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")
+    serve.add_argument("--upstream-key", metavar="KEY", help="the engine's key")
+    serve.add_argument(
+        "--stall", type=_some, metavar="S", default=300.0, help="seconds that it may be silent (300)"
+    )
+    serve.add_argument(
+        "--gguf", metavar="FILE", help="run this model in the process, with llama-cpp-python; no --upstream"
+    )
+    serve.add_argument(
+        "--context", type=_positive, metavar="N", default=8192, help="for --gguf: tokens (8192)"
+    )
+    serve.add_argument(
+        "--gpu-layers", type=int, metavar="N", default=-1, help="for --gguf: -1, the default: all"
+    )
+    serve.add_argument(
+        "--model", metavar="FILE", help="a model folder, its tokenizer_config.json, a .gguf or a template"
+    )
+    serve.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
+    serve.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    serve.add_argument("--name", metavar="NAME", help="the model's name for clients")
+    serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
+    serve.add_argument("--port", type=_positive, metavar="N", default=8000, help="(8000)")
+    serve.add_argument(
+        "--api-key", metavar="KEY", help="the key that clients must send ($CHATPARSERS_API_KEY)"
+    )
+    serve.add_argument("--max-tokens", type=_positive, metavar="N", help="for requests that name no limit")
+    serve.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
+    serve.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
+    serve.add_argument(
+        "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
+    )
+    serve.add_argument(
+        "--keep-alive", type=_some, metavar="S", default=15.0, help="seconds of silence before a comment (15)"
+    )
+    serve.add_argument(
+        "--slow-client", type=_some, metavar="S", default=120.0, help="seconds that it may take nothing (120)"
+    )
+    serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
+
+
+def _template(parser: _Parser, *, required: bool = False) -> None:
+    parser.add_argument(
+        "--template",
+        metavar="FILE",
+        required=required,
+        help="a chat template (.jinja), or a model's tokenizer_config.json, folder or .gguf file",
+    )
+    parser.add_argument("--bos-token", metavar="TEXT", help="the text of the template's bos_token")
+    parser.add_argument("--eos-token", metavar="TEXT", help="the text of the template's eos_token")
+
+
+def _choice_of_format(parser: _Parser) -> None:
+    parser.add_argument("--format", metavar="NAME", help="the format (`chatparsers formats` lists them)")
+    _template(parser)
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        help="the part of the answer that the prompt already wrote, such as <think>",
+    )
+    parser.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
+
+
+def _request(parser: _Parser) -> None:
+    parser.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    parser.add_argument(
+        "--tool-choice", metavar="CHOICE", default="auto", help="auto, none, required or a tool's name"
+    )
+    parser.add_argument("--no-parallel", action="store_true", help="at most one call in the turn")
+    parser.add_argument(
+        "--response-format",
+        metavar="FILE",
+        help="a JSON file with response_format or a JSON Schema, or a .gbnf grammar",
+    )
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
+        raise ValueError(text)
+    return number
+
+
+def _some(text: str) -> float:
+    number = _number(text)
+    if number <= 0:
+        raise ValueError(text)
+    return number
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+_number.__name__ = "number"  # argparse prints it: "invalid number value"
+_some.__name__ = _positive.__name__ = "number above 0"

@@ -1,0 +1,89 @@
+"""``chatparsers formats``: lists the formats."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from .files import Refused, print_json, read_text
+
+__all__ = ["run"]
+
+_COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases", "origin")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the table. With ``--check`` it prints nothing and returns 1 if the table in FILE is stale."""
+    if arguments.check is not None:
+        return _check(arguments.check)
+    if arguments.markdown:
+        sys.stdout.write(_markdown())
+        return 0
+    from ..registry import list_formats
+
+    listed = [_row(info) for info in list_formats()]
+    if arguments.json:
+        print_json(listed, indent=2)
+    else:
+        for line in _lines([_cells(row) for row in listed]):
+            print(line)
+    return 0
+
+
+def _row(info: Any) -> dict[str, Any]:
+    """One format as JSON data. Its features are null if its module cannot be loaded, as a plugin's may fail to."""
+    from ..core.errors import ChatParsersError
+
+    has: dict[str, bool | None] = dict.fromkeys(("reasoning", "tools", "parallel", "ids"))
+    try:
+        features = info.load().features
+        has = {name: getattr(features, name) for name in has}
+    except ChatParsersError as error:
+        print(f"chatparsers: warning: {' '.join(str(error).split())}", file=sys.stderr)
+    return {
+        "name": info.name,
+        "title": info.title,
+        **has,
+        "aliases": list(info.aliases),
+        "origin": info.origin,
+        "url": info.url,
+        "markers": list(info.markers),
+    }
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    shown = {True: "yes", False: "–", None: "?"}
+    return [
+        ", ".join(value) if isinstance(value, list) else value if isinstance(value, str) else shown[value]
+        for value in (row[column] for column in _COLUMNS)
+    ]
+
+
+def _lines(table: Sequence[Sequence[str]]) -> Iterable[str]:
+    titles = [column.capitalize() for column in _COLUMNS]
+    widths = [max(map(len, column)) for column in zip(titles, *table, strict=True)]
+    for cells in (titles, ["─" * width for width in widths], *table):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _markdown() -> str:
+    from ..formats import chatparsers_register_formats
+    from ..formats._generate import table
+
+    return table(reference.load() for reference in chatparsers_register_formats())
+
+
+def _check(path: str) -> int:
+    from ..formats._generate import readme_text
+
+    text, table = read_text(path).replace("\r\n", "\n"), _markdown()
+    if readme_text(text, table) != text:
+        hint = "run `python -m chatparsers.formats`"
+        print(f"chatparsers: {path}: the table of formats is stale: {hint}", file=sys.stderr)
+        return 1
+    if table not in text:
+        marks = "<!-- formats: begin --> and <!-- formats: end -->"
+        raise Refused(f"{path}: expected the table of formats between {marks}, found no such lines")
+    return 0

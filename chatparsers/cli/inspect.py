@@ -1,0 +1,137 @@
+"""``chatparsers inspect``: shows a model's format, the name first; renders a conversation; compares two models."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .explain import emit_module, explain
+from .files import Refused, items, print_json, to_json
+from .request import chat_of, thinking_of
+
+if TYPE_CHECKING:
+    from ..chat.chat import Chat
+
+__all__ = ["differences", "rows", "run"]
+
+_FIRST = ("format", "score", "stops")
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the record of the model (`Chat.record`), how it renders ``--messages``, or how it differs from ``--diff``;
+    with ``--explain``, the steps of an analysis of its template."""
+    tokenizer = None
+    if arguments.tokenizer is not None:
+        from ..tokens import read_tokenizer
+
+        tokenizer = read_tokenizer(arguments.tokenizer)
+    chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
+    if arguments.emit_module is not None:
+        emit_module(chat, arguments.emit_module)
+    if arguments.explain:
+        return explain(chat, arguments)
+    if arguments.emit_module is not None:
+        return 0
+    if arguments.diff is not None:
+        return _diff(chat, chat_of(arguments.diff, arguments), arguments.json)
+    if arguments.messages is not None:
+        found = _conversation(chat, arguments)
+    elif arguments.tools is not None:
+        raise Refused("--tools goes with --messages: say --messages FILE as well")
+    else:
+        found = asdict(chat.record())
+    if arguments.json:
+        print_json(found, indent=2)
+    else:
+        _print(list(rows(found if arguments.messages is not None else _answer_first(found))))
+    return 0
+
+
+def _print(table: list[tuple[str, str]]) -> None:
+    width = max((len(label) for label, _ in table), default=0)
+    for label, value in table:
+        print(f"{label:<{width}}  {value}".rstrip())
+
+
+def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The record in the order in which one reads it: the format, its stops and its thinking, what the template shows
+    and lacks; then everything."""
+    can: Mapping[str, Any] = record["capabilities"]
+    flagged = {name for name, value in can.items() if isinstance(value, bool) and name != "thinking_default"}
+    flags = {name.replace("_", " "): value for name, value in can.items() if name in flagged}
+    default = {True: "on", False: "off", None: "not said"}[can["thinking_default"]]
+    switches = ", ".join(can["thinking_switches"])
+    first = {
+        **{name: record[name] for name in _FIRST},
+        "thinking": f"{switches} (default: {default})" if switches else "no switch",
+        "shows": ", ".join(name for name, value in flags.items() if value),
+        "lacks": ", ".join(name for name, value in flags.items() if not value),
+    }
+    rest = {name: value for name, value in can.items() if name not in flagged}
+    details = {name: value for name, value in record.items() if name not in _FIRST}
+    return {**first, **details, "capabilities": rest}
+
+
+def _conversation(chat: Chat, arguments: Namespace) -> dict[str, Any]:
+    """How the template renders this conversation: polyfills, size and end of the prompt, prefix and stops."""
+    tools = None if arguments.tools is None else items(arguments.tools, "tools")
+    messages = items(arguments.messages, "messages")
+    turn = chat.prepare(messages, tools=tools, thinking=thinking_of(arguments))
+    return {
+        "format": turn.format.name,
+        "polyfills": turn.polyfills,
+        "prompt characters": len(turn.prompt),
+        "prompt ends": turn.prompt[-60:],
+        "prefix": turn.prefix,
+        "stops": turn.stops,
+    }
+
+
+def _diff(one: Chat, other: Chat, as_json: bool) -> int:
+    """Prints the differences. Returns 0 if there are none, else 1."""
+    found = differences(asdict(one.record()), asdict(other.record()))
+    if as_json:
+        print_json(found, indent=2)
+    else:
+        for name, (mine, theirs) in found.items():
+            print(f"{name.replace('_', ' ')}: {_shown(mine)} -> {_shown(theirs)}")
+    return 1 if found else 0
+
+
+def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields that differ between two records, with both values. Capabilities are compared one by one."""
+    mine, theirs = ({**record, **record["capabilities"]} for record in (one, other))
+    left_out = {"source", "capabilities", "evidence", "extraction", "special_tokens"}
+    return {
+        name: (mine[name], theirs[name])
+        for name in mine
+        if name not in left_out and mine[name] != theirs[name]
+    }
+
+
+def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
+    """A label and a text for each line of the table. The items of a mapping or list have lines of their own."""
+    for key, value in record.items():
+        label = f"{under}{str(key).replace('_', ' ')}"
+        if isinstance(value, Mapping) and value:
+            yield from rows(value, f"{label}: ")
+        elif isinstance(value, (list, tuple, set, frozenset)) and any(value):
+            for place, item in enumerate(value):
+                yield ("" if place else label), _shown(item)
+        else:
+            yield label, _shown(value)
+
+
+def _shown(value: object) -> str:
+    """A text, as JSON if its ends or line breaks would not be seen."""
+    if value is None or value == {} or value == "":
+        return "–"
+    if isinstance(value, (list, tuple, set, frozenset)) and not any(value):
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str) and value == value.strip() and value.isprintable():
+        return value
+    return to_json(value)

@@ -1,0 +1,144 @@
+"""``chatparsers parse``: reads a raw output and prints its message or its events."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .files import Refused, name_of, print_json, read_text, to_json
+from .request import turn_of
+
+if TYPE_CHECKING:
+    from ..core.events import Event
+    from ..core.message import Message
+    from ..core.parser.stream import Stream
+    from ..core.parser.turn import Turn
+
+__all__ = ["event_record", "run"]
+
+_READ = 65_536
+_word = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def run(arguments: Namespace) -> int:
+    """Parses FILE and prints the message, or with ``--stream`` each event as it comes and the message last."""
+    if arguments.tokenizer is not None and not arguments.ids:
+        raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
+    turn = turn_of(arguments, tokenizer=_tokenizer(arguments))
+    stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
+    for events in _events(stream, _pieces(arguments)):
+        if arguments.stream and events:
+            sys.stdout.writelines(to_json(event_record(event)) + "\n" for event in events)
+            sys.stdout.flush()
+    if not turn.tools and _holds_call(turn, stream.message):
+        print(
+            "chatparsers: the text holds what looks like a call of this format, but no tools were given: it is read as "
+            "content (say --tools FILE to read calls)",
+            file=sys.stderr,
+        )
+    message = _record(stream.message, arguments.openai)
+    if arguments.stream:
+        print_json({"event": "message", "message": message})
+    else:
+        print_json(message, indent=2)
+    return 0
+
+
+def _holds_call(turn: Turn, message: Message) -> bool:
+    """Whether the same text, read with tools, has a whole call."""
+    if not turn.format.features.tools or not message.content:
+        return False
+    read = turn.format.bind(tools=[{"name": "any"}]).parse(message.content)
+    return any(call.complete for call in read.tool_calls)
+
+
+def event_record(event: Event) -> dict[str, Any]:
+    """An event as JSON data: its kind under ``event`` (``content``, ``call_start``, …) and its fields."""
+    return {"event": _word.sub("_", type(event).__name__).lower(), **asdict(event)}
+
+
+def _record(message: Message, openai: bool) -> dict[str, Any]:
+    return message.to_openai() if openai else message.to_dict()
+
+
+def _events(stream: Stream, pieces: Iterator[Any]) -> Iterator[list[Event]]:
+    for piece in pieces:
+        yield stream.feed(piece)
+    yield stream.finish()
+
+
+def _tokenizer(arguments: Namespace) -> Any:
+    """The tokenizer for ``--ids``; None if the files of ``--template`` have it."""
+    if not arguments.ids:
+        return None
+    if arguments.tokenizer is not None:
+        from ..tokens import read_tokenizer
+
+        return read_tokenizer(arguments.tokenizer)
+    if arguments.template is None:
+        raise Refused("--ids needs the model's tokenizer: say --tokenizer FILE")
+    return None
+
+
+def _pieces(arguments: Namespace) -> Iterator[Any]:
+    """The output in pieces: as it arrives, or cut by ``--pieces``."""
+    size: int | None = arguments.pieces
+    if arguments.ids:
+        ids = _ids(arguments.file)
+        yield from _cut(ids, size or (1 if arguments.stream else len(ids)))
+    elif arguments.stream and arguments.file == "-" and size is None:
+        yield from _arriving()
+    else:
+        text = read_text(arguments.file)
+        yield from _cut(text, size or len(text))
+
+
+def _cut(whole: Any, size: int) -> Iterator[Any]:
+    for start in range(0, len(whole), max(size, 1)):
+        yield whole[start : start + size]
+
+
+def _arriving() -> Iterator[str]:
+    """Reads standard input, as much at a time as has arrived. Raises `Refused` if it is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        number = sys.stdin.fileno()
+    except (OSError, ValueError):  # not a file of the system
+        yield read_text("-")
+        return
+    offset = 0
+    while True:
+        raw = os.read(number, _READ)
+        try:
+            text = decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            raise Refused(
+                f"standard input: expected UTF-8 text, found {error.object[error.start]:#04x} "
+                f"after byte {offset}"
+            ) from error
+        if text:
+            yield text
+        if not raw:
+            return
+        offset += len(raw)
+
+
+def _ids(path: str) -> list[int]:
+    text = read_text(path).strip()
+    try:
+        ids = json.loads(text) if text.startswith("[") else [int(word) for word in text.split()]
+    except (ValueError, RecursionError) as error:
+        raise Refused(
+            f"{name_of(path)}: expected token ids, as JSON or between white space: {error}"
+        ) from error
+    for place, id in enumerate(ids):
+        if type(id) is not int or id < 0:
+            raise Refused(f"{name_of(path)}: expected token ids, found {id!r:.40} at place {place}")
+    return ids

@@ -1,0 +1,89 @@
+"""Makes a turn from the arguments: the format, the tools, and the part of the answer that the prompt already wrote."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from .files import Refused, existing, items, name_of, read_json, read_text
+
+if TYPE_CHECKING:
+    from ..chat.chat import Chat
+    from ..core.parser.turn import Turn
+
+__all__ = ["chat_of", "thinking_of", "turn_of"]
+
+_RESPONSE_TYPES = ("text", "json_object", "json_schema", "grammar")
+_ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
+
+
+def thinking_of(arguments: Namespace) -> bool | None:
+    """``--thinking``: True or False; None if not given."""
+    return None if arguments.thinking is None else arguments.thinking == "on"
+
+
+def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat:
+    """The chat of the model file or template ``source``; ``-`` reads a template from standard input."""
+    from .. import load
+
+    where: Any = _template_text() if source == "-" else existing(source)
+    given = vars(arguments)
+    return load(
+        where,
+        tokenizer=tokenizer,
+        format=given.get("format"),
+        bos_token=given.get("bos_token"),
+        eos_token=given.get("eos_token"),
+    )
+
+
+def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
+    """The turn that ``--format`` or ``--template`` and the request's options ask for.
+
+    With a template, the prefix is the part of the answer that its generation prompt wrote, unless ``--prefix`` is
+    given. Raises `Refused` and the errors of `Format.bind`.
+    """
+    if arguments.format is None and arguments.template is None:
+        raise Refused("which format? Say --format NAME (`chatparsers formats` lists them) or --template FILE")
+    options: dict[str, Any] = {
+        "tools": None if arguments.tools is None else items(arguments.tools, "tools"),
+        "tool_choice": arguments.tool_choice,
+        "parallel_tool_calls": not arguments.no_parallel,
+        "response_format": _response_format(arguments.response_format),
+        "thinking": thinking_of(arguments),
+        "id_seed": "",  # the same ids for the same input
+    }
+    if arguments.template is None:
+        from .. import get_format
+
+        format = get_format(arguments.format)
+        turn = format.bind(prefix=arguments.prefix or "", tokenizer=tokenizer, **options)
+    else:
+        chat = chat_of(arguments.template, arguments, tokenizer=tokenizer)
+        if arguments.prefix is None:
+            turn = chat.prepare(_ANYTHING, **options)
+        else:
+            turn = chat.bind(prefix=arguments.prefix, **options)
+    return turn
+
+
+def _template_text() -> str:
+    text = read_text("-")
+    if "{%" not in text and "{{" not in text:
+        raise Refused("standard input: expected a chat template, found neither {% nor {{ in it")
+    return text
+
+
+def _response_format(path: str | None) -> Mapping[str, Any] | None:
+    """OpenAI's ``response_format``, also for a bare JSON Schema or a ``.gbnf`` file."""
+    if path is None:
+        return None
+    if path.endswith(".gbnf"):
+        return {"type": "grammar", "grammar": read_text(path)}
+    found = read_json(path)
+    if not isinstance(found, (dict, bool)):
+        raise Refused(f"{name_of(path)}: expected a response_format or a JSON Schema, found {found!r:.40}")
+    if isinstance(found, dict) and found.get("type") in _RESPONSE_TYPES:
+        return found
+    return {"type": "json_schema", "json_schema": {"name": "answer", "schema": found}}

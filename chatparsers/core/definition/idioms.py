@@ -1,0 +1,333 @@
+"""The shapes that several formats share, made of primitives. A shape is here if three formats use it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import DefinitionError, did_you_mean
+from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ..values import Json, Raw, Syntax
+from .builder import Primitives
+from .nodes import (
+    Args,
+    Body,
+    Calls,
+    Choice,
+    Cut,
+    Declared,
+    EachArg,
+    EachTool,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    JsonValue,
+    Lenient,
+    Literal,
+    Name,
+    Node,
+    Nodelike,
+    Not,
+    SameName,
+    Sequence,
+    Space,
+    Span,
+    Tag,
+    Tagged,
+    Think,
+    Token,
+    Value,
+    as_node,
+)
+
+__all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options"]
+
+THOUGHTS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("<seed:think>", "</seed:think>"),
+    ("<longcat_think>", "</longcat_think>"),
+    ("<mm:think>", "</mm:think>"),
+    ("<ifm|think>", "</ifm|think>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("◁think▷", "◁/think▷"),
+)
+"""The markers of reasoning that the registry's formats know. A model whose format declares no reasoning may still begin
+its turn with a thought between one of these pairs."""
+
+NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
+"""The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
+
+_JSON = Json()
+_EXPECTED = {
+    Tool: "the tool that make() was given, or ANY_TOOL",
+    Argument: "the argument that make() was given, or ANY_ARGUMENT",
+}
+
+
+def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> None:
+    if not isinstance(given, kind):
+        raise DefinitionError(f"p.{method}: expected {_EXPECTED[kind]}, found {given!r}")
+
+
+def _escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
+    return "".join([dict(escapes).get(char, char) for char in name])
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The parts of a request that shape the tree: whether it has tools (never which), and the caller's choices.
+
+    ``mode``: ``auto``, ``required`` or ``none``. ``schema``: the JSON Schema of the answer (None: free text).
+    ``thinking`` False: no thought is generated.
+    """
+
+    tools: bool = False
+    mode: str = "auto"
+    parallel: bool = True
+    thinking: bool | None = None
+    schema: Any = None
+
+
+class Builder(Primitives):
+    """Makes the tree of one format for one set of options."""
+
+    def __init__(self, options: Options, stops: tuple[str, ...] = ()) -> None:
+        self.options = options
+        self.stops = stops
+
+    # the turn
+
+    def _marker(self, text: Nodelike) -> Node:
+        """A marker with the white space that the template writes around it. ``"\\n</think>\\n\\n"`` is the token
+        ``</think>``; at most that white space is stripped on each side."""
+        if isinstance(text, Node):
+            return text
+        core = text.strip()
+        if not core:
+            raise DefinitionError(f"expected a marker, found {text!r}: give the text that is written there")
+        before, _, after = text.partition(core)
+        lead = self.reads(before, *(before[start:] for start in range(len(before) + 1))) if before else ""
+        return Sequence.of(lead, Token(core), self.trim(after))
+
+    def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
+        """Text between two markers. ``open text close``
+
+        ``close`` None: up to the next section or the end of the turn. ``optional``: the turn may end without
+        ``close``.
+        """
+        return Span(self._marker(open), None if close is None else self._marker(close), optional)
+
+    def think(
+        self,
+        open: Nodelike,
+        close: Nodelike,
+        *,
+        always: bool = False,
+        until: Node | None = None,
+        optional: bool = False,
+    ) -> Node:
+        """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
+
+        ``always``: the model starts inside the reasoning without writing the opener. ``until``: the call that ends it,
+        for models known to call tools out of open reasoning. ``optional``: the turn may end without ``close``.
+        """
+        span = self.span(open, close, optional=optional)
+        return Tagged(Tag.THOUGHT, Think(span, always, until if self.options.tools else None))
+
+    def body(
+        self,
+        calls: Node | None = None,
+        *,
+        start: Node | None = None,
+        reasoning: Span | None = None,
+        content: Span | None = None,
+        lead: str = "",
+        marks: Node | None = None,
+    ) -> Node:
+        """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
+
+        ``start``: calls that may stand only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
+        spans of formats that mark them in the body. ``lead``: the white space that the template writes between
+        content and calls. ``marks``: other markup in running text, such as the end of a final answer; for parsing
+        only.
+        """
+        tools = self.options.tools
+        return Body(calls if tools else None, start if tools else None, reasoning, content, lead, marks)
+
+    # calls
+
+    def calls(self, item: Node, separator: Nodelike = "") -> Node:
+        """One call, or several where parallel calls are allowed. ``item (separator item)*``"""
+        return Calls(item, as_node(separator), self.options.parallel)
+
+    def array(self, item: Node, indent: str = "") -> Node:
+        """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
+        ``[item (, item)*]``"""
+        space = self.space()
+        items = self.calls(item, space + "," + self.space(indent or " "))
+        return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
+
+    def each_tool(self, make: Callable[[Tool], Nodelike]) -> Node:
+        """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
+
+        def call(tool: Tool) -> Node:
+            return Tagged(Tag.CALL, as_node(make(tool)))
+
+        return EachTool(call, call(ANY_TOOL))
+
+    def each_arg(
+        self,
+        tool: Tool,
+        make: Callable[[Argument], Nodelike],
+        separator: Nodelike | None = None,
+    ) -> Node:
+        """A call's arguments, each as ``make`` writes it. Commits. ``(make(arg₁) / make(arg₂) / …)*``"""
+
+        def argument(arg: Argument) -> Node:
+            return as_node(make(arg))
+
+        _expect("each_arg", tool, Tool)
+        between = None if separator is None else as_node(separator)
+        return EachArg(tool, argument, argument(ANY_ARGUMENT), between)
+
+    def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
+        """The tool's name. ``name``
+
+        ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
+        """
+        _expect("name", tool, Tool)
+        pairs = tuple((escapes or {}).items())
+        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(_escaped(tool.name, pairs)), pairs)
+
+    def json_name(self, tool: Tool) -> Node:
+        """The tool's name as the inside of a JSON string. ``name``"""
+        _expect("json_name", tool, Tool)
+        if tool is ANY_TOOL:
+            return JsonName(Tag.NAME, None)
+        return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
+
+    def arg_name(
+        self, arg: Argument, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None
+    ) -> Node:
+        """The argument's name; ``escapes`` as in `name`. ``name``"""
+        _expect("arg_name", arg, Argument)
+        pairs = tuple((escapes or {}).items())
+        return Name(
+            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(_escaped(arg.name, pairs)), pairs
+        )
+
+    def same_name(self, arg: Argument) -> Node:
+        """The argument's name once more, after its value, as in ``</city>``. ``name``"""
+        _expect("same_name", arg, Argument)
+        return SameName(arg)
+
+    def id(self, generate: Node, chars: str = NAME_CHARS) -> Node:
+        """The call's id, kept as the model writes it. ``id``"""
+        return Name(Tag.ID, chars, generate)
+
+    def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
+        """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
+        finds the groups ``name`` and ``id``; generates ``generate``. ``header``"""
+        return Header(pattern, chars, as_node(generate))
+
+    def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
+        """All arguments as one object in a value syntax, streamed. Commits. ``object``"""
+        _expect("args", tool, Tool)
+        return Args(tool, syntax)
+
+    def declared(self, *, lacks: str = "") -> Node:
+        """Succeeds without reading if the name just read is a tool of the request. For parsing only. ``lacks``: the
+        tool must also have no argument of this name. ``&{declared}``"""
+        return Declared(lacks)
+
+    def value(self, arg: Argument, syntax: Syntax) -> Node:
+        """One argument's value in a value syntax, streamed. Commits. ``value``"""
+        _expect("value", arg, Argument)
+        return Value(arg, syntax)
+
+    def code_call(self, name: str, arg: str, *, declared: bool = False) -> Node:
+        """A call whose text is code up to the end of the turn, for interpreters that are called without a header. For
+        parsing only. ``declared``: only if the request has a tool of that name. ``code``"""
+
+        def code(argument: Argument) -> Node:
+            value = Value(argument, Raw(until=self.stops, type="string", end=True))
+            return Sequence.of(Implied(Tag.ARG_NAME, arg), value)
+
+        arguments = EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
+        named = Sequence.of(Implied(Tag.NAME, name), *([Declared()] if declared else []))
+        return Tagged(Tag.CALL, Sequence.of(named, arguments))
+
+    # calls as JSON
+
+    def json_text(self) -> Node:
+        """A JSON string whose text is content. Parsing also takes any other value, unchanged. ``"…"``"""
+        return JsonText()
+
+    def member(self, *keys: str) -> Node:
+        """A JSON object's key and colon. Generates the first of ``keys``; parses any of them. ``"key" :``"""
+        strict, *also = (Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
+        key = self.reads(strict, strict, *also) if also else strict
+        return Sequence.of(key, Space("", True), ":", Space(" ", True))
+
+    def json_call(self, *, wrapped: bool = True, id_pattern: Node | None = None, **keys: str) -> Node:
+        """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
+        args="arguments", id="id"``. ``{"name": …, "arguments": …}``
+
+        The parser takes the members in any order, other members beside them, and ``parameters`` for ``arguments`` or
+        the reverse. With ``wrapped``, it also takes OpenAI's ``{"type": "function", "function": {…}}`` around the call.
+        Arguments stream once the name is known. ``id_pattern``: generates an id.
+        """
+        known = ("name", "args", "id")
+        for part in keys:
+            if part not in known:
+                raise DefinitionError(f"p.json_call: there is no part {part!r}: {did_you_mean(part, known)}")
+        for part in ("name", "args"):
+            if part not in keys:
+                raise DefinitionError(f'p.json_call: expected {part}="…", the key of its {part}, found none')
+        id_chars = id_pattern if id_pattern is not None else self.chars("a-zA-Z0-9", 9, 9)
+
+        def call(tool: Tool) -> Node:
+            name = Sequence.of('"', self.json_name(tool), '"')
+            ids = Sequence.of('"', JsonName(Tag.ID, id_chars), '"')
+            written = {"name": name, "args": Args(tool), "id": ids}
+            comma = Sequence.of(",", Space(" ", True))
+            members: list[Nodelike] = ["{", Space("", True)]
+            for part, key in keys.items():
+                members += [comma] if len(members) > 2 else []
+                members += [self.member(key), written[part]]
+            strict = Sequence.of(*members, Space("", True), "}")
+            # The grammar asks for each tool, and reads only the strict half.
+            return (
+                strict if tool is not ANY_TOOL else Lenient(strict, self._any_order(keys, name, ids, wrapped))
+            )
+
+        return self.each_tool(call)
+
+    def _any_order(self, keys: dict[str, str], name: Node, ids: Node, wrapped: bool) -> Node:
+        """The lenient reading of a JSON call: its members in any order, with others beside them."""
+        named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
+        args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
+        known = Choice.of(named, args_key, self.member("function") + "{")
+        other = self.member("type") + '"function"' | Not(known) + (
+            '"' + self.chars(r'^"\\') + '"' << ":" << JsonValue()
+        )
+        if "id" in keys:
+            other = self.member(keys["id"]) + ids | other
+        comma: Node = Space("") + "," + Space("")
+        opening, closing = "{" + Space(""), Space("") + "}"
+        before, after = self.many(other + comma), self.many(comma + other)
+        named_first = named + comma + before + args_key + Args(ANY_TOOL)
+        args_first = args_key + Args(ANY_TOOL, commit=False) + comma + before + named + Cut()
+        bare = (
+            opening + before + (named_first | args_first) + after + closing
+            | opening + named + Declared() + closing
+        )
+        if not wrapped:
+            return bare
+        return bare | opening + before + self.member("function") + bare + after + closing

@@ -1,0 +1,120 @@
+"""A format's tree as one of its two readers sees it: the parser, or the grammar of a probe tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..errors import DefinitionError
+from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
+from .nodes import (
+    Args,
+    Calls,
+    Declared,
+    EachArg,
+    EachTool,
+    Header,
+    Implied,
+    JsonName,
+    Name,
+    Node,
+    Ref,
+    Rule,
+    SameName,
+    Sequence,
+    Value,
+)
+from .spelling import spelt, wrong
+from .tree import children, nullable
+
+__all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
+
+PARTS_OF_A_CALL = (Name, SameName, JsonName, Header, Implied, Declared, Args, EachArg, Value)
+"""The nodes that read a part of a call."""
+
+PROBE = Tool(
+    "probe_tool", {"properties": {"probe_argument": {"type": "string"}}, "required": ["probe_argument"]}
+)
+"""The tool of the grammar's reading."""
+
+
+class Reading:
+    """One of the two readings of a tree: with `ANY_TOOL` the parser's, with another tool the grammar's."""
+
+    def __init__(self, tree: Node, tool: Tool) -> None:
+        self.tool = tool
+        self.generated = tool is not ANY_TOOL
+        self.argument = next(iter(tool.arguments.values())) if self.generated else ANY_ARGUMENT
+        self.rules: dict[str, Node] = {}
+        self._made: dict[int, tuple[Node, Node]] = {}
+        self.nodes = list(self.walk(tree))
+        for node in self.nodes:
+            if isinstance(node, Rule) and self.rules.setdefault(node.name, node.node) != node.node:
+                wrong(node, f"the rule {node.name!r} is defined twice", "give one of them another name")
+
+    def parts(self, node: Node) -> Iterator[Node]:
+        """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
+        if isinstance(node, EachTool):
+            yield self.made(node, self.tool) if self.generated else node.any
+        elif isinstance(node, EachArg):
+            yield self.each(node)
+            if node.separator is not None:
+                yield node.separator
+        elif self.generated or not isinstance(node, (Name, JsonName, Header)):
+            yield from children(node, self.generated)
+
+    def each(self, node: EachArg) -> Node:
+        """One argument of ``node``."""
+        return self.made(node, self.argument) if self.generated else node.any
+
+    def made(self, node: EachTool | EachArg, given: Any) -> Node:
+        """The node that the author's ``make`` returns for the probe; it is called once."""
+        kept = self._made.get(id(node))
+        if kept is not None:
+            return kept[1]
+        try:
+            made = node.make(given)
+        except DefinitionError:
+            raise
+        except Exception as error:  # an author's code may raise anything
+            what = f"make({given.name!r}) failed: {type(error).__name__}: {error}"
+            raise DefinitionError(
+                f"{spelt(node)}: {what}; it is called with each tool and argument"
+            ) from error
+        self._made[id(node)] = (node, made)
+        return made
+
+    def walk(self, node: Node) -> Iterator[Node]:
+        """``node`` and all below it."""
+        yield node
+        for part in self.parts(node):
+            yield from self.walk(part)
+
+    def within(self, node: Node, kinds: tuple[type[Node], ...], seen: tuple[str, ...] = ()) -> Node | None:
+        """A node of these kinds in ``node`` or in the rules that it names, None if there is no such node."""
+        for found in self.walk(node):
+            if isinstance(found, kinds):
+                return found
+            if isinstance(found, Ref) and found.name not in seen:
+                inner = self.within(self.rules[found.name], kinds, (*seen, found.name))
+                if inner is not None:
+                    return inner
+        return None
+
+    def empty(self, node: Node) -> bool:
+        """Whether ``node`` can be read without reading a character."""
+        return nullable(node, self.rules)
+
+    def lefts(self, node: Node) -> Iterator[str]:
+        """The rules that ``node`` may enter before a character is read."""
+        if isinstance(node, Ref):
+            yield node.name
+        elif isinstance(node, (Sequence, Calls)):
+            items = node.items if isinstance(node, Sequence) else (node.item, node.separator)
+            for item in items:
+                yield from self.lefts(item)
+                if not self.empty(item):
+                    return
+        else:
+            for part in self.parts(node):
+                yield from self.lefts(part)

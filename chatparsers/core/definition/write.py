@@ -1,0 +1,388 @@
+"""The third reading of a tree: writes an assistant's message as the model would have written it.
+
+The parser asks a tree what a text says. The grammar asks it for all texts. This module asks it for one text. The walk
+follows the *generated* half of `Lenient` nodes. Where the grammar has the tools' names, ids and values, the walk writes
+the message's. The format's parser reads the same message from the text: this is tested for every format, and it is
+all that is promised. A message that the format has no place for raises `RequestError`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DefinitionError, RequestError
+from ..schema.document import is_of
+from ..schema.tools import Argument, Tool, Toolset
+from ..values import Elements, Gemma, Python, Raw
+from .nodes import (
+    Args,
+    Atomic,
+    Body,
+    Calls,
+    Chars,
+    Choice,
+    Cut,
+    Declared,
+    EachArg,
+    EachTool,
+    End,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    Lenient,
+    Literal,
+    Many,
+    Name,
+    Node,
+    Not,
+    Peek,
+    Rule,
+    SameName,
+    Sequence,
+    Space,
+    Span,
+    Tag,
+    Tagged,
+    Think,
+    Token,
+    Until,
+    Value,
+)
+from .spelling import spelt
+from .tree import walk
+
+if TYPE_CHECKING:
+    from .format import Format
+
+__all__ = ["write"]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+_UNWRITTEN = (Cut, Declared, End, Implied, Not, Peek, Until)
+"""Nodes that no text stands for, and text that may be empty."""
+_PYTHON = {"true": "True", "false": "False", "null": "None"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call to write. ``arguments`` is the text of a JSON object."""
+
+    index: int
+    id: str
+    name: str
+    arguments: str
+
+
+def write(format: Format, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
+    """The turn that says ``message`` (OpenAI-shaped) in this format, without the text that ends a turn.
+
+    ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` if the format has no place
+    for a part of the message, or if a call's arguments are not a JSON object.
+    """
+    calls = tuple(_calls(message.get("tool_calls") or ()))
+    content = message.get("content")
+    reasoning = next(
+        (message[k] for k in ("reasoning_content", "reasoning", "thinking") if message.get(k)), ""
+    )
+    writer = _Writer(format.name, str(content or ""), str(reasoning), calls, tools)
+    text = writer.node(tree)
+    for part, left in (("reasoning", writer.reasoning), ("content", writer.content), ("calls", writer.left)):
+        if left:
+            raise writer.refusal(part)
+    return text
+
+
+def _calls(calls: Any) -> Iterator[_Call]:
+    for index, call in enumerate(calls):
+        function = call.get("function", call) if isinstance(call, Mapping) else None
+        if not isinstance(function, Mapping) or not isinstance(function.get("name"), str):
+            raise RequestError(
+                f"tool_calls[{index}]: expected an object with function.name, found {call!r:.60}"
+            )
+        arguments = function.get("arguments")
+        if not isinstance(arguments, str):
+            arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        id = call.get("id")
+        yield _Call(index, id if isinstance(id, str) else "", function["name"], arguments.strip() or "{}")
+
+
+class _Writer:
+    """Writes one message. Each written part is taken off ``reasoning``, ``content`` or ``left`` (the calls)."""
+
+    def __init__(
+        self, name: str, content: str, reasoning: str, calls: tuple[_Call, ...], tools: Toolset
+    ) -> None:
+        self.name = name
+        self.content = content
+        self.reasoning = reasoning
+        self.left = calls
+        self.tools = tools
+        self.call: _Call | None = None
+        self.value = ""  # of the argument that is being written; JSON
+
+    def refusal(self, part: str) -> RequestError:
+        return RequestError(
+            f"the format {self.name!r} has no place for the {part} of this message: leave it out, "
+            "or write it as content"
+        )
+
+    def node(self, node: Node) -> str:
+        """The part of the message that ``node`` writes."""
+        if isinstance(node, (Literal, Token, Space)):
+            return node.text
+        if isinstance(node, Sequence):
+            return "".join(map(self.node, node.items))
+        if isinstance(node, Lenient):
+            return self.node(node.strict)
+        if isinstance(node, (Rule, Tagged, Atomic)):
+            return self.node(node.node)
+        if isinstance(node, Choice):
+            return self.node(self._chosen(node))
+        if isinstance(node, Many):
+            return "".join(self.node(node.node) for _ in range(self._times(node)))
+        if isinstance(node, Think):
+            return self._thought(node)
+        if isinstance(node, Body):
+            return self._body(node)
+        if isinstance(node, Calls):
+            return self._several(node)
+        if isinstance(node, EachTool):
+            return self._one(node)
+        if isinstance(node, EachArg):
+            return self._arguments(node)
+        if isinstance(node, (Name, JsonName, Header)):
+            return self._captured(node)
+        if isinstance(node, SameName):
+            return node.argument.name
+        if isinstance(node, Chars):
+            return self._characters(node)
+        if isinstance(node, Args):
+            if self.call is None or not isinstance(node.syntax, Gemma):
+                return self.call.arguments if self.call else "{}"
+            quote = node.syntax.quote
+            return "{" + ",".join(f"{key}:{_gemma(v, quote)}" for key, v in _members(self.call)) + "}"
+        if isinstance(node, Value):
+            return _value(node, self.value)
+        if isinstance(node, JsonText):
+            text, self.content = json.dumps(self.content, ensure_ascii=False), ""
+            return text
+        if isinstance(node, _UNWRITTEN):
+            return ""
+        raise DefinitionError(
+            f"the format {self.name!r} cannot write a message: nothing says what stands for {spelt(node)}; give it a "
+            "text with p.reads(text, …)"
+        )
+
+    # the turn
+
+    def _thought(self, node: Think) -> str:
+        if not (self.reasoning or node.always):
+            return ""
+        text, self.reasoning = self.reasoning, ""
+        return self._span(node.span, text)
+
+    def _span(self, span: Span, text: str) -> str:
+        return self.node(span.open) + text + (self.node(span.close) if span.close is not None else "")
+
+    def _body(self, node: Body) -> str:
+        out = ""
+        if self.reasoning and node.reasoning is not None:
+            text, self.reasoning = self.reasoning, ""
+            out += self._span(node.reasoning, text)
+        if self.content and node.content is not None:
+            text, self.content = self.content, ""
+            out += self._span(node.content, text)
+        elif self.content:
+            out, self.content = out + self.content, ""
+            out += node.lead if self.left and node.calls is not None else ""
+        section = node.start if node.start is not None and not out else node.calls
+        return out + self.node(section) if self.left and section is not None else out
+
+    # calls
+
+    def _several(self, node: Calls) -> str:
+        items = []
+        while self.left:
+            before = len(self.left)
+            items.append(self.node(node.item))
+            if not node.parallel or len(self.left) == before:
+                break
+        return self.node(node.separator).join(items)
+
+    def _one(self, node: EachTool) -> str:
+        if not self.left:
+            return ""
+        self.call, self.left = self.left[0], self.left[1:]
+        tool = self.tools.get(self.call.name) or Tool(self.call.name)
+        return self.node(node.make(tool))
+
+    def _arguments(self, node: EachArg) -> str:
+        if self.call is None:
+            return ""
+        known = node.tool.arguments
+        items = []
+        for key, value in _members(self.call):
+            self.value = value
+            items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
+        return (self.node(node.separator) if node.separator is not None else "").join(items)
+
+    def _captured(self, node: Name | JsonName | Header) -> str:
+        is_id = not isinstance(node, Header) and node.tag is Tag.ID
+        if is_id and self.call is not None and isinstance(node.generate, Chars):
+            inside = re.compile(_class(node.generate)).fullmatch
+            if self.call.id and inside(self.call.id):
+                return self.call.id
+        return self.node(node.generate) if node.generate is not None else ""
+
+    def _characters(self, node: Chars) -> str:
+        """The fewest characters of the class that it allows. Digits give the number of the call, which counts from the
+        first digit of the class."""
+        index = self.call.index if self.call is not None else 0
+        if node.ranges in ("0-9", "1-9"):
+            return str(index + int(node.ranges[0])).rjust(node.least, "0")
+        text = f"call{index:0{max(node.least - 4, 1)}d}"
+        if re.fullmatch(_class(node), text):
+            return text
+        allowed = next((c for c in "a0 _-" + node.ranges if re.fullmatch(f"[{node.ranges}]", c)), "")
+        return allowed * node.least
+
+    # which of several is written
+
+    def _chosen(self, node: Choice) -> Node:
+        """The option that has a place for the next part of the message."""
+        fitting = [option for option in node.options if self._fits(option)]
+        return fitting[0] if fitting else node.options[0]
+
+    def _fits(self, option: Node) -> bool:
+        nodes = list(walk(option, generated=True))
+        calls = any(isinstance(n, EachTool) for n in nodes)
+        several = any(isinstance(n, Calls) for n in nodes)
+        if calls and (not self.left or (len(self.left) > 1 and not several)):
+            return False
+        if any(isinstance(n, JsonText) for n in nodes) and not self.content:
+            return False
+        raws = [n.syntax for n in nodes if isinstance(n, Value) and isinstance(n.syntax, Raw)]
+        return all(_may_be(raw, self.value) for raw in raws)
+
+    def _times(self, node: Many) -> int:
+        """How often a repetition is written: calls as often as any are left, all else as rarely as allowed."""
+        if any(isinstance(n, EachTool) for n in walk(node.node, generated=True)):
+            return min(len(self.left), len(self.left) if node.most is None else node.most)
+        return node.least
+
+
+# values
+
+
+def _class(node: Chars) -> str:
+    most = "" if node.most is None else node.most
+    return f"[{node.ranges}]{{{node.least},{most}}}"
+
+
+def _members(call: _Call) -> Iterator[tuple[str, str]]:
+    """Names and values of a call's arguments, each value as the message spells it."""
+    try:
+        yield from _object(call.arguments)
+    except ValueError as error:
+        raise RequestError(
+            f"tool_calls[{call.index}].function.arguments: expected a JSON object, "
+            f"found {call.arguments!r:.60}: {error}"
+        ) from error
+
+
+def _object(text: str) -> Iterator[tuple[str, str]]:
+    """The members of a JSON object, each value as ``text`` spells it. Raises ValueError if it is not an object."""
+    if not isinstance(json.loads(text), dict):
+        raise ValueError("it is no object")
+    at = _behind(text, text.index("{") + 1)
+    while text[at] != "}":
+        key, end = _decoder.raw_decode(text, at)
+        at = _behind(text, _behind(text, end) + 1)
+        _, end = _decoder.raw_decode(text, at)
+        yield key, text[at:end]
+        at = _behind(text, end)
+        at = _behind(text, at + 1) if text[at] == "," else at
+
+
+def _array(text: str) -> Iterator[str]:
+    """The items of a JSON array, each as ``text`` spells it."""
+    at = _behind(text, text.index("[") + 1)
+    while text[at] != "]":
+        _, end = _decoder.raw_decode(text, at)
+        yield text[at:end]
+        at = _behind(text, end)
+        at = _behind(text, at + 1) if text[at] == "," else at
+
+
+def _behind(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _typed(value: str) -> Any:
+    """A schema for an argument that its tool does not name. With it, the value keeps its own type."""
+    return {"type": "string"} if value.startswith('"') else True
+
+
+def _may_be(syntax: Raw, value: str) -> bool:
+    """Whether the syntax may write this value, as far as its type and its characters decide it."""
+    if not value:
+        return True
+    found = json.loads(value)
+    if syntax.types is not None and not is_of(found, syntax.types):
+        return False
+    whole = re.compile(f"(?:{syntax.chars})*", re.DOTALL) if syntax.chars and isinstance(found, str) else None
+    return whole is None or whole.fullmatch(found) is not None
+
+
+def _value(node: Value, value: str) -> str:
+    syntax = node.syntax
+    if isinstance(syntax, Python):
+        return _python(value)
+    if isinstance(syntax, Elements):
+        return _elements(value, syntax)
+    if not isinstance(syntax, Raw):
+        return value
+    if value.startswith('"') and (syntax.types is None or "string" in syntax.types):
+        escapes = dict(syntax.escapes)
+        return "".join([escapes.get(char, char) for char in json.loads(value)])
+    return _PYTHON.get(value, value) if syntax.python else value
+
+
+def _elements(value: str, syntax: Elements) -> str:
+    """A JSON value as nested elements, with a marker before each tag."""
+    if value.startswith("{"):
+        named = [(key, item) for key, item in _object(value) if item != "null"]
+    elif value.startswith("["):
+        named = [(syntax.item, item) for item in _array(value)]
+    else:
+        return str(json.loads(value)) if value.startswith('"') else value
+    prefix = syntax.prefix
+    return "".join(f"{prefix}<{key}>{_elements(item, syntax)}{prefix}</{key}>" for key, item in named)
+
+
+def _python(value: str) -> str:
+    """A JSON value as Python's literal."""
+    if value.startswith("{"):
+        return "{" + ", ".join(f"{_quoted(key)}: {_python(item)}" for key, item in _object(value)) + "}"
+    if value.startswith("["):
+        return "[" + ", ".join(map(_python, _array(value))) + "]"
+    return _quoted(json.loads(value)) if value.startswith('"') else _PYTHON.get(value, value)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _gemma(value: str, quote: str) -> str:
+    """A JSON value in Gemma's syntax: keys without quotes, strings between two quote markers, verbatim."""
+    if value.startswith("{"):
+        return "{" + ",".join(f"{key}:{_gemma(item, quote)}" for key, item in _object(value)) + "}"
+    if value.startswith("["):
+        return "[" + ",".join(_gemma(item, quote) for item in _array(value)) + "]"
+    return quote + str(json.loads(value)) + quote if value.startswith('"') else value

@@ -1,0 +1,1 @@
+"""The parser: the compiler, its machine, streams, turns."""

@@ -1,0 +1,639 @@
+"""The parsing machine: an LPeg-style program (Medeiros & Ierusalimschy, 2008) that can suspend.
+
+Strategy: a program is a flat list of small instructions, written by core/parser/compile.py. The state is an instruction
+pointer, the unread window of the text, a stack, and a trail of what has been read. When an instruction needs more text
+than there is, `Machine.run` returns, and the next call continues at that very instruction. So nothing is parsed twice,
+and the state is plain data that can be copied and pickled.
+
+Invariants:
+- Each consumed character is in exactly one trail item ``(op, raw, value)``. The trail in order spells the text.
+- A choice point remembers the length of the trail. Going back takes the raw text after that length off the trail and
+  puts it in front of the window again. So a choice that holds much text costs no copying while it is open.
+- ``floor`` is a height of the stack. Every choice point below it is dead (`CUT`), and every recovery point below it is
+  armed.
+- The trail below the oldest live choice point is final: `Machine.take` hands it out.
+- ``base`` is the position of the window in the text. All reported positions are ``base + i``, so they do not depend on
+  how the text was cut.
+- An instruction leaves text unconsumed only up to a bound of the program (a literal, `MAX_HEADER`).
+
+Stack frames are ``(kind, ip, length, calling)``. In a choice point, ``ip`` is the instruction to continue at,
+``length`` the length of the trail, and ``calling`` whether the machine was inside a call. In a recovery point, ``ip``
+is its own `RECOVER` instruction. In a return address, ``ip`` is the instruction to continue at.
+
+The table lists the instructions with their operands. "Fails" means that `FAIL` comes next. "Holds" names the text that
+the instruction leaves unconsumed while it waits for more; at the end of the text it decides with what it has. A label
+is a place in the code. A region is one of the first four kinds of items below.
+
+FAIL
+    Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
+    the text as content. If the text ends within what is expected after a call, that beginning becomes markup.
+TEXT region find whole plain
+    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops, and for the beginning of
+    a stop at the end of the text. ``whole`` searches only for complete stops. ``plain`` searches a later piece for the
+    first character that needs the machine (`Machine.waiting`). Holds the beginning of a stop.
+LIT region text shown
+    Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
+SPAN region match
+    Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, holds the run, and
+    fails if the run is longer than `MAX_HEADER`. Otherwise holds nothing.
+ONE region match shown
+    Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
+VALUE region make put
+    Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
+    transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
+CAPTURE match parts shown
+    Reads the run that ``match`` matches as part of a call's header. ``parts`` finds items in the run, which go on the
+    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`.
+CHOICE label
+    Pushes a choice point that continues at the label.
+COMMIT label
+    Drops the choice point on top and goes to the label.
+BACK label
+    Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
+FAILTWICE
+    Goes back in the text to the choice point on top, drops it and fails. Ends a negative look-ahead that fails.
+JUMP label
+    Goes to the label.
+CALLSUB label
+    Pushes a return address and goes to the label.
+RETURN
+    Goes to the return address on top and drops it.
+CUT
+    Raises the floor to the top of the stack, so the machine never goes back before this point.
+RECOVER on_broken on_closed
+    Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
+DISARM
+    Drops the recovery point on top.
+ABANDON
+    Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
+MARK item value
+    Puts an item without text on the trail: a call begins or ends, a name is known.
+SAME region shown
+    Reads exactly the name of the argument that was read last, or fails and expects ``shown``. Holds less than the name.
+DECLARED lacks
+    Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
+PLACE region
+    Sets the region of the running text from here on.
+TOP label
+    Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
+    the text.
+AT label at
+    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
+    window. Holds the beginning of such a text.
+UNCLOSED label shown
+    At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
+STRAY length
+    Notes that the marker just read, ``length`` characters long, closes nothing.
+UNOPENED at
+    If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
+    `SPELT`. Holds the beginning of a marker.
+SET flag
+    Sets a flag.
+UNSET flag
+    Clears a flag.
+IF flag label
+    Goes to the label if the flag is set.
+END
+    Fails unless the text is at its end. Fails there too if the turn was cut off.
+AFTER
+    Reads all that follows as markup, because the turn is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ..schema.tools import Toolset
+from ..values.base import Search, Transcoder
+
+__all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
+
+MAX_HEADER = 1024
+"""The most characters that a name, an id or a run of white space in a call's header may have."""
+
+# Trail items. The first four are runs of text; each is named after its region.
+MARKUP: Final = 0
+CONTENT: Final = 1
+REASONING: Final = 2
+CALL: Final = 3
+ARGUMENT: Final = 4
+CALL_BEGIN: Final = 5
+NAME: Final = 6
+ID: Final = 7
+ARGS_BEGIN: Final = 8
+ARG_NAME: Final = 9
+CALL_END: Final = 10
+NOTE: Final = 11
+BROKEN_BEGIN: Final = 12
+BROKEN_END: Final = 13
+BROKEN_VALUE: Final = 14
+
+# Instructions: the table above.
+FAIL: Final = 0
+TEXT: Final = 1
+LIT: Final = 2
+SPAN: Final = 3
+ONE: Final = 4
+VALUE: Final = 5
+CHOICE: Final = 6
+COMMIT: Final = 7
+JUMP: Final = 8
+CUT: Final = 9
+MARK: Final = 10
+CAPTURE: Final = 11
+BACK: Final = 12
+FAILTWICE: Final = 13
+RECOVER: Final = 14
+DISARM: Final = 15
+TOP: Final = 16
+END: Final = 17
+CALLSUB: Final = 18
+RETURN: Final = 19
+STRAY: Final = 20
+UNOPENED: Final = 21
+UNCLOSED: Final = 22
+DECLARED: Final = 23
+PLACE: Final = 24
+ABANDON: Final = 25
+AT: Final = 26
+SET: Final = 27
+UNSET: Final = 28
+IF: Final = 29
+SAME: Final = 30
+AFTER: Final = 31
+
+# Flags of the turn. They change only where the machine cannot go back.
+SPELT: Final = 1
+"""An opener was read as text, so a closer is text too."""
+INTERRUPTED: Final = 2
+"""A call has broken out of open reasoning, which goes on after the calls."""
+
+# The kinds of stack frames.
+_CHOICE: Final = 0
+_RECOVER: Final = 1
+_RETURN: Final = 2
+
+Item = tuple[int, str, Any]
+Instruction = tuple[Any, ...]
+
+
+class Program:
+    """A compiled format.
+
+    ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
+    ``late_ids``: the parser may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
+    ``recipe`` is the function that makes the program, and its arguments: a pickle holds only these.
+    """
+
+    __slots__ = ("code", "fallback", "late_ids", "recipe", "start", "unwanted")
+
+    def __init__(
+        self,
+        code: list[Instruction],
+        start: int,
+        fallback: int,
+        late_ids: bool,
+        unwanted: bool,
+        recipe: tuple[Callable[..., Program], tuple[Any, ...]],
+    ) -> None:
+        self.code = code
+        self.start = start
+        self.fallback = fallback
+        self.late_ids = late_ids
+        self.unwanted = unwanted
+        self.recipe = recipe
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self.recipe
+
+
+class Machine:
+    """One run of a program over a text that comes in pieces.
+
+    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
+    running text that the machine reads.
+    """
+
+    __slots__ = (
+        "arg",
+        "base",
+        "calling",
+        "cut_off",
+        "far",
+        "final",
+        "flags",
+        "floor",
+        "i",
+        "ip",
+        "live",
+        "place",
+        "program",
+        "stack",
+        "text",
+        "tool",
+        "tools",
+        "trail",
+        "value",
+        "want",
+    )
+
+    def __init__(self, program: Program, tools: Toolset) -> None:
+        self.program = program
+        self.tools = tools
+        self.ip = program.start
+        self.text = ""
+        self.i = 0
+        self.base = 0
+        self.final = False
+        self.cut_off = False
+        self.stack: list[tuple[int, int, int, bool]] = []
+        self.floor = 0
+        self.flags = 0
+        self.trail: list[Item] = []
+        self.value: Transcoder | None = None
+        self.live = False
+        self.place = CONTENT
+        self.calling = False
+        self.tool = ""
+        self.arg = ""
+        self.far = -1
+        self.want: list[str] = []
+
+    def copy(self) -> Machine:
+        """An independent copy at this point."""
+        other = Machine(self.program, self.tools)
+        other.ip, other.floor, other.live, other.flags = self.ip, self.floor, self.live, self.flags
+        other.final, other.cut_off = self.final, self.cut_off
+        other.text, other.i, other.base = self.text, self.i, self.base
+        other.stack, other.trail = self.stack[:], self.trail[:]
+        other.value = self.value.copy() if self.value is not None else None
+        other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
+        other.far, other.want = self.far, self.want[:]
+        return other
+
+    def feed(self, piece: str, scanned: int = -1) -> None:
+        """Adds ``piece`` to the window and runs until the machine needs more text.
+
+        ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
+        seen no part of the piece.
+        """
+        if self.i:
+            self.base += self.i
+            self.text = self.text[self.i :] + piece
+            self.i = 0
+        else:
+            self.text += piece
+        self.run(scanned)
+
+    def waiting(self) -> tuple[int, Search | None] | None:
+        """The region and a search, if the machine waits in the middle of running text or of a value, holds nothing and
+        cannot go back; else None.
+
+        A piece in which the search finds nothing would become trail items unchanged. The search is None where only the
+        value's transcoder can decide this.
+        """
+        if self.live or self.i < len(self.text):
+            return None
+        ins = self.program.code[self.ip]
+        if ins[0] == TEXT:
+            return ins[1], ins[4]
+        return None if self.value is None else (ins[1], self.value.plain)
+
+    def skip_to(self, position: int) -> None:
+        """Continues at ``position`` of the text. The text before it was read elsewhere, as `waiting` allows."""
+        self.base, self.text, self.i = position, "", 0
+
+    @property
+    def region(self) -> int:
+        """The region in which the machine is."""
+        if self.calling or self.value is not None:
+            return CALL
+        ins = self.program.code[self.ip]
+        region: int = ins[1] if ins[0] == TEXT else self.place
+        return region
+
+    def finish(self, cut_off: bool = False) -> None:
+        """Runs to the end; no more text will come. ``cut_off``: an open value is cut off, not ended, by the end of the
+        text."""
+        self.final, self.cut_off = True, cut_off
+        if cut_off and self.value is not None:
+            self.value.cut_off()
+        self.run()
+
+    def take(self) -> list[Item]:
+        """Takes the final items off the trail and returns them."""
+        stack, floor = self.stack, self.floor
+        self.live = False
+        for height in range(floor, len(stack)):
+            if stack[height][0] == _CHOICE:
+                kept = stack[height][2]
+                self.live = True
+                break
+        else:
+            items, self.trail = self.trail, []
+            return items
+        if not kept:
+            return []
+        items = self.trail[:kept]
+        del self.trail[:kept]
+        for height in range(floor, len(stack)):
+            kind, ip, length, calling = stack[height]
+            stack[height] = (kind, ip, length - kept, calling)
+        return items
+
+    def run(self, scanned: int = -1) -> None:
+        code = self.program.code
+        text, i, ip, final = self.text, self.i, self.ip, self.final
+        n = len(text)
+        stack, trail = self.stack, self.trail
+        while True:
+            ins = code[ip]
+            op = ins[0]
+            if op == TEXT:
+                match = ins[3](text, i) if final else ins[2](text, i)
+                if match is None:
+                    if i < n:
+                        trail.append((ins[1], text[i:] if i else text, None))
+                        i = n
+                    if not final:
+                        break
+                    ip += 1
+                    continue
+                end = match.start()
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if match[1] is not None:
+                    break
+                ip += 1
+            elif op == VALUE:
+                value = self.value
+                if value is None:
+                    value = self.value = ins[2](self)
+                    if self.cut_off:
+                        value.cut_off()
+                if scanned < 0:
+                    end = value.scan(text, i, final)
+                else:
+                    end, scanned = scanned, -1
+                if final and value.error:  # cut off: nobody knows what the held text would have become
+                    value.out, value.notes, value.marked = "", [], -1
+                for at, expected, _ in value.notes:
+                    trail.append((NOTE, "", ("mended", self.base + at, expected)))
+                if value.marked >= 0:
+                    at = self.base + value.marked
+                    trail.append((NOTE, "", ("markup-in-value", at, "the end of the value")))
+                if end > i or value.out:
+                    trail.append((ins[1], text[i:end], value.out if ins[3] else None))
+                    i = end
+                if value.done:
+                    self.value = None
+                    ip += 1
+                elif value.error:
+                    self.value = None
+                    trail.append((BROKEN_VALUE, "", None))
+                    self._wanted(i, value.error)
+                    ip = 0
+                else:
+                    break
+            elif op == LIT:
+                literal = ins[2]
+                if text.startswith(literal, i):
+                    trail.append((ins[1], literal, None))
+                    i += len(literal)
+                    ip += 1
+                else:
+                    begun = n - i < len(literal) and literal.startswith(text[i:])
+                    if begun and not final:
+                        break
+                    at = n if begun else i
+                    if self.base + at >= self.far:
+                        self._wanted(at, ins[3])
+                    ip = 0
+            elif op == CHOICE:
+                stack.append((_CHOICE, ins[1], len(trail), self.calling))
+                ip += 1
+            elif op == COMMIT:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                ip = ins[1]
+            elif op == FAIL:
+                ip = -1
+                while stack:
+                    kind, target, length, calling = stack.pop()
+                    if kind == _CHOICE and len(stack) >= self.floor:
+                        if len(trail) > length:
+                            text, i = self._go_back(length, text, i)
+                            n = len(text)
+                        self.calling = calling
+                        ip = target
+                        break
+                    if kind == _RECOVER and len(stack) < self.floor:
+                        self.floor = len(stack)
+                        at = max(self.far, self.base + i)
+                        cut = final and at >= self.base + n
+                        trail.append(
+                            (NOTE, "", ("truncated" if cut else "malformed", at, self._expected(at)))
+                        )
+                        ip = code[target][1 if self.calling else 2]
+                        if cut and not self.calling and i < n:  # the beginning of a marker or of a call
+                            trail.append((MARKUP, text[i:], None))
+                            i = n
+                        break
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                if ip < 0:
+                    at = max(self.far, self.base + i)
+                    trail.append((NOTE, "", ("malformed", at, self._expected(at))))
+                    ip = self.program.fallback
+            elif op == JUMP:
+                ip = ins[1]
+            elif op == TOP:
+                self.calling = False
+                self.place = CONTENT
+                if i == n and not final:
+                    break
+                ip = ins[1] if i == n else ip + 1
+            elif op == ONE:
+                if i < n:
+                    if ins[2] is None or ins[2](text, i):
+                        trail.append((ins[1], text[i], None))
+                        i += 1
+                        ip += 1
+                        continue
+                elif not final:
+                    break
+                self._wanted(i, ins[3])
+                ip = 0
+            elif op == SPAN:
+                match = ins[2](text, i)
+                end = match.end() if match else i
+                waits = end == n and not final
+                if (waits or end - i > MAX_HEADER) and self._undecided():
+                    if end - i <= MAX_HEADER:
+                        break
+                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
+                    ip = 0
+                    continue
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if waits:
+                    break
+                ip += 1
+            elif op == MARK:
+                if ins[1] == CALL_BEGIN:
+                    self.calling = True
+                elif ins[1] == CALL_END or ins[1] == BROKEN_END:
+                    self.calling = False
+                elif ins[1] == NAME:
+                    self.tool = ins[2]
+                elif ins[1] == ARG_NAME:
+                    self.arg = ins[2]
+                trail.append((ins[1], "", ins[2]))
+                ip += 1
+            elif op == CAPTURE:
+                match = ins[1](text, i, i + MAX_HEADER + 1)
+                end = match.end() if match else i
+                if end == n and not final and n - i <= MAX_HEADER:
+                    break
+                parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
+                if parts is None:
+                    self._wanted(i, ins[3])
+                    ip = 0
+                    continue
+                trail.append((CALL, text[i:end], None))
+                i = end
+                for tag, found in parts:
+                    if tag == NAME:
+                        self.tool = found
+                    elif tag == ARG_NAME:
+                        self.arg = found
+                    trail.append((tag, "", found))
+                ip += 1
+            elif op == CUT:
+                self.floor = len(stack)
+                ip += 1
+            elif op == RECOVER:
+                stack.append((_RECOVER, ip, 0, False))
+                ip += 1
+            elif op == DISARM:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                ip += 1
+            elif op == BACK or op == FAILTWICE:
+                _, _, length, self.calling = stack.pop()
+                text, i = self._go_back(length, text, i)
+                n = len(text)
+                ip = ins[1] if op == BACK else 0
+            elif op == STRAY:
+                trail.append((NOTE, "", ("stray-marker", self.base + i - ins[1], "")))
+                ip += 1
+            elif op == UNOPENED:
+                match = ins[1](text, i)
+                if match is not None and match[1] is not None and not final:
+                    break
+                if match is not None and match[1] is None:
+                    at = max(self.far, self.base + i)
+                    cut = final and at >= self.base + n
+                    note = "truncated" if cut else "stray-marker"
+                    trail.append((NOTE, "", (note, self.base + i, self._expected(at))))
+                    self.flags |= SPELT
+                ip += 1
+            elif op == SET:
+                self.flags |= ins[1]
+                ip += 1
+            elif op == UNSET:
+                self.flags &= ~ins[1]
+                ip += 1
+            elif op == IF:
+                ip = ins[2] if self.flags & ins[1] else ip + 1
+            elif op == UNCLOSED:
+                if i == n and final:
+                    if ins[2]:
+                        trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
+                    ip = ins[1]
+                else:
+                    ip += 1
+            elif op == DECLARED:
+                tool = self.tools.get(self.tool)
+                if tool is not None and not (ins[1] and ins[1] in tool.arguments):
+                    ip += 1
+                else:
+                    self._wanted(i, "the arguments of the call")
+                    ip = 0
+            elif op == PLACE:
+                self.place = ins[1]
+                ip += 1
+            elif op == AT:
+                match = ins[2](text, i)
+                if match is not None and match[1] is not None and not final:
+                    break
+                ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
+            elif op == ABANDON:
+                ip = self.program.fallback
+                while stack:
+                    kind, target, _, _ = stack.pop()
+                    if kind == _RECOVER:
+                        ip = code[target][2]
+                        break
+                self.floor = len(stack)
+            elif op == END:
+                if i == n and not final:
+                    break
+                ip = ip + 1 if i == n and not self.cut_off else 0
+                if not ip:
+                    self._wanted(i, "the end of the turn")
+            elif op == CALLSUB:
+                stack.append((_RETURN, ip + 1, 0, False))
+                ip = ins[1]
+            elif op == RETURN:
+                ip = stack.pop()[1]
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+            elif op == SAME:
+                name = self.arg
+                if text.startswith(name, i):
+                    trail.append((ins[1], name, None))
+                    i += len(name)
+                    ip += 1
+                elif not final and n - i < len(name) and name.startswith(text[i:]):
+                    break
+                else:
+                    self._wanted(i, f"{ins[2]} {name!r}")
+                    ip = 0
+            else:  # AFTER
+                if i < n:
+                    trail.append((MARKUP, text[i:], None))
+                    i = n
+                break
+        self.text, self.i, self.ip = text, i, ip
+
+    def _undecided(self) -> bool:
+        """Whether there is a live choice point, so that the text after it may yet be read in another way."""
+        return any(frame[0] == _CHOICE for frame in self.stack[self.floor :])
+
+    def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
+        """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which
+        the text of these items begins."""
+        raw = "".join([item[1] for item in self.trail[length:]])
+        del self.trail[length:]
+        if len(raw) <= i:
+            return text, i - len(raw)
+        self.base += i - len(raw)
+        return raw + text[i:], 0
+
+    def _wanted(self, i: int, what: str) -> None:
+        """Remembers what was expected at the furthest place reached, for diagnostics."""
+        at = self.base + i
+        if at > self.far:
+            self.far = at
+            self.want = [what]
+        elif at == self.far and what not in self.want:
+            self.want.append(what)
+
+    def _expected(self, at: int) -> str:
+        return " or ".join(self.want[:6]) if at == self.far else ""

@@ -1,0 +1,406 @@
+"""A stream takes pieces, gives events, and has the message at any time.
+
+Strategy: the machine hands out trail items that are final. The transcript turns them into events and the message's
+parts. When the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
+may need the machine. Most pieces have no such character; they are passed on unchanged.
+
+Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
+character). While a shortcut stands, the machine has read everything but does not know how much that was. `_catch_up`
+gives it the position before it runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
+from dataclasses import dataclass
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias
+
+from ..errors import OutputError, RequestError
+from ..events import Content, Event
+from ..message import FinishReason, Message, RegionKind
+from ..public import public
+from ..schema.tools import Toolset
+from ..values import Transcoder
+from . import machine as m
+from .transcript import KINDS, SERIOUS, Transcript
+
+__all__ = ["Piece", "Start", "Stream", "StreamOptions"]
+
+Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
+"""What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
+
+
+def _no_shortcut(piece: str) -> object:
+    return piece
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """The options of `Turn.stream`."""
+
+    strict: bool = False
+    inline: bool = False
+    skip_special_tokens: bool = True
+    token_text_fallback: bool = False
+
+
+class Start(NamedTuple):
+    """How a stream begins.
+
+    ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``ids`` is the
+    feed of ids, None if text is fed.
+    """
+
+    machine: m.Machine
+    origin: int
+    read: int
+    call: tuple[m.Item, ...]
+    ids: Any = None
+
+
+@public
+class Stream:
+    """Reads one turn of the model as it is written. Made by `Turn.stream`."""
+
+    __slots__ = (
+        "_early",
+        "_ended",
+        "_fed",
+        "_finished",
+        "_ids",
+        "_machine",
+        "_make",
+        "_parts",
+        "_pieces",
+        "_plain",
+        "_start_ids",
+        "_strict",
+        "_transcript",
+        "_value",
+    )
+
+    def __init__(
+        self,
+        start: Start,
+        start_ids: Callable[[], Start] | None,
+        strict: bool,
+        tools: Toolset,
+        id_seed: str,
+    ) -> None:
+        """``start_ids`` makes a new start if the first piece is an id; it is None without a tokenizer. `Transcript`
+        describes the other arguments."""
+        self._start_ids = start_ids
+        self._strict = strict
+        self._finished = ""
+        self._begin(start, tools, id_seed)
+
+    def _begin(self, start: Start, tools: Toolset, id_seed: str) -> None:
+        machine, origin, read, call, ids = start
+        self._machine = machine
+        self._ids = ids
+        self._fed = origin
+        spelling = ids.spelling if ids is not None else None
+        program = machine.program
+        self._transcript = Transcript(
+            tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
+        )
+        self._pieces = self._transcript.pieces
+        self._ended = False
+        self._early: list[Event] = []
+        """The events of the call that the prefix leaves open. They come with the first piece."""
+        # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
+        self._plain: Callable[[str], object] = _no_shortcut
+        self._make: Callable[[str], Event] = Content
+        self._parts: list[str] = self._pieces
+        self._value: Transcoder | None = None
+        if call:
+            self._transcript.apply(call, self._early)
+        self._settle()
+
+    # what a user calls
+
+    def feed(self, piece: Piece) -> list[Event]:
+        """Reads ``piece`` (more text, a token id, or several ids as a list or an array) and returns its events.
+
+        Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` for a
+        piece of another type, if text and ids are mixed, if ids come without a tokenizer, and after `finish`.
+        """
+        if type(piece) is str and piece and self._ids is None:
+            if self._plain(piece) is None:
+                self._pieces.append(piece)
+                self._parts.append(piece)
+                self._fed += len(piece)
+                return [self._make(piece)]
+            if self._value is not None:
+                return self._feed_value(self._value, piece)
+        return self._feed(piece)
+
+    def finish(self, reason: FinishReason | None = None) -> list[Event]:
+        """Ends the text and returns the events of the held text. Finishing again does nothing.
+
+        ``reason``: ``"stop"`` if the model ended its turn; ``"length"`` if it was cut off, so that the message is not
+        complete; None if the engine gives no reason, which counts as an end.
+        """
+        if reason not in (None, "stop", "length"):
+            raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
+        events: list[Event] = []
+        if not self._finished:
+            self._finished = reason or "stop"
+            if self._ids is not None:
+                self._run(self._ids.flush(), events)
+            if not self._ended:
+                self._end(events, reason == "length")
+            if reason == "length" and not any(note[0] == "truncated" for note in self._transcript.notes):
+                self._transcript.note("truncated", self._fed, "the rest of the turn")
+            if self._strict:
+                self._check()
+        return events
+
+    @property
+    def region(self) -> RegionKind:
+        """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
+        return "markup" if self._ended else KINDS[self._machine.region]
+
+    @property
+    def message(self) -> Message:
+        """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
+        end = self._fed if self._has_shortcut else self._transcript.length
+        offsets = self._ids.offsets if self._ids is not None else None
+        return self._transcript.message(end, self._finished == "stop", offsets)
+
+    def fork(self) -> Stream:
+        """An independent copy at this point: for beams, and for tokens that may yet be rejected."""
+        other = Stream.__new__(Stream)
+        other.__setstate__(self.__getstate__())
+        other._machine = self._machine.copy()
+        other._ids = self._ids.copy() if self._ids is not None else None
+        other._transcript = self._transcript.copy()
+        other._pieces = other._transcript.pieces
+        other._early = list(map(copy, self._early))
+        other._settle()
+        return other
+
+    def __repr__(self) -> str:
+        state = "finished" if self._finished else f"in {self.region}"
+        transcript = self._transcript
+        return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {len(transcript.calls)} calls>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the shortcut, which `__setstate__` finds again."""
+        return {name: getattr(self, name) for name in Stream.__slots__ if name not in _SHORTCUT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._settle()
+
+    # feeding
+
+    def _feed(self, piece: Piece) -> list[Event]:
+        if self._finished:
+            raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
+        events: list[Event] = []
+        if type(piece) is int and self._ids is not None:
+            self._feed_id(piece, events)
+        elif isinstance(piece, str):
+            if self._ids is not None and self._ids.offsets:
+                raise RequestError(
+                    "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
+                )
+            self._run(piece, events)
+        else:
+            ids = piece if type(piece) is int else _ids(piece)
+            if self._ids is None:
+                self._start_with_ids()
+            if isinstance(ids, int):
+                self._feed_id(ids, events)
+            else:
+                self._feed_ids(ids, events)
+        if self._ids is not None and self._ids.unknown:
+            for at, id in self._ids.take_unknown():
+                self._transcript.note("unknown-token", at, f"a token of the vocabulary, which has no id {id}")
+        if self._strict:
+            self._check()
+        return events
+
+    def _start_with_ids(self) -> None:
+        if self._pieces:
+            raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
+        if self._start_ids is None:
+            raise RequestError(
+                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+            )
+        transcript = self._transcript
+        start, self._start_ids = self._start_ids(), None
+        self._begin(start, transcript.tools, transcript.seed)
+
+    def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder. It goes to the machine
+        only if it brings more than text of the value."""
+        end = value.scan(piece, 0, False)
+        if end == len(piece) and not (value.done or value.error or value.notes or value.marked >= 0):
+            self._pieces.append(piece)
+            self._fed += end
+            self._plain = value.plain or _no_shortcut
+            if not value.out:
+                return []
+            self._parts.append(value.out)
+            return [self._make(value.out)]
+        events: list[Event] = []
+        self._run(piece, events, end)
+        if self._strict:
+            self._check()
+        return events
+
+    def _feed_id(self, id: int, events: list[Event]) -> None:
+        text = self._ids.text(id, self._fed)
+        if text is None:
+            self._feed_ids((id,), events)
+        elif text and self._plain(text) is None:
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        elif text and self._value is not None:
+            events += self._feed_value(self._value, text)
+        else:
+            self._run(text, events)
+
+    def _feed_text(self, text: str, events: list[Event]) -> None:
+        """Reads the ordinary text that ids spell, by a shortcut if there is one."""
+        if not text:
+            return
+        if self._plain(text) is None:
+            self._pieces.append(text)
+            self._parts.append(text)
+            self._fed += len(text)
+            events.append(self._make(text))
+        elif self._value is not None:
+            events += self._feed_value(self._value, text)
+        else:
+            self._run(text, events)
+
+    def _feed_ids(self, ids: Iterable[int], events: list[Event]) -> None:
+        for end, text in self._ids.decode(ids, self._fed):
+            if end < 0:
+                self._feed_text(text, events)
+                continue
+            if not end or self._ended:
+                self._run(text, events)
+                continue
+            if self._ids.is_marker(text) and self._machine.value is None:
+                self._run(text, events)
+            else:
+                self._catch_up()
+                self._pieces.append(text)
+                self._fed += 1
+            if not self._ended and (end == 1 or self._transcript.length < self._fed):
+                self._end(events)
+
+    def _run(self, text: str, events: list[Event], scanned: int = -1) -> None:
+        """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
+        if not text:
+            return
+        self._pieces.append(text)
+        self._catch_up()
+        self._fed += len(text)
+        if self._early:
+            events += self._early
+            self._early = []
+        if self._ended:
+            self._transcript.advance(m.MARKUP, len(text))
+            return
+        machine = self._machine
+        machine.feed(text, scanned)
+        self._transcript.apply(machine.take(), events)
+        self._settle()
+
+    def _end(self, events: list[Event], cut_off: bool = False) -> None:
+        """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
+        self._catch_up()
+        events += self._early
+        self._early = []
+        machine, transcript = self._machine, self._transcript
+        transcript.over()
+        machine.finish(cut_off)
+        transcript.apply(machine.take(), events)
+        transcript.close(events)
+        if transcript.length < self._fed:
+            transcript.advance(m.MARKUP, self._fed - transcript.length)
+        self._ended = True
+        self._plain = _no_shortcut
+
+    # the shortcut
+
+    @property
+    def _has_shortcut(self) -> bool:
+        return self._plain is not _no_shortcut or self._value is not None
+
+    def _settle(self) -> None:
+        """Finds the shortcut for the next piece, if there is one."""
+        self._plain = _no_shortcut
+        self._value = None
+        if self._ended or self._early:
+            return
+        waiting = self._machine.waiting()
+        if waiting is None:
+            return
+        region, plain = waiting
+        sink = self._transcript.sink(region)
+        if sink is None:
+            return
+        self._make, self._parts = sink
+        self._plain = plain or _no_shortcut
+        if region == m.ARGUMENT:
+            self._value = self._machine.value
+
+    def _catch_up(self) -> None:
+        """Moves the machine past the pieces that took the shortcut."""
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._machine.skip_to(self._fed)
+            self._transcript.length = self._fed
+            self._plain = _no_shortcut
+            self._value = None
+
+    # strict mode
+
+    def _check(self) -> None:
+        """Raises `OutputError` for the first serious diagnostic, once."""
+        if self._transcript.broken:
+            self._strict = False
+            message = self.message
+            wrong = next(d for d in message.diagnostics if d.code in SERIOUS)
+            raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+
+
+def _ids(piece: object) -> int | list[int]:
+    """A token id or several, as plain integers."""
+    if type(piece) is list and {*map(type, piece)} == _ONLY_INT:
+        return piece
+    if not isinstance(piece, _NO_IDS):
+        if hasattr(piece, "__index__"):
+            try:
+                return index(piece)
+            except TypeError:  # an array of several
+                pass
+        found = piece.tolist() if hasattr(piece, "tolist") else piece
+        if isinstance(found, Iterable):
+            return [_one_id(id) for id in found]
+    raise RequestError(f"feed: expected text, a token id or a list of ids, found {type(piece).__name__}")
+
+
+def _one_id(id: object) -> int:
+    if not isinstance(id, bool):
+        try:
+            return index(id)  # type: ignore[arg-type]
+        except TypeError:
+            pass
+    raise RequestError(f"feed: expected token ids, which are integers, found {type(id).__name__}")
+
+
+_ONLY_INT = {int}
+_NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
+_SHORTCUT = ("_make", "_parts", "_plain", "_value")

@@ -1,0 +1,462 @@
+"""The record of what a stream has read: the message so far, its calls, its regions and its diagnostics.
+
+Strategy: `Transcript.apply` turns the machine's trail items into events and into parts of the message. Texts are kept
+as lists of pieces. Asking for the message joins each list and puts the joined text in place of its pieces. So a text
+that was joined once is later copied as a whole, and asking often stays cheap.
+
+Invariants:
+- Positions count the machine's characters; a special token is one of them. They become positions in the model's text
+  when the message is asked for (`_Text`).
+- The items come in the order of the text, so each region is a run. ``runs`` has the start of each run, and all runs but
+  the last are over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from hashlib import blake2b
+from itertools import groupby
+from operator import attrgetter
+from typing import Protocol
+
+from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall
+from ..schema.tools import Toolset
+from . import machine as m
+
+__all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]
+
+KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
+"""The name of each region, by the machine's item."""
+
+SERIOUS = frozenset({"malformed", "truncated"})
+"""The codes with which a message is not complete."""
+
+Sink = tuple[Callable[[str], Event], "list[str]"]
+"""What becomes of a piece that is part of a region: the event it makes, and the texts that it is added to."""
+
+_SNIPPET = 40
+_NAMES_SHOWN = 6
+_ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+_ID_LENGTH = 9
+
+_Note = tuple[DiagnosticCode, int, str, "int | None"]
+
+
+class Spelling(Protocol):
+    """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.Spelling`)."""
+
+    def full(self, text: str) -> str: ...
+    def text(self, text: str) -> str: ...
+    def json(self, text: str) -> str: ...
+    def runs(self, text: str) -> Iterator[tuple[bool, str]]: ...
+
+
+def call_id(seed: str, index: int) -> str:
+    """The id of the call at ``index`` if the model writes no id: nine letters and digits, the same for the same
+    ``seed``."""
+    digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    number = int.from_bytes(digest, "big")
+    letters = []
+    for _ in range(_ID_LENGTH):
+        number, digit = divmod(number, len(_ALPHABET))
+        letters.append(_ALPHABET[digit])
+    return "".join(letters)
+
+
+class _Call:
+    """A call that is being read.
+
+    ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
+    out. ``broken``: the object of its arguments is not JSON, so the text that follows is kept unchanged. ``record``:
+    the finished call, once somebody has asked for it.
+    """
+
+    __slots__ = (
+        "arguments",
+        "broken",
+        "complete",
+        "id",
+        "index",
+        "members",
+        "name",
+        "record",
+        "sink",
+        "start",
+        "started",
+    )
+
+    def __init__(self, index: int, start: int) -> None:
+        self.index = index
+        self.start = start
+        self.id: str | None = None
+        self.name: str | None = None
+        self.arguments: list[str] = []
+        self.members = -1
+        self.started = False
+        self.broken = False
+        self.complete = False
+        self.record: ToolCall | None = None
+        self.sink: Sink = (partial(CallArguments, index), self.arguments)
+
+    def copy(self) -> _Call:
+        other = _Call(self.index, self.start)
+        for name in _Call.__slots__:
+            if name not in ("arguments", "sink"):
+                setattr(other, name, getattr(self, name))
+        other.arguments += self.arguments
+        return other
+
+
+class Transcript:
+    """The record of one turn.
+
+    ``tools`` are the request's tools. ``unwanted``: the request wants no calls, so a call makes no event. ``late_ids``:
+    the format may write a call's id after its arguments. ``seed`` makes the ids that the model does not write. The text
+    before ``origin`` is the prefix, which the prompt wrote. ``length`` is the end of the last item. ``spelling`` is
+    None if text is fed.
+    """
+
+    __slots__ = (
+        "broken",
+        "call",
+        "calls",
+        "content",
+        "diagnostics",
+        "ending",
+        "kind",
+        "late_ids",
+        "length",
+        "notes",
+        "origin",
+        "pieces",
+        "reasoning",
+        "regions",
+        "runs",
+        "seed",
+        "spelling",
+        "text",
+        "tools",
+        "unwanted",
+    )
+
+    def __init__(
+        self,
+        tools: Toolset,
+        unwanted: bool,
+        late_ids: bool,
+        seed: str,
+        origin: int,
+        length: int,
+        spelling: Spelling | None = None,
+    ) -> None:
+        self.tools = tools
+        self.unwanted = unwanted
+        self.late_ids = late_ids
+        self.seed = seed
+        self.origin = origin
+        self.length = length
+        self.spelling = spelling
+        self.pieces: list[str] = []
+        """All that was fed."""
+        self.content: list[str] = []
+        self.reasoning: list[str] = []
+        self.calls: list[_Call] = []
+        self.call: _Call | None = None
+        """The call that is open."""
+        self.kind = -1
+        """The region of the last run."""
+        self.runs: list[tuple[int, int]] = []
+        self.notes: list[_Note] = []
+        self.broken = False
+        """Whether there is a note with which the message is not complete."""
+        self.ending = False
+        """Whether the text is over. Text of a call that comes after that is not part of its arguments."""
+        # Parts of the last message that will not change any more.
+        self.regions: list[Region] = []
+        self.diagnostics: list[Diagnostic] = []
+        self.text = _Text(origin)
+
+    def copy(self) -> Transcript:
+        """An independent copy at this point."""
+        other = Transcript(
+            self.tools, self.unwanted, self.late_ids, self.seed, self.origin, self.length, self.spelling
+        )
+        for name in ("pieces", "content", "reasoning", "runs", "notes", "regions", "diagnostics"):
+            getattr(other, name).extend(getattr(self, name))
+        other.calls = [call.copy() for call in self.calls]
+        other.call = other.calls[-1] if self.call is not None else None
+        other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
+        other.text = self.text.copy()
+        return other
+
+    def sink(self, region: int) -> Sink | None:
+        """What becomes of a piece that continues the last item's region; None if it must come through `apply`."""
+        if region == m.ARGUMENT:
+            call = self.call
+            return call.sink if call is not None and call.started and self.kind == m.CALL else None
+        if region != self.kind:
+            return None
+        if region == m.CONTENT:
+            return Content, self.content
+        return (Reasoning, self.reasoning) if region == m.REASONING else None
+
+    # from trail items to events
+
+    def advance(self, kind: int, length: int) -> None:
+        """Notes that the next ``length`` characters are in the region ``kind``."""
+        if kind != self.kind and length:
+            self.runs.append((self.length, kind))
+            self.kind = kind
+        self.length += length
+
+    def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
+        """Takes the items into the message, and adds their events to ``events``."""
+        spelling = self.spelling
+        for op, raw, value in items:
+            if raw:
+                if self.length < self.origin:
+                    clipped = min(len(raw), self.origin - self.length)
+                    self.length += clipped
+                    raw = raw[clipped:]
+                if spelling is not None and m.CONTENT <= op <= m.REASONING:
+                    for dropped, text in spelling.runs(raw):
+                        self.advance(m.MARKUP if dropped else op, len(text))
+                    raw = spelling.text(raw)
+                else:
+                    self.advance(op if op < m.CALL else m.CALL, len(raw))
+            if op == m.MARKUP:
+                continue
+            if op == m.CONTENT:
+                text = raw if value is None else value if spelling is None else spelling.text(value)
+                if text:
+                    self.content.append(text)
+                    events.append(Content(text))
+            elif op == m.REASONING:
+                if raw:
+                    self.reasoning.append(raw)
+                    events.append(Reasoning(raw))
+            elif op == m.NOTE:
+                self.note(*value)
+            elif op == m.CALL_BEGIN and self.unwanted:
+                self.note("unwanted-call", self.length, "no call")
+            elif op == m.CALL_BEGIN:
+                self.call = _Call(len(self.calls), self.length)
+                self.calls.append(self.call)
+            elif self.call is not None:
+                self._in_call(self.call, op, raw, value, events)
+        if len(events) > 1:
+            events[:] = _joined_events(events)
+
+    def _in_call(self, call: _Call, op: int, raw: str, value: str, events: list[Event]) -> None:
+        if op == m.ARGUMENT:
+            self._argue(call, value if self.spelling is None else self.spelling.json(value), events)
+        elif op == m.NAME:
+            call.name = value
+        elif op == m.ID:
+            if not call.id:  # if a model writes several ids, the first counts
+                call.id = value or None
+        elif op == m.ARGS_BEGIN:
+            call.members = 0
+            self._start(call, events)
+        elif op == m.ARG_NAME:
+            name = json.dumps(value, ensure_ascii=False)
+            self._argue(call, (", " if call.members else "{") + name + ": ", events)
+            call.members += 1
+        elif op == m.BROKEN_BEGIN:
+            self._start(call, events)
+        elif op == m.BROKEN_VALUE:
+            call.broken = call.members < 0 and not self.ending
+        elif op == m.CALL:
+            if call.broken and raw:
+                self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)
+        elif op == m.CALL_END:
+            if call.members > 0:
+                self._argue(call, "}", events)
+            elif not call.arguments:
+                self._argue(call, "{}", events)
+            call.complete = True
+            self.close(events)
+        elif op == m.BROKEN_END:
+            self.close(events)
+
+    def _argue(self, call: _Call, text: str, events: list[Event]) -> None:
+        """Adds text to the call's arguments."""
+        if not text:
+            return
+        call.arguments.append(text)
+        if call.started:
+            events.append(CallArguments(call.index, text))
+        else:
+            self._start(call, events)
+
+    def _start(self, call: _Call, events: list[Event]) -> None:
+        """Sends the call's start, once its name is known, with the arguments that came before the name."""
+        if call.started or call.name is None:
+            return
+        call.started = True
+        if self.tools and call.name not in self.tools:
+            known = ", ".join(self.tools.names()[:_NAMES_SHOWN])
+            self.note("unknown-tool", call.start, f"one of {known}", call.index)
+        id = None if call.id is None and self.late_ids else self._id(call)
+        events.append(CallStart(call.index, call.name, id))
+        if call.arguments:
+            events.append(CallArguments(call.index, "".join(call.arguments)))
+
+    def close(self, events: list[Event]) -> None:
+        """Ends the open call, if there is one."""
+        call, self.call = self.call, None
+        if call is not None:
+            self._start(call, events)
+            if call.started:
+                events.append(CallEnd(call.index, self._id(call), call.complete))
+            else:  # it broke before its name: the next call has its index
+                self.calls.pop()
+                for place, (code, at, expected, index) in enumerate(self.notes):
+                    if index == call.index:
+                        self.notes[place] = code, at, expected, None
+                        del self.diagnostics[place:]
+
+    def _id(self, call: _Call) -> str:
+        return call.id or call_id(self.seed, call.index)
+
+    def over(self) -> None:
+        """Notes that no more text will come. The items of the held text follow."""
+        self.ending = True
+        if self.call is not None:
+            self.call.broken = False
+
+    def note(self, code: DiagnosticCode, at: int, expected: str, call: int | None = None) -> None:
+        """Notes that something was wrong at the position ``at``, in ``call`` or else in the open call."""
+        if call is None and self.call is not None:
+            call = self.call.index
+        self.notes.append((code, at, expected, call))
+        if code in SERIOUS:
+            self.broken = True
+
+    # the message
+
+    def message(self, end: int, ended: bool, offsets: list[int] | None) -> Message:
+        """The message up to the position ``end``.
+
+        ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed.
+        """
+        text = self.text.whole(self.pieces, self.spelling)
+        calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
+        return Message(
+            content=_joined(self.content),
+            reasoning=_joined(self.reasoning),
+            tool_calls=calls,
+            complete=ended and not self.broken and all([call.complete for call in calls]),
+            diagnostics=self._diagnostics(text),
+            regions=self._regions(end, offsets),
+            text=text,
+        )
+
+    def _record(self, call: _Call) -> ToolCall:
+        if call.record is not None:
+            return call.record
+        record = ToolCall(call.index, self._id(call), call.name or "", _joined(call.arguments), call.complete)
+        if call is not self.call:
+            call.record = record
+        return record
+
+    def _diagnostics(self, text: str) -> list[Diagnostic]:
+        """One diagnostic for each note, in the order of the text. A diagnostic whose snippet is whole is made once."""
+        kept = self.diagnostics
+        found = []
+        for code, at, expected, call in self.notes[len(kept) :]:
+            place = self.text.position(at)
+            snippet = text[place : place + _SNIPPET]
+            found.append(Diagnostic(code, place, expected, snippet, call))
+            if len(snippet) == _SNIPPET and len(found) == 1:
+                kept.append(found.pop())
+        return sorted(kept + found, key=_place)
+
+    def _regions(self, end: int, offsets: list[int] | None) -> list[Region]:
+        """One region for each run. A region that is over is made once."""
+        kept = self.regions
+        runs = self.runs
+        for (start, kind), (over, _) in zip(runs[len(kept) : -1], runs[len(kept) + 1 :], strict=True):
+            kept.append(self._region(start, kind, over, offsets))
+        return [*kept, self._region(*runs[-1], end, offsets)] if runs else []
+
+    def _region(self, start: int, kind: int, end: int, offsets: list[int] | None) -> Region:
+        tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
+        return Region(KINDS[kind], self.text.position(start), self.text.position(end), *tokens)
+
+
+class _Text:
+    """The model's text, and the way from the machine's positions to positions in it.
+
+    ``marks`` are the positions of the characters that stand for special tokens. ``grown`` says how much longer the
+    model's text before each mark is than the machine's; its last entry is for the text after the last mark.
+    """
+
+    __slots__ = ("grown", "marks", "origin", "read", "spelt")
+
+    def __init__(self, origin: int) -> None:
+        self.origin = origin
+        self.read = 0
+        self.marks: list[int] = []
+        self.grown: list[int] = [0]
+        self.spelt: list[str] = []
+
+    def copy(self) -> _Text:
+        other = _Text(self.origin)
+        other.read = self.read
+        other.marks, other.grown, other.spelt = self.marks[:], self.grown[:], self.spelt[:]
+        return other
+
+    def whole(self, pieces: list[str], spelling: Spelling | None) -> str:
+        """All that was fed, as the model writes it."""
+        encoded = _joined(pieces)
+        if spelling is None:
+            return encoded
+        new = encoded[self.read :]
+        for match in _special(new):
+            self.marks.append(self.read + match.start())
+            self.grown.append(self.grown[-1] + len(spelling.full(match.group())) - 1)
+        self.read = len(encoded)
+        self.spelt.append(spelling.full(new))
+        return _joined(self.spelt)
+
+    def position(self, at: int) -> int:
+        """The machine's position ``at`` as a position in the model's text."""
+        at = max(at - self.origin, 0)
+        return at + self.grown[bisect_left(self.marks, at)] if self.marks else at
+
+
+def _joined(texts: list[str]) -> str:
+    """Joins the texts, and puts the joined text in the list in their place."""
+    if len(texts) > 1:
+        texts[:] = ["".join(texts)]
+    return texts[0] if texts else ""
+
+
+def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
+    """The events; neighbours of the same kind are joined to one."""
+    for _, run in groupby(events, type):
+        found = list(run)
+        head = found[0]
+        if len(found) == 1 or isinstance(head, CallStart | CallEnd):
+            yield from found
+            continue
+        text = "".join([event.text for event in found if not isinstance(event, CallStart | CallEnd)])
+        yield CallArguments(head.index, text) if isinstance(head, CallArguments) else type(head)(text)
+
+
+def _token_span(offsets: list[int], start: int, end: int) -> tuple[int, int]:
+    """The tokens that hold the characters from ``start`` to ``end``. ``offsets`` has the start of each token."""
+    first = bisect_left(offsets, start)
+    if first == len(offsets) or offsets[first] > start:
+        first = bisect_right(offsets, start) - 1
+    return max(first, 0), bisect_left(offsets, end)
+
+
+_special = re.compile("[\ud800-\udfff]").finditer
+_place = attrgetter("position")

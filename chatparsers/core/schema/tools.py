@@ -1,0 +1,253 @@
+"""The tools of a request, and their arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import DefinitionError, RequestError
+from .document import ANYTHING, SPELLINGS, Document, Schema, respelt
+
+__all__ = [
+    "ANYTHING",
+    "ANY_ARGUMENT",
+    "ANY_TOOL",
+    "UNKNOWN",
+    "Argument",
+    "Schema",
+    "Tool",
+    "Toolset",
+    "read_tools",
+]
+
+_ANY = Document(True)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a tool: its name, its schema, whether it is required. ``document`` resolves the references of the
+    schema."""
+
+    name: str
+    schema: Schema
+    required: bool
+    document: Document = _ANY
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The JSON types that its values may have."""
+        return self.document.types(self.schema)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """A function that the model may call; ``parameters`` is the JSON Schema of its arguments.
+
+    ``arguments`` are the arguments that the schema names, also through its references and compositions. ``other``
+    stands for an argument of any other name.
+    """
+
+    name: str
+    parameters: Schema = True
+    description: str = ""
+    document: Document = field(init=False)
+    arguments: Mapping[str, Argument] = field(init=False)
+    other: Argument = field(init=False)
+
+    def __post_init__(self) -> None:
+        document = Document(self.parameters)
+        members, required, others = document.members(self.parameters)
+        found = {name: Argument(name, schema, name in required, document) for name, schema in members.items()}
+        object.__setattr__(self, "document", document)
+        object.__setattr__(self, "arguments", found)
+        object.__setattr__(self, "other", Argument("", others, False, document))
+
+    def argument(self, name: str) -> Argument:
+        """The argument of that name."""
+        return self.arguments.get(name, self.other)
+
+
+class _AnyTool(Tool):
+    """Stands for any tool. Its fields are never set, so that reading one calls ``__getattr__``."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("name", "parameters", "description", "document", "arguments", "other"):
+            raise DefinitionError(
+                f"ANY_TOOL has no {name}: the parser reads one tree for all tools. Pass the tool on to p.name(), "
+                "p.args() and p.each_arg(); where one tool is written in another way, ask `tool is ANY_TOOL` first"
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return "ANY_TOOL"
+
+    def __reduce__(self) -> str:
+        return "ANY_TOOL"
+
+
+class _AnyArgument(Argument):
+    """Stands for any argument, as `_AnyTool` for any tool."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("name", "schema", "required", "document"):
+            raise DefinitionError(
+                f"ANY_ARGUMENT has no {name}: the parser reads one tree for all arguments. Pass the argument on to "
+                "p.arg_name() and p.value(); where one is written in another way, ask `arg is ANY_ARGUMENT` first"
+            )
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return "ANY_ARGUMENT"
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __reduce__(self) -> str:
+        return "ANY_ARGUMENT"
+
+
+ANY_TOOL: Tool = _AnyTool()
+"""Stands for any tool that the model names, in the tree that the parser reads."""
+
+ANY_ARGUMENT: Argument = _AnyArgument()
+"""Stands for any argument that the model names, in the tree that the parser reads."""
+
+
+UNKNOWN = Argument("", True, False)
+"""Stands for an argument of a tool that the request does not declare: any value is right."""
+
+
+class Toolset:
+    """The tools of a request, by name. A running parser looks them up.
+
+    Creating it checks that the tools have distinct names, and raises `RequestError`, which names the tool and the
+    field. A tool's schema is read at the first `get`.
+    """
+
+    __slots__ = ("_functions", "_tools", "raw")
+
+    def __init__(self, raw: Sequence[Mapping[str, Any]] = ()) -> None:
+        self.raw = raw
+        """The tools as the request gives them."""
+        self._functions = _functions(raw) if raw else {}
+        self._tools: dict[str, Tool] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._functions
+
+    def names(self) -> tuple[str, ...]:
+        """The tools' names, in the order of the request."""
+        return tuple(self._functions)
+
+    def get(self, name: str) -> Tool | None:
+        """The tool of that name; None if the request has no such tool."""
+        tool = self._tools.get(name)
+        if tool is None:
+            function = self._functions.get(name)
+            if function is None:
+                return None
+            parameters = function.get("parameters")
+            if parameters is None:
+                parameters = function.get("input_schema", {"type": "object", "properties": {}})
+            tool = self._tools[name] = Tool(name, parameters, str(function.get("description") or ""))
+        return tool
+
+    @property
+    def respelt(self) -> str:
+        """A warning that names the types spelt as in Python, which are read as JSON's types; "" if there are none.
+
+        The tools of the last requests are remembered by their identity, so that binding them again walks no schema.
+        """
+        known = _respelt.get(id(self.raw))
+        if known is None or known[0] is not self.raw:
+            while len(_respelt) >= _REMEMBERED:
+                _respelt.pop(next(iter(_respelt)), None)
+            known = _respelt[id(self.raw)] = self.raw, _warning(self._functions)
+        return known[1]
+
+    def all(self) -> tuple[Tool, ...]:
+        """All tools, in the order of the request."""
+        return tuple(tool for name in self._functions if (tool := self.get(name)) is not None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Toolset, (self.raw,)
+
+
+_REMEMBERED = 16
+_respelt: dict[int, tuple[Sequence[Mapping[str, Any]], str]] = {}
+"""The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
+
+
+def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
+    found = [
+        f"{tool}{path}: {name!r} is read as {SPELLINGS[name]!r}"
+        for tool, function in functions.items()
+        for path, name in respelt(function.get("parameters", function.get("input_schema")))
+    ]
+    if not found:
+        return ""
+    more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return f"tools: expected JSON's names of types, found Python's: {'; '.join(found[:_SHOWN])}{more}"
+
+
+_SHOWN = 5
+
+
+def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
+    """The tools of a request: a list of OpenAI's ``{"type": "function", "function": {…}}`` or of bare functions.
+
+    Raises `RequestError` for anything else.
+    """
+    if isinstance(tools, (list, tuple)):
+        return Toolset(tools)
+    if tools is None:
+        return Toolset()
+    if isinstance(tools, (Mapping, str, bytes)) or not isinstance(tools, Iterable):
+        raise RequestError(f"tools: expected a list of tools, found {type(tools).__name__}")
+    return Toolset(tuple(tools))
+
+
+def _functions(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """The functions of the tools by name.
+
+    This runs for each request, so the usual list is read by comprehensions; `_checked` reads any other.
+    """
+    try:
+        found = {(function := tool["function"])["name"]: function for tool in raw}
+        types = {*map(type, found), *map(type, found.values())}
+        usual = len(found) == len(raw) and types == {str, dict}
+    except (KeyError, TypeError, AttributeError, IndexError):
+        usual = False
+    return found if usual and "" not in found else _checked(raw)
+
+
+def _checked(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    found: dict[str, Mapping[str, Any]] = {}
+    for index, tool in enumerate(raw):
+        if not isinstance(tool, Mapping):
+            raise RequestError(f"tools[{index}]: expected an object, found {type(tool).__name__}")
+        function = tool.get("function", tool)
+        name = function.get("name") if isinstance(function, Mapping) else None
+        if not isinstance(name, str) or not name:
+            raise RequestError(f"tools[{index}].function.name: expected a name, found {name!r}")
+        if name in found:
+            raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
+        found[name] = function
+    return found

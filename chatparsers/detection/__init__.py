@@ -1,0 +1,1 @@
+"""The format of a model, found from its template, from its name, or by analysis."""

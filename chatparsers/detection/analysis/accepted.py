@@ -1,0 +1,155 @@
+"""Checks whether a grammar generates a text. It uses the tree from which all dialects are written.
+
+A set of positions goes through the tree: each node replaces it by the positions at which the node can end. Recursive
+rules are entered once for each position, so the work is bounded by the size of the tree and of the text.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from functools import lru_cache
+
+from ...core.parser.turn import Turn
+from ...grammar.ir import Alt, Blank, Chars, Free, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, TokenRef
+from ...grammar.reading.read import Reading, Request, read
+from ...grammar.regular.automaton import Dfa, build
+
+__all__ = ["accepts"]
+
+_BLANK = re.compile(r"(?: |\n[ \t]{0,20})?")
+_STRINGS = {
+    "json": re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'),
+    "python": re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""),
+}
+
+
+def accepts(turn: Turn, *texts: str) -> bool:
+    """Whether the turn's grammar generates exactly one of these texts; True if nothing is constrained."""
+    request = Request(
+        turn.tree,
+        turn.options,
+        turn.tools,
+        turn.named,
+        turn.prefix,
+        turn.response_format,
+        tuple(turn.stops),
+        {},
+    )
+    reading = read(request, free=False, open_objects=False, counted=False)
+    return reading is None or any(
+        len(text) in _Matcher(reading, text).behind(reading.root, 0) for text in texts
+    )
+
+
+class _Matcher:
+    def __init__(self, reading: Reading, text: str) -> None:
+        self.rules = reading.rules
+        self.text = text
+        self.known: dict[tuple[int, int], set[int]] = {}
+
+    def behind(self, node: Ir, at: int) -> set[int]:
+        """The positions at which ``node`` can end if it begins at ``at``."""
+        if isinstance(node, (Text, TokenRef)):
+            return {at + len(node.text)} if self.text.startswith(node.text, at) else set()
+        if isinstance(node, Chars):
+            inside = at < len(self.text) and any(
+                low <= ord(self.text[at]) <= high for low, high in node.ranges
+            )
+            return {at + 1} if inside else set()
+        if isinstance(node, Blank):
+            found = _BLANK.match(self.text, at)
+            return {at, at + 1, found.end()} & set(range(at, found.end() + 1)) if found else {at}
+        key = (id(node), at)
+        if key not in self.known:
+            self.known[key] = set()  # what calls itself at the same place adds nothing
+            self.known[key] = self._behind(node, at)
+        return self.known[key]
+
+    def _behind(self, node: Ir, at: int) -> set[int]:
+        if isinstance(node, Seq):
+            places = {at}
+            for item in node.items:
+                places = {end for place in places for end in self.behind(item, place)}
+            return places
+        if isinstance(node, Alt):
+            return {end for option in node.options for end in self.behind(option, at)}
+        if isinstance(node, Rep):
+            return self._repeated(node, at)
+        if isinstance(node, Shared):
+            return self.behind(node.node, at)
+        if isinstance(node, Ref):
+            return self.behind(self.rules[node.name], at)
+        if isinstance(node, Order):
+            return self.behind(_unfolded(node), at)
+        if isinstance(node, Lang):
+            return self._string(node, at)
+        assert isinstance(node, Free)
+        return set(range(at, len(self.text) + 1))
+
+    def _repeated(self, node: Rep, at: int) -> set[int]:
+        places, found, count = {at}, {at} if node.least == 0 else set(), 0
+        seen = set(places)
+        while places and (node.most is None or count < node.most):
+            count += 1
+            places = {end for place in places for end in self.behind(node.node, place)}
+            if count >= node.least:
+                found |= places
+            if count > node.least:
+                places -= seen
+            seen |= places
+        return found
+
+    def _string(self, node: Lang, at: int) -> set[int]:
+        if not node.parts and node.least == 0 and node.most is None:
+            return self._free_string(node, at)
+        dfa = _dfa(node)
+        if dfa is None:
+            return set()
+        if node.encoding == "raw":
+            return {at + count for count in _accepted(dfa, self.text[at:])}
+        literal = _STRINGS[node.encoding].match(self.text, at)
+        if literal is None:
+            return set()
+        inside = (
+            json.loads(literal[0], strict=False) if node.encoding == "json" else ast.literal_eval(literal[0])
+        )
+        return {literal.end()} if len(inside) in _accepted(dfa, inside) else set()
+
+    def _free_string(self, node: Lang, at: int) -> set[int]:
+        """As `_string`, for a string whose characters are constrained only by stops."""
+        if node.encoding != "raw":
+            literal = _STRINGS[node.encoding].match(self.text, at)
+            return set() if literal is None else {literal.end()}
+        stopped = [found + len(stop) for stop in node.stops if (found := self.text.find(stop, at)) >= 0]
+        first = min(stopped, default=len(self.text) + 1)
+        if not node.end:
+            return set(range(at, first))
+        return {first} if self.text.endswith(node.end_text, at, first) and stopped else set()
+
+
+def _accepted(dfa: Dfa, text: str) -> set[int]:
+    """After how many characters the automaton accepts."""
+    state, found = 0, {0} if 0 in dfa.accepting else set()
+    for count, character in enumerate(text, 1):
+        code = ord(character)
+        following = (
+            to for ranges, to in dfa.edges[state] if any(low <= code <= high for low, high in ranges)
+        )
+        state = next(following, -1)
+        if state < 0:
+            break
+        if state in dfa.accepting:
+            found.add(count)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _dfa(node: Lang) -> Dfa | None:
+    return build(node)
+
+
+@lru_cache(maxsize=256)
+def _unfolded(node: Order) -> Ir:
+    return node.unfold()

@@ -1,0 +1,185 @@
+"""One template's analysis: both phases, the format, its proof, and what of it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ...core.definition.format import Format
+from ...core.errors import ChatParsersError
+from ...templates import Template
+from ...templates.jinja.limits import Limits, account
+from ...templates.probe.differences import is_marker, units
+from .calls import find_calls
+from .found import Analysis, Refused
+from .generate import to_format
+from .probes import ASKED, Asker, Rendering
+from .proof import prove
+from .reasoning import Outline, find_outline, one_call, turn_of
+
+__all__ = ["Found", "analyse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A format that was found and proved.
+
+    ``analysis`` and ``format`` belong to the last level that holds; None if no level holds. ``levels`` has, for each
+    level that was tried, its first fault, or ``""`` if it has no fault. ``proved``: how many turns the format read
+    back. ``renderings``: the turns from which the markers were cut.
+    """
+
+    analysis: Analysis | None
+    format: Format | None
+    levels: tuple[tuple[str, str], ...]
+    proved: int
+    renderings: tuple[Rendering, ...] = ()
+
+
+_KEPT = 65_536
+
+
+def analyse(template: Template) -> Found:
+    """The format that can be found for a template. It is kept by the template's text, unless that is very long.
+
+    Raises `TemplateError` if the template does more than its limits allow.
+    """
+    found = _analyse if len(template.source) <= _KEPT else _analyse.__wrapped__
+    with account(template.limits, template.name):
+        return found(template.source, template.bos_token, template.eos_token, template.limits)
+
+
+@lru_cache(maxsize=64)
+def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Found:
+    asker = Asker(Template(source, bos_token=bos_token, eos_token=eos_token, limits=limits))
+    levels: list[tuple[str, str]] = []
+    renderings: tuple[Rendering, ...] = ()
+    for level, analysis in _levels(asker, levels):
+        format = to_format(analysis)
+        renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
+        try:
+            proved, asked = prove(asker, analysis, format)
+        except (Refused, ChatParsersError) as error:
+            levels.append((level, str(error)))
+            continue
+        levels.append((level, ""))
+        analysis = replace(
+            analysis, confidence=round(proved / asked, 2), preserved_tokens=tuple(format.preserved_tokens)
+        )
+        return Found(analysis, format, tuple(levels), proved, renderings)
+    renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
+    return Found(None, None, tuple(levels), 0, renderings)
+
+
+def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, Analysis]]:
+    """The analyses to try, the fullest first. What cannot be found out goes to ``levels``."""
+    try:
+        outline = find_outline(asker)
+    except Refused as error:
+        levels.append(("content", str(error)))
+        return
+    refused = outline.refused
+    markers = outline.markers
+    base = Analysis(
+        "reasoning" if outline.reasoning else "content",
+        outline.header,
+        outline.reasoning,
+        outline.content,
+        None,
+        outline.block,
+        _stops(outline.end, [answer.wire for answer in asker.asked.values() if answer is not None]),
+        refused,
+        markers,
+    )
+    try:
+        found = find_calls(asker, outline)
+    except Refused as error:
+        levels.append(("tools", str(error)))
+        found = None
+    if found is not None:
+        variant, calls, more = found
+        opened = bool(calls.section[0].strip())
+        closing = calls.section[1]
+        stops = base.stops
+        if not calls.parallel and calls.behind.strip() and outline.block:
+            variant = "channels"
+            stops = tuple(dict.fromkeys((*stops, *_stops(calls.behind))))
+            calls = replace(calls, end_optional=True)
+        elif outline.block:
+            variant = "channels"
+        if closing.strip() and not opened and calls.array is None:
+            stops = tuple(dict.fromkeys((*stops, *_stops(closing))))
+            calls = replace(calls, section=(calls.section[0], ""))
+        content = base.content
+        called = asker.shown("a call", calls=one_call())
+        if content.lead and called is not None:
+            calls = replace(calls, led=turn_of(called, outline.header).startswith(content.lead))
+        if outline.block:
+            calls = replace(calls, block="")  # of each block, not of calls alone
+        wrapped = content.open + content.close
+        if (
+            called is not None
+            and content.close
+            and wrapped + calls.section[0] + calls.before in turn_of(called, outline.header)
+        ):
+            calls = replace(calls, empty=wrapped)
+        if calls.block and content.open and not content.open.startswith(calls.block):
+            content = replace(content, open=calls.block + content.open)
+        if outline.block:
+            content = replace(content, also=_beside(asker, outline))
+        elif content.close:
+            content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
+        yield (
+            "tools",
+            replace(
+                base,
+                variant=variant,
+                content=content,
+                calls=calls,
+                markers=markers + more,
+                stops=stops,
+                null_content=asker.takes_null(one_call()),
+            ),
+        )
+    if base.reasoning is not None:
+        yield "reasoning", base
+    yield "content", replace(base, variant="content", reasoning=None)
+
+
+def _stops(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:
+    """The texts that end a turn: the first marker that the template writes after it. If this marker also stands inside
+    of ``turns``, which all end so, the tag that it begins, and the marker after that."""
+    core = end.strip()
+    if not core:
+        return ()
+    found = units(core)
+    stop = found[0] if is_marker(found[0]) else core.split()[0]
+    also: tuple[str, ...] = ()
+    inside = [turn[: -len(end)] for turn in turns if turn.endswith(end)]
+    for number, unit in enumerate(found[1:], 2):
+        if not any(stop in turn for turn in inside):
+            break
+        if is_marker(unit):
+            stop = "".join(found[:number])
+            also = tuple(unit for unit in found[number : number + 1] if is_marker(unit))
+    before = end[: len(end) - len(end.lstrip())]
+    return (before + stop, stop, *also) if before else (stop, *also)
+
+
+def _gap(asker: Asker, close: str, lead: str) -> str:
+    """The white space after content that is closed, before the white space that is before every call."""
+    answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
+    rest = "" if answer is None else answer.wire.partition(ASKED.content)[2].removeprefix(close)
+    space = rest[: len(rest) - len(rest.lstrip())]
+    return space.removesuffix(lead) if space != lead else ""
+
+
+def _beside(asker: Asker, outline: Outline) -> str:
+    """The text that opens content beside a call, if another text opens an answer."""
+    answer = asker.shown("text beside a call", content=ASKED.content, calls=one_call())
+    if answer is None:
+        return ""
+    before = turn_of(answer, outline.header).partition(ASKED.content)[0].strip()
+    known = (outline.content.open.strip(), outline.reasoning.open.strip() if outline.reasoning else "")
+    return "" if before.endswith(known) else before

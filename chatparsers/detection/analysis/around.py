@@ -1,0 +1,111 @@
+"""Divides the text around calls into the part of the section and the part of each call.
+
+A text that is both at the end of the text between two calls and before the first call belongs to each call. The rest of
+the text before the first call belongs to the section.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...templates.probe.differences import shared_end, shared_start
+from .found import CallMarkers
+from .reasoning import Outline
+
+__all__ = ["Around", "divide", "minus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The texts around calls: of the section, of each call, between calls. ``stop``: the end of the turn."""
+
+    section: tuple[str, str]
+    before: str
+    behind: str
+    separator: str
+    lead: str
+    block: str
+
+    def put(self, calls: CallMarkers) -> CallMarkers:
+        """The markers of calls with these texts around them."""
+        return replace(
+            calls,
+            section=self.section,
+            before=self.before,
+            behind=self.behind,
+            separator=self.separator,
+            lead=self.lead,
+        )
+
+
+def divide(
+    outline: Outline,
+    opening: str,
+    beside: str | None,
+    closing: str,
+    between: str | None,
+    prefill: str,
+    marks: tuple[str, ...] = (),
+) -> Around:
+    """Divides the texts around calls. ``opening``: before the first call; ``beside``: the same after content.
+    ``closing``: after the last call. ``between``: between two calls, None if two are never shown. ``prefill``: the part
+    of the turn that the prompt wrote. ``marks``: markers that stand before a tag and belong to it."""
+    lead, block = "", ""
+    if beside is not None:
+        close = outline.content.close.strip()
+        if outline.block and outline.reasoning is not None:
+            close = close or outline.reasoning.close.strip()
+        if close and beside.strip().startswith(close):
+            beside = beside[beside.index(close) + len(close) :]
+        shared = shared_end(beside, opening, marks=marks)
+        if shared.strip() == beside.strip():
+            opening = shared if close else beside
+        elif prefill.strip() and beside.strip() and prefill.rstrip().endswith(minus(beside, shared).strip()):
+            block, opening = minus(beside, shared).strip(), beside
+        elif shared.strip():
+            opening = shared
+    elif opening.strip():
+        opening = _without_thought(opening, outline)
+    lead = opening[: len(opening) - len(opening.lstrip())]
+    opening = opening.lstrip()
+    closing = _without_end(closing, outline.end)
+    if between is None:
+        behind = closing
+        return Around(("", ""), opening, behind, "", lead, block)
+    behind = shared_start(between, closing, marks=marks)
+    for mark in marks:
+        behind = behind.removesuffix(mark)
+    rest = between[len(behind) :]
+    before = shared_end(rest, opening, marks=marks)
+    separator = minus(rest, before)
+    return Around((minus(opening, before), closing[len(behind) :]), before, behind, separator, lead, block)
+
+
+def minus(text: str, end: str) -> str:
+    return text[: len(text) - len(end)] if end else text
+
+
+def _without_end(closing: str, end: str) -> str:
+    """The text after the last call, without the end of the turn."""
+    stripped = end.strip()
+    if stripped and closing.endswith(end):
+        return closing[: -len(end)]
+    if stripped and closing.rstrip().endswith(stripped):
+        return closing.rstrip()[: -len(stripped)]
+    return closing
+
+
+def _without_thought(opening: str, outline: Outline) -> str:
+    """The text that opens the calls, without an empty thought or an empty answer before it."""
+    reasoning = outline.reasoning
+    text = opening
+    if reasoning is not None:
+        at = text.find(reasoning.close.strip())
+        if at >= 0:
+            text = text[at + len(reasoning.close.strip()) :]
+            kept = reasoning.close[len(reasoning.close.rstrip()) :]
+            text = text[len(kept) :] if kept and text.startswith(kept) else text
+    content = outline.content
+    if content.close and content.close in text:
+        text = text.partition(content.close)[2]
+    return text

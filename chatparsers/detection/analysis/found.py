@@ -1,0 +1,205 @@
+"""The results of an analysis: every marker with the rendering from which it was cut, and the open questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from ...core import Json, Raw
+from ...core.values import Syntax
+
+__all__ = [
+    "Analysis",
+    "Arguments",
+    "CallMarkers",
+    "ContentMarkers",
+    "Kind",
+    "Marker",
+    "ReasoningMarkers",
+    "Refused",
+    "Variant",
+]
+
+Variant = Literal[
+    "json-native",
+    "name-as-key",
+    "tagged-json",
+    "tagged-args",
+    "bracket-tag",
+    "recipient",
+    "markdown-block",
+    "prefixed-indexed",
+    "python-call",
+    "nested-elements",
+    "gemma-like",
+    "channels",
+    "reasoning",
+    "content",
+]
+
+
+class Refused(Exception):
+    """The renderings do not say it, or the builder cannot; the text says what and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """A text of the wire: its purpose, and the rendering that shows it at position ``at`` (-1 if it was put together
+    from several renderings). ``what`` is the question, ``text`` the rendering."""
+
+    use: str
+    marker: str
+    what: str
+    text: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningMarkers:
+    """The markers around reasoning.
+
+    ``mode``: ``optional`` (the model opens it), ``forced open`` (the prompt opens it), ``implicit`` (only the closer is
+    written). ``left_open``: a call may follow reasoning that is not closed. ``bare_close``: without a thought, only the
+    closer is written.
+    """
+
+    mode: Literal["optional", "forced open", "implicit"]
+    open: str
+    close: str
+    left_open: bool = False
+    bare_close: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContentMarkers:
+    """The markers around content, both ``""`` if content is plain. ``lead``: white space that the template writes
+    before every answer. ``also``: the opener of content beside a call, if it is another one."""
+
+    open: str = ""
+    close: str = ""
+    lead: str = ""
+    also: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The markers of an argument whose value has this JSON type: ``before`` KEY ``behind`` VALUE. The type ``json`` is
+    any type but a string."""
+
+    type: str
+    before: str
+    behind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """How the arguments stand in a call.
+
+    ``syntax``: how values are spelt, in the builder's words. ``whole``: all arguments are one object in this syntax.
+    Otherwise each argument is ``key_before`` KEY ``key_behind`` VALUE ``behind``, with ``separator`` between two
+    arguments. ``again``: the text between a value and the argument's name, if the closer names the argument once more;
+    ``behind`` follows that name. ``escapes``: the characters that a name spells in another way, each with its spelling.
+    ``kinds``: the markers for each type, if an attribute names the value's type.
+    """
+
+    syntax: Syntax = field(default_factory=Json)
+    whole: bool = True
+    key_before: str = ""
+    key_behind: str = ""
+    again: str = ""
+    behind: str = ""
+    separator: str = ""
+    escapes: tuple[tuple[str, str], ...] = ()
+    kinds: tuple[Kind, ...] = ()
+
+    @property
+    def value_escapes(self) -> tuple[tuple[str, str], ...]:
+        """The characters that a string spells in another way, each with its spelling."""
+        return self.syntax.escapes if isinstance(self.syntax, Raw) else ()
+
+    @property
+    def prints_python(self) -> bool:
+        """Whether raw values other than strings are spelt as Python prints them."""
+        return isinstance(self.syntax, Raw) and self.syntax.python
+
+
+@dataclass(frozen=True, slots=True)
+class CallMarkers:
+    """How calls are written.
+
+    ``section`` opens and closes all calls of a turn. ``before`` and ``behind`` stand around each call, ``separator``
+    between two, ``lead`` is the white space between content and calls. A call in markup is ``before`` NAME
+    ``name_behind`` ARGUMENTS ``behind``; `ADDRESSEE` in ``before`` is the name too. A call that is a JSON object has
+    ``members`` in their order, each a kind and a key. The kinds are ``name``, ``args``, ``id``, and ``=`` with the JSON
+    of a constant. ``nested`` is the key of the object that holds name and arguments, ``gap`` the white space after a
+    comma. ``as_key``: the tool's name is the only key.
+
+    ``array``: the calls are one JSON array with this white space: after ``[``, before and after the comma,
+    before ``]``. ``id_form`` is ``""`` (no id), ``counter``, ``short`` (nine letters and digits) or ``any``. In a
+    header the id follows ``id_before``, or it stands before the name, and ``id_behind`` between them. ``counted``: a
+    counter in the header follows this text. ``block``: the part of the first call's ``before`` that the prompt has
+    already written. ``end_optional``: the closer may be missing at the end of the turn. ``parallel``: a turn may have
+    several calls. ``alone``: no marker opens a call, so calls can only begin the turn. ``led``: calls follow the white
+    space that the template writes before every answer. ``empty``: the markers of an empty answer, if the template
+    writes one before calls without content.
+    """
+
+    section: tuple[str, str] = ("", "")
+    before: str = ""
+    behind: str = ""
+    separator: str = ""
+    name_behind: str = ""
+    arguments: Arguments = Arguments()
+    members: tuple[tuple[str, str], ...] = ()
+    nested: str = ""
+    gap: str = " "
+    as_key: bool = False
+    array: tuple[str, str, str, str] | None = None
+    id_form: Literal["", "counter", "short", "any"] = ""
+    id_before: str = ""
+    id_behind: str = ""
+    counted: str = ""
+    parallel: bool = True
+    alone: bool = False
+    lead: str = ""
+    led: bool = False
+    empty: str = ""
+    end_optional: bool = False
+    block: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that was found in the renderings of one template.
+
+    ``variant``: the kind of format in one word. ``header``: the role header that the prompt writes. ``block``: the text
+    that opens a further block of the turn, if the prompt opens the first. ``stops`` end the turn. ``refused``: the
+    questions that stayed open, a line each. ``markers``: each marker with the rendering that shows it. ``confidence``:
+    the share of the turns read back exactly in the proof, from 0 to 1, among those of a template that writes messages
+    of all kinds (reasoning, several calls, text beside them). ``null_content``: whether the template writes a call with
+    the content null as one with empty content; None if it shows no call. ``preserved_tokens``: the markers that a
+    detokenizer must not drop.
+    """
+
+    variant: Variant
+    header: str
+    reasoning: ReasoningMarkers | None = None
+    content: ContentMarkers = ContentMarkers()
+    calls: CallMarkers | None = None
+    block: str = ""
+    stops: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    markers: tuple[Marker, ...] = ()
+    confidence: float = 0.0
+    null_content: bool | None = None
+    preserved_tokens: tuple[str, ...] = ()
+
+    @property
+    def tools(self) -> bool:
+        """Whether the format has calls."""
+        return self.calls is not None
+
+    @property
+    def parallel(self) -> bool:
+        """Whether a turn may have several calls."""
+        return self.calls is not None and self.calls.parallel

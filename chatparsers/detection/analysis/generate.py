@@ -1,0 +1,106 @@
+"""Makes a format from an analysis, with only the builder's primitives.
+
+`Definition` is a format's ``build`` as data: equal definitions share their compiled programs, and their streams can be
+pickled. White space between markers is read leniently and generated as the template writes it. A marker that a
+tokenizer may have as one token becomes a token.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core import Builder, Format, Node
+from ...core.definition.nodes import Nodelike, Span
+from ...templates.probe.differences import is_marker
+from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
+from .generate_calls import section_of
+from .markup import Markup
+
+__all__ = ["Definition", "to_format"]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """Builds the tree of a format that was found."""
+
+    reasoning: ReasoningMarkers | None
+    content: ContentMarkers
+    calls: CallMarkers | None
+    block: str = ""
+
+    def __call__(self, p: Builder) -> Node:
+        m = Markup(p, () if self.calls is None else self.calls.arguments.syntax.tokens)
+        section = None if self.calls is None else section_of(m, self.calls, self.block)
+        if self.block:
+            return self._blocks(m, section)
+        calls, reasoning = self.calls, self.reasoning
+        alone = calls is not None and calls.alone
+        content = _span(m, self.content.open, self.content.close) if self.content.open.strip() else None
+        again = None
+        if reasoning is not None and reasoning.left_open:
+            again = p.span(*_markers(m, reasoning), optional=True)
+        start = section if alone else None
+        if calls is not None and calls.empty and section is not None:
+            start = m.literal(calls.empty) + section
+        body = p.body(
+            None if alone else section,
+            start=start,
+            content=content,
+            lead="" if calls is None or alone else calls.lead,
+            reasoning=again,
+        )
+        if self.content.lead:
+            lead = p.trim(self.content.lead)
+            body = (lead if calls is not None and calls.led else p.reads("", lead)) + body
+        if reasoning is None:
+            return body
+        always = reasoning.mode == "implicit"
+        opener, closer = _markers(m, reasoning)
+        if reasoning.left_open:
+            return p.think(opener, closer, always=always, until=section, optional=True) + body
+        think = p.think(opener, closer, always=always) + body
+        return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
+
+    def _blocks(self, m: Markup, section: Node | None) -> Node:
+        """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""
+        p = m.p
+        assert self.reasoning is not None
+        begin = _begin(m, self.block)
+        thought = p.span(
+            begin + m.lenient(self.reasoning.open.rstrip()), m.literal(self.reasoning.close.strip())
+        )
+        close = self.content.close or self.reasoning.close.strip()
+        opener = m.lenient(self.content.open.rstrip())
+        if self.content.also:
+            opener = p.reads(opener, opener, m.lenient(self.content.also))
+        content = p.span(begin + opener, m.literal(close), optional=not self.content.close)
+        return p.body(section, reasoning=thought, content=content)
+
+
+def _begin(m: Markup, block: str) -> Node:
+    """The opener of a block. It may be missing before the first block."""
+    return m.p.expected(m.literal(block))
+
+
+def to_format(analysis: Analysis) -> Format:
+    """The format of an analysis."""
+    definition = Definition(analysis.reasoning, analysis.content, analysis.calls, analysis.block)
+    return Format(
+        name=f"auto:{analysis.variant}",
+        title=f"Found: {analysis.variant}",
+        url="https://huggingface.co/docs/transformers/chat_templating",
+        build=definition,
+        stops=analysis.stops,
+    )
+
+
+def _markers(m: Markup, reasoning: ReasoningMarkers) -> tuple[Nodelike, Nodelike]:
+    """The markers of reasoning, as texts if they are one token each."""
+    texts = (reasoning.open, reasoning.close)
+    if all(is_marker(text.strip()) for text in texts):
+        return texts
+    return m.marker(reasoning.open), m.marker(reasoning.close)
+
+
+def _span(m: Markup, open: str, close: str) -> Span:
+    return m.p.span(m.marker(open), m.marker(close) if close else None)

@@ -1,0 +1,278 @@
+"""Makes the part of a format that reads and writes calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+from ...core import ANY_TOOL, Argument, Elements, Json, Node, Raw, Tool
+from ...templates.probe.differences import is_marker, units
+from .found import Arguments, CallMarkers
+from .markup import Markup
+from .probes import ADDRESSEE
+
+__all__ = ["section_of"]
+
+
+def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
+    """All calls of a turn, with the markup around them. ``block``: the text that opens a block of the turn."""
+    p = m.p
+    each = bool(block) and calls.before.startswith(block)
+    begun: Node | None = None
+    if each:  # each call is a block
+        calls = replace(calls, before=calls.before[len(block) :])
+        # A header that begins with any name needs the text before it.
+        begun = m.literal(block) if calls.before.startswith(ADDRESSEE) else p.expected(m.literal(block))
+    call = _json_call(m, calls) if calls.members or calls.as_key else _named_call(m, calls)
+    if begun is not None:
+        call = begun + call
+    if calls.array is not None:
+        items = _array(m, calls, call)
+    elif calls.parallel:
+        items = p.calls(
+            call, m.lenient(calls.separator) if calls.separator.strip() else p.space(calls.separator)
+        )
+    else:
+        items = call
+    before, behind = calls.section
+    gap = p.space()
+    opener, closer = m.lenient(before.removeprefix(block)), m.lenient(behind)
+    if before and not before[-1:].isspace():
+        opener = opener + gap
+    if behind and not behind[:1].isspace():
+        closer = gap + closer
+    if calls.end_optional and behind:
+        closer = p.expected(closer)
+    if block and not each:
+        opener = p.expected(m.literal(block)) + p.space(calls.lead) + opener
+    section = opener + items + closer
+    own = units(calls.before.strip())
+    if before.strip() and calls.array is None and own and is_marker(own[0]):
+        return p.reads(section, section, items)  # models leave the section's markers out
+    return section
+
+
+def _array(m: Markup, calls: CallMarkers, call: Node) -> Node:
+    p = m.p
+    assert calls.array is not None
+    first, before_comma, after_comma, last = calls.array
+    if not calls.parallel:
+        return "[" + p.space(first) + call + p.space(last) + "]"
+    if (before_comma, after_comma, last) == ("", first or " ", "\n" if first else ""):
+        return p.array(call, first)
+    comma = p.space(before_comma) + "," + p.space(after_comma)
+    return "[" + p.space(first) + p.calls(call, comma) + p.space(last) + "]"
+
+
+# calls that are JSON objects
+
+
+def _json_call(m: Markup, calls: CallMarkers) -> Node:
+    p = m.p
+    gap = p.space()
+    if calls.as_key:
+
+        def keyed(tool: Tool) -> Node:
+            name = "{" + gap + '"' + p.json_name(tool) + '"' + gap
+            return name + ":" + p.space(" ") + p.args(tool) + gap + "}"
+
+        call = p.each_tool(keyed)
+    else:
+        keys: dict[str, Any] = {kind: key for kind, key in calls.members if not kind.startswith("=")}
+        call = p.json_call(id_pattern=_id(m, calls) if "id" in keys else None, **keys)
+        if ADDRESSEE in calls.before:
+            header = calls.before[calls.before.index(ADDRESSEE) + 1 :]
+            call = p.reads(_spelt_out(m, calls, header), p.chars(_ADDRESSED) + m.lenient(header) + call)
+        elif calls.nested or len(keys) < len(calls.members):
+            call = p.reads(_spelt_out(m, calls), call)
+    before = m.lenient(calls.before.partition(ADDRESSEE)[0])
+    behind = m.lenient(calls.behind)
+    if calls.before.strip() and not calls.before[-1:].isspace() and ADDRESSEE not in calls.before:
+        before = before + gap
+    if calls.behind.strip() and not calls.behind[:1].isspace():
+        behind = gap + behind
+    return before + call + behind
+
+
+_ADDRESSED = r"a-zA-Z0-9_.\-"
+
+
+def _addressee(m: Markup, tool: Tool) -> Node:
+    """The tool to which a message is addressed whose call names it again. Parses any name."""
+    return m.p.reads(m.p.name(tool) if tool is ANY_TOOL else tool.name, m.p.chars(_ADDRESSED))
+
+
+def _spelt_out(m: Markup, calls: CallMarkers, header: str | None = None) -> Node:
+    """A call's members as the template writes them, constants and a nested object included. ``header``: the markup
+    between the tool to which the call is addressed and the object."""
+    p = m.p
+
+    def call(tool: Tool) -> Node:
+        written = {
+            "name": '"' + p.json_name(tool) + '"',
+            "args": p.args(tool),
+            "id": '"' + p.id(_id(m, calls)) + '"',
+        }
+        outer: list[Node] = []
+        inner: list[Node] = []
+        for kind, key in calls.members:
+            value = p.literal(kind[1:]) if kind.startswith("=") else written[kind]
+            member = p.member(key) + value
+            if calls.nested and kind in ("name", "args"):
+                if not inner:
+                    outer.append(p.literal(""))
+                    place = len(outer) - 1
+                inner.append(member)
+            else:
+                outer.append(member)
+        if inner:
+            outer[place] = p.member(calls.nested) + _object(m, calls, inner)
+        written_out = _object(m, calls, outer)
+        return written_out if header is None else _addressee(m, tool) + m.lenient(header) + written_out
+
+    return p.each_tool(call)
+
+
+def _object(m: Markup, calls: CallMarkers, members: list[Node]) -> Node:
+    p = m.p
+    joined: Node = members[0]
+    for member in members[1:]:
+        joined = joined + "," + p.space(calls.gap) + member
+    return "{" + joined + "}"
+
+
+def _id(m: Markup, calls: CallMarkers) -> Node:
+    p = m.p
+    if calls.id_form == "counter":
+        return p.chars("0-9", 1, 4)
+    return p.chars("a-zA-Z0-9", 9, 9) if calls.id_form == "short" else p.chars("a-zA-Z0-9_.:-", 1, 64)
+
+
+# calls whose name stands in a header
+
+
+def _named_call(m: Markup, calls: CallMarkers) -> Node:
+    p = m.p
+    separate = not calls.arguments.whole
+    before, addressed, again = calls.before.partition(ADDRESSEE)
+    prefix = ""
+    if calls.id_form == "counter":
+        prefix = re.search(r"[^<>\[\]|\s]*\Z", before)[0]  # type: ignore[index]
+        before = before[: len(before) - len(prefix)]
+
+    given = calls.arguments
+    gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
+    closer: Node = gap + m.lenient(calls.behind)
+    if calls.end_optional and not calls.section[1]:
+        closer = p.expected(closer)
+
+    def call(tool: Tool) -> Node:
+        header = _header(m, calls, prefix, tool)
+        if separate:
+            arguments = p.each_arg(tool, lambda arg: _argument(m, calls, arg), _comma(m, given.separator))
+        else:
+            arguments = p.args(tool) if given.syntax == Json() else p.args(tool, given.syntax)
+        if addressed:
+            header = _addressee(m, tool) + m.lenient(again) + header
+        return header + arguments + closer if separate else header + arguments
+
+    item = m.lenient(before) + p.each_tool(call)
+    return item if separate else item + closer  # an object says itself that it is whole
+
+
+def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
+    """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead."""
+    p = m.p
+    if calls.id_form == "counter":
+        pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
+        name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))
+    elif calls.counted:
+        name = p.name(tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
+    else:
+        name = p.name(tool)
+    if calls.id_behind:
+        name = p.id(_id(m, calls)) + m.lenient(calls.id_behind) + name
+    if calls.id_before:
+        name = name + m.lenient(calls.id_before) + p.id(_id(m, calls))
+    behind = calls.name_behind
+    if calls.arguments.whole:
+        follows = p.peek(p.space() + "{")
+    else:
+        starts = [text.split()[0] for text in (calls.arguments.key_before, calls.behind) if text.strip()]
+        if len(starts) < 2:
+            return name + m.lenient(behind)
+        follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in starts)))
+    strict = m.lenient(behind)
+    gap = p.space() if calls.arguments.whole else ""
+    return name + p.reads(strict, strict + follows) + gap
+
+
+def _comma(m: Markup, separator: str) -> Node | None:
+    p = m.p
+    if not separator.strip():
+        return p.space(separator) if separator else None
+    core = separator.strip()
+    before, _, after = separator.partition(core)
+    return p.space(before) + m.literal(core) + p.space(after)
+
+
+def _argument(m: Markup, calls: CallMarkers, arg: Argument) -> Node:
+    p, given = m.p, calls.arguments
+    if isinstance(given.syntax, Raw):
+        return _raw_argument(m, calls, given.syntax, arg)
+    name = _key(m, given.key_before, calls, arg)
+    if isinstance(given.syntax, Elements):
+        return name + m.literal(given.key_behind) + p.value(arg, given.syntax) + _closer(m, given, arg)
+    opener = p.space() + m.lenient(given.key_behind) + p.space()
+    return name + opener + p.value(arg, given.syntax) + m.lenient(given.behind)
+
+
+def _key(m: Markup, before: str, calls: CallMarkers, arg: Argument) -> Node:
+    """The argument's name and the markup before it."""
+    p, given = m.p, calls.arguments
+    end = calls.behind.strip()
+    chars = _name_chars(
+        given.key_behind, end[len(before.strip()) :] if end.startswith(before.strip()) else ""
+    )
+    name = p.arg_name(arg, chars, dict(given.escapes)) if given.escapes else p.arg_name(arg, chars)
+    return m.lenient(before) + name
+
+
+def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Node:
+    """An argument whose value is raw text; each kind of value in an option of its own."""
+    p, given = m.p, calls.arguments
+
+    def value(key_behind: str, type: str | None) -> Node:
+        pad = key_behind[len(key_behind.rstrip()) :]
+        return m.lenient(key_behind.rstrip()) + p.trim(pad) + p.value(arg, replace(raw, type=type))
+
+    closer = _closer(m, given, arg)
+    if not given.kinds:
+        return _key(m, given.key_before, calls, arg) + value(given.key_behind, None) + closer
+    if {kind.before for kind in given.kinds} == {given.key_before}:
+        values = p.choice(*(value(kind.behind, kind.type) for kind in given.kinds))
+        return _key(m, given.key_before, calls, arg) + values + closer
+    typed = [_key(m, kind.before, calls, arg) + value(kind.behind, kind.type) for kind in given.kinds]
+    return p.choice(*typed) + closer
+
+
+def _closer(m: Markup, given: Arguments, arg: Argument) -> Node:
+    """The markup after a value. White space before it may be missing."""
+    p = m.p
+    text = given.again or given.behind
+    core = text.strip()
+    before, _, after = text.partition(core)
+    closer = p.trim(before) + m.literal(core)
+    if given.again:
+        return closer + m.lenient(after) + p.same_name(arg) + m.lenient(given.behind)
+    return closer + p.space(after)
+
+
+def _name_chars(behind: str, end: str) -> str:
+    """The characters of an argument's name: all except those that follow it, tags, quotes and white space. ``end``: the
+    text that would be read as a name at the end of a call, if the markup before a name also begins that end."""
+    tagged = behind[:1] in "<>\"'"
+    known = "<>\"'\n" if tagged else "<>\"'\n[](){}=,|｜"
+    extra = "".join(re.escape(char) for char in dict.fromkeys(behind[:1] + end[:1]) if char not in known)
+    return rf"""[^<>"'\n{extra}]""" if tagged else rf"""[^\s"'<>\[\](){{}}=,|｜{extra}]"""

@@ -1,0 +1,269 @@
+"""The questions to a template, and its answers.
+
+A question is an assistant's message of words that occur nowhere else. The answer is the turn that the template makes of
+it, cut out of the conversation by the rules of ``templates.turns``. If the template refuses or drops a message, there
+is no answer; only the facts that this answer would have shown are lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ...core.errors import TemplateError
+from ...templates import Template
+from ...templates.probe.differences import is_marker, shared_start, units
+
+__all__ = ["ADDRESSEE", "ASKED", "HELD_BACK", "Asker", "Call", "Rendering", "Words"]
+
+ADDRESSEE = "\x01"
+"""Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
+_USER = "Quagga, please."
+_HISTORY = [{"role": "user", "content": _USER}]
+_CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2024-01-01", "date_string": "2024-01-01"}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A set of words for questions. No word may occur anywhere else in a template's renderings.
+
+    ``texts`` are values of string arguments. ``numbers`` are JSON numbers that no counter reaches.
+    """
+
+    content: str
+    reasoning: str
+    names: tuple[str, str, str]
+    keys: tuple[str, str, str]
+    texts: tuple[str, str, str]
+    number: int
+    ids: tuple[str, str, str]
+
+
+ASKED = Words(
+    content="Basalt rests here.",
+    reasoning="Gneiss ponders slowly.",
+    names=("find_quartz", "hold_marble", "lift_granite"),
+    keys=("beryl", "opal", "topaz"),
+    texts=("zircon", "feldspar", "kyanite"),
+    number=40963,
+    ids=("Xq7aaaaa1", "Xq7aaaab2", "Xq7aaaac3"),
+)
+HELD_BACK = Words(
+    content='Herons  wade:\n\nslowly & <b>softly</b>, "so" they say.',
+    reasoning="Egrets   muse:\n\n1 < 2 & 'fine'.",
+    names=("watch_heron", "ring_egret2", "count"),
+    keys=("place", "wing_span", "x"),
+    texts=('reeds "tall"', " <i>mud</i> & it's\n\tdeep\\n\n", "Ørsted 😀 [x] {y: 1}, z=2"),
+    number=-70412,
+    ids=("Zr4bbbbb1", "Zr4bbbbc2", "Zr4bbbbd3"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it was asked for."""
+
+    name: str
+    arguments: Mapping[str, Any]
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A message and the turn that the template made of it.
+
+    ``opening``: the part of the assistant's turn that the prompt wrote, with its role header. ``wire``: the text that
+    the model would have written.
+    """
+
+    what: str
+    content: str
+    reasoning: str
+    calls: tuple[Call, ...]
+    tools: list[dict[str, Any]] | None
+    thinking: bool | None
+    opening: str
+    wire: str
+
+    def shows(self) -> bool:
+        """Whether all that was asked for is in the turn, each text once, names once or twice."""
+        asked = [text.strip() for text in (self.content, self.reasoning) if text]
+        counts = {self.wire.count(call.name) for call in self.calls}
+        return all(self.wire.count(text) == 1 for text in asked) and counts in (set(), {1}, {2})
+
+    def masked(self) -> Rendering:
+        """The same, with `ADDRESSEE` for the first of two times that a call's name is there."""
+        wire = self.wire
+        for call in self.calls:
+            if wire.count(call.name) == 2:
+                wire = wire.replace(call.name, ADDRESSEE, 1)
+        return replace(self, wire=wire)
+
+
+def tools_for(calls: Sequence[Call]) -> list[dict[str, Any]]:
+    """The tools that are called, their parameters typed as the values are."""
+    found: dict[str, dict[str, Any]] = {}
+    for call in calls:
+        typed = {key: {**_schema(value), "description": "d"} for key, value in call.arguments.items()}
+        found.setdefault(call.name, {}).update(typed)
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": "d",
+                "parameters": {"type": "object", "properties": properties, "required": []},
+            },
+        }
+        for name, properties in found.items()
+    ]
+
+
+def _schema(value: object) -> dict[str, Any]:
+    """A schema for which the value is valid."""
+    if isinstance(value, dict):
+        return {"type": "object", "properties": {key: _schema(inner) for key, inner in value.items()}}
+    if isinstance(value, list):
+        return {"type": "array", "items": {"anyOf": [_schema(item) for item in value]} if value else {}}
+    if isinstance(value, bool):
+        return {"type": "boolean"}
+    if value is None:
+        return {"type": "null"}
+    return {"type": "number" if isinstance(value, (int, float)) else "string"}
+
+
+@dataclass
+class Asker:
+    """Asks one template each question once, and keeps the answers."""
+
+    template: Template
+    asked: dict[Any, Rendering | None] = field(default_factory=dict)
+    _openings: dict[Any, tuple[int, str]] = field(default_factory=dict)
+
+    def ask(
+        self,
+        what: str,
+        *,
+        content: str = "",
+        reasoning: str = "",
+        calls: Sequence[Call] = (),
+        offered: Sequence[Call] = (),
+        thinking: bool | None = None,
+    ) -> Rendering | None:
+        """The turn of this message; None if the template refuses it.
+
+        ``offered``: calls that are not made. Their tools are in the conversation.
+        """
+        spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
+        tools = tools_for([*calls, *offered]) or None
+        key = (content, reasoning, spelt, bool(tools), thinking)
+        if key not in self.asked:
+            self.asked[key] = self._ask(what, content, reasoning, tuple(calls), tools, thinking)
+        return self.asked[key]
+
+    def shown(self, what: str, **question: Any) -> Rendering | None:
+        """As `ask`, but also None if a part of the message is missing in the turn."""
+        found = self.ask(what, **question)
+        return found if found is not None and found.shows() else None
+
+    def calling(self, what: str, **question: Any) -> Rendering | None:
+        """As `ask`, each call's name once (`Rendering.masked`)."""
+        found = self.ask(what, **question)
+        return None if found is None else found.masked()
+
+    def takes_null(self, calls: Sequence[Call]) -> bool:
+        """Whether a call with the content null is written as the same call with empty content."""
+        empty = self.ask("a call", calls=calls)
+        null = self._ask("a call, its content null", None, "", tuple(calls), tools_for(calls), None)
+        return empty is not None and null is not None and empty.wire == null.wire
+
+    def _ask(
+        self,
+        what: str,
+        content: str | None,
+        reasoning: str,
+        calls: tuple[Call, ...],
+        tools: list[dict[str, Any]] | None,
+        thinking: bool | None,
+    ) -> Rendering | None:
+        message: dict[str, Any] = {"role": "assistant", "content": content}
+        if reasoning:
+            message["reasoning_content"] = reasoning
+        if calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": json.dumps(call.arguments, ensure_ascii=False),
+                    },
+                }
+                for call in calls
+            ]
+        try:
+            prompt, wire = self.template.assistant_turn(
+                message, history=_HISTORY, tools=tools, thinking=thinking, **_CLOCK
+            )
+            length, opening = self._opening(tools, thinking)
+        except TemplateError:
+            return None
+        kept = max(len(opening) - (length - len(prompt)), 0)
+        return Rendering(what, content or "", reasoning, calls, tools, thinking, opening[:kept], wire)
+
+    def _opening(self, tools: list[dict[str, Any]] | None, thinking: bool | None) -> tuple[int, str]:
+        """The length of the prompt and its generation prompt."""
+        key = (json.dumps(tools), thinking)
+        if key not in self._openings:
+            switches = {**self.template.thinking_kwargs(thinking), **_CLOCK}
+            whole = self.template.render(_HISTORY, tools=tools, add_generation_prompt=True, **switches)
+            opening = self.template.generation_prompt(_HISTORY, tools=tools, **switches)
+            self._openings[key] = (len(whole), opening)
+        return self._openings[key]
+
+    def opening(self, thinking: bool | None) -> str | None:
+        """The generation prompt after a user's message; None if the template refuses."""
+        try:
+            return self._opening(None, thinking)[1]
+        except TemplateError:
+            return None
+
+    def user_turn(self) -> tuple[str, str] | None:
+        """The texts before and after a user's message at the end of a conversation."""
+        try:
+            text = self.template.render(_HISTORY, **_CLOCK)
+        except TemplateError:
+            return None
+        at = text.rfind(_USER)
+        return (text[:at], text[at + len(_USER) :]) if at >= 0 else None
+
+    def header(self) -> str:
+        """The header of the assistant's turn: the part of the generation prompts that says whose turn it is.
+
+        It is what all openings share, and no more than what a user's header has in the same places.
+        """
+        found = [text for thinking in (None, True, False) if (text := self.opening(thinking)) is not None]
+        header = shared_start(*found) if found else ""
+        for answer in self.asked.values():
+            shared = "" if answer is None else shared_start(header, answer.opening)
+            header = shared if shared.strip() else header
+        user = self.user_turn()
+        return header if user is None else _like(header, user)
+
+
+def _like(header: str, user: tuple[str, str]) -> str:
+    """The part of an assistant's header with the same units as the user's header, except for the role's name."""
+    own, theirs = units(header), units(user[0])
+    for count in range(min(len(theirs), len(own)), 0, -1):
+        pairs = list(zip(own[:count], theirs[-count:], strict=True))
+        differ = [pair for pair in pairs if pair[0] != pair[1]]
+        if pairs[0] in differ and own[0] in theirs:
+            continue
+        if pairs[-1] not in differ:
+            if 1 <= len(differ) <= 2:
+                return "".join(own[:count])
+        elif len(differ) == 1 and all(map(is_marker, differ[0])):
+            return "".join(own[:count])
+    return header

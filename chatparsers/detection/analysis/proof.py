@@ -1,0 +1,185 @@
+"""Proves a found format: it must read back every turn that the template wrote.
+
+The turns are those of the analysis, and a second set that the analysis never saw (other names and keys, values with
+quotes, markup, line breaks and words of other alphabets, three calls). Each is read whole and by the character. Every
+message must be the one that was asked for, complete and without diagnostics. And the grammar must generate each turn
+that has only calls. If the template itself drops a part of a message, the format is not blamed for it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.definition.format import Format
+from ...templates.probe.edges import opening
+from .accepted import accepts
+from .arguments import SPECIAL_NAME
+from .found import Analysis, Refused
+from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words
+
+__all__ = ["prove"]
+
+
+def prove(asker: Asker, analysis: Analysis, format: Format) -> tuple[int, int]:
+    """How many turns the format read back, and how many there are for a template that writes messages of all kinds.
+    Raises `Refused`, which names the first turn that the format did not read back."""
+    answers = list(_answers(asker, analysis))
+    for answer in answers:
+        _read(answer, analysis, format)
+    if not any(answer.content for answer in answers):
+        raise Refused("no answer is shown by which it could be proved")
+    held_back = HELD_BACK.names
+    if analysis.calls is not None and not any(call.name in held_back for a in answers for call in a.calls):
+        raise Refused("no call is shown by which it could be proved")
+    everything = _Shown(True, True, True, True, _escaped(analysis))
+    return len(answers), 2 * len(list(_questions(ASKED, everything)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """The kinds of messages that a template writes. ``escaped``: names of arguments with escaped characters."""
+
+    reasoning: bool
+    calls: bool
+    several: bool
+    beside: bool
+    escaped: bool
+
+
+def _escaped(analysis: Analysis) -> bool:
+    return analysis.calls is not None and bool(analysis.calls.arguments.escapes)
+
+
+def _answers(asker: Asker, analysis: Analysis) -> Iterator[Rendering]:
+    """The turns of all questions, as far as the template writes all that was asked for."""
+    beside = asker.template.probe().content_beside_calls
+    reasoning = analysis.reasoning is not None
+    shown = _Shown(reasoning, analysis.tools, analysis.parallel, beside, _escaped(analysis))
+    for words in (ASKED, HELD_BACK):
+        for question in _questions(words, shown):
+            answer = asker.ask(**question)
+            if answer is not None and _expressed(answer, analysis.stops):
+                yield answer
+
+
+def _questions(words: Words, shown: _Shown) -> Iterator[dict[str, Any]]:
+    for thinking in (None, True, False):
+        yield {"what": "an answer", "content": words.content, "thinking": thinking}
+    one = Call(words.names[0], {words.keys[0]: words.texts[0]}, words.ids[0])
+    yield {"what": "an answer, with tools", "content": words.content, "offered": (one,)}
+    thought = {"reasoning": words.reasoning, "thinking": True}
+    if shown.reasoning:
+        yield {"what": "an answer behind reasoning", "content": words.content, **thought}
+        yield {"what": "an answer behind reasoning", "content": words.content, **thought, "thinking": None}
+    if not shown.calls:
+        return
+    none = Call(words.names[1], {}, words.ids[1])
+    mixed = {words.keys[1]: words.texts[1], words.keys[0]: words.texts[2], words.keys[2]: words.number}
+    many = Call(words.names[2], mixed, words.ids[2])
+    yield {"what": "a call", "calls": (one,)}
+    yield {"what": "a call without arguments", "calls": (none,)}
+    yield {"what": "a call with three arguments", "calls": (many,)}
+    yield {"what": "a call with values of all types", "calls": (Call(words.names[0], _VALUES, words.ids[0]),)}
+    if shown.escaped:
+        named = Call(words.names[0], {SPECIAL_NAME: words.texts[0]}, words.ids[0])
+        yield {"what": "a call with special characters in a name", "calls": (named,)}
+    if shown.several:
+        yield {"what": "two calls", "calls": (one, many)}
+        yield {"what": "three calls", "calls": (one, none, many)}
+    if shown.beside:
+        yield {"what": "text beside a call", "content": words.content, "calls": (one,)}
+    if shown.reasoning:
+        yield {"what": "a call behind reasoning", "calls": (one,), **thought}
+        if shown.beside:
+            yield {"what": "all three", "content": words.content, "calls": (one,), **thought}
+
+
+_VALUES: dict[str, Any] = {
+    "a": 1.5,
+    "b": True,
+    "c": False,
+    "e": "",
+    "f": [1, "x", {"y": True}],
+    "g": {"h": {"i": []}},
+    "j": "42",
+    "k": [],
+}
+
+
+def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
+    """Whether the template shows all of the message in one turn. Models have not learnt to write dropped text."""
+    for text in (answer.content, answer.reasoning):
+        if text and text not in answer.wire:
+            return False
+    if any(call.name not in answer.wire for call in answer.calls):
+        return False
+    last = answer.wire.rfind(answer.calls[-1].name) if answer.calls else 0
+    return not any(0 <= answer.wire.find(stop) < last for stop in stops)
+
+
+def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
+    """Raises `Refused` if the format does not read the turn as the message that was asked for."""
+    prefix = opening(format, answer.opening)
+    turn = format.bind(tools=answer.tools, prefix=prefix, thinking=answer.thinking)
+    message = turn.parse(answer.wire)
+    expected = (
+        answer.content,
+        answer.reasoning,
+        [(call.name, dict(call.arguments)) for call in answer.calls],
+    )
+    try:
+        calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
+    except ValueError:
+        raise Refused(
+            f"{answer.what}: the arguments that were read from {answer.wire!r:.300} are no JSON"
+        ) from None
+    said = (message.content, message.reasoning, calls)
+    if said != expected:
+        raise Refused(f"{answer.what}: asked {expected!r:.200}, read {said!r:.200} from {answer.wire!r:.300}")
+    wrong = [
+        diagnostic
+        for diagnostic in message.diagnostics
+        if diagnostic.code not in ("mended", "markup-in-value")
+    ]
+    if wrong or not message.complete:
+        why = "; ".join(map(str, wrong)) or "it is not complete"
+        raise Refused(f"{answer.what}: {why}, in {answer.wire!r:.300}")
+    stream = turn.stream()
+    for character in answer.wire:
+        stream.feed(character)
+    stream.finish()
+    if stream.message != message:
+        raise Refused(f"{answer.what}: read by the character it is another message")
+    if answer.calls and not answer.content and not message.diagnostics and not _as_python(answer, analysis):
+        required = format.bind(
+            tools=answer.tools, prefix=prefix, thinking=answer.thinking, tool_choice="required"
+        )
+        if not accepts(required, *_generated(answer.wire, analysis)):
+            raise Refused(f"{answer.what}: the grammar does not generate {answer.wire!r:.300}")
+
+
+def _as_python(answer: Rendering, analysis: Analysis) -> bool:
+    """Whether the template may have printed an object or array as Python does: the parser mends it, the grammar writes
+    JSON."""
+    values = [value for call in answer.calls for value in call.arguments.values()]
+    python = analysis.calls is not None and analysis.calls.arguments.prints_python
+    return python and any(isinstance(value, (dict, list)) for value in values)
+
+
+def _generated(wire: str, analysis: Analysis) -> set[str]:
+    """The part of a turn of calls that the grammar must generate, in all readings: without its end, without a lone
+    closer of an empty thought that the prompt would have written, and with the calls' closer if the template omits
+    it."""
+    ends = [wire.find(stop) for stop in analysis.stops if stop in wire]
+    text = wire[: min(ends)] if ends else wire
+    found = {wire, text, text.rstrip("\n")}
+    reasoning, calls = analysis.reasoning, analysis.calls
+    if reasoning is not None and reasoning.bare_close:
+        without = {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}
+        found |= without | {other.lstrip() for other in without}
+    if calls is not None and calls.end_optional:
+        found |= {other + calls.section[1] for other in found} | {other + calls.behind for other in found}
+    return found

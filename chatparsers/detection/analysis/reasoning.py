@@ -1,0 +1,293 @@
+"""Phase one: the markers around reasoning and content, and the end of the turn.
+
+Everything is found in the texts before and after words that were asked for. The opener of reasoning is the text between
+the role's header and the reasoning, whether the prompt or the model writes it. The closer is the text between reasoning
+and content, or the text that the prompt writes after the opener if thinking is off, or the text that the template
+writes for an empty thought. Content has markers of its own if a part of the turn's end follows only content, and not
+a call or a user's message.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ...templates.probe.differences import shared_end, shared_start, units
+from .found import ContentMarkers, Marker, ReasoningMarkers, Refused
+from .probes import ASKED, Asker, Call, Rendering
+
+__all__ = ["Outline", "find_outline", "one_call", "turn_of"]
+
+_THINKING = (None, True, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The parts of a turn except for its calls. ``end``: the template's text after an answer, unchanged."""
+
+    header: str
+    reasoning: ReasoningMarkers | None
+    content: ContentMarkers
+    block: str
+    end: str
+    markers: tuple[Marker, ...]
+    refused: tuple[str, ...]
+
+
+def one_call() -> tuple[Call, ...]:
+    """The call that most questions ask for."""
+    return (Call(ASKED.names[0], {ASKED.keys[0]: ASKED.texts[0]}, ASKED.ids[0]),)
+
+
+def turn_of(answer: Rendering, header: str) -> str:
+    """The assistant's turn after its header, whether the prompt or the model wrote it."""
+    written = answer.opening[len(header) :] if answer.opening.startswith(header) else ""
+    return written + answer.wire
+
+
+def find_outline(asker: Asker) -> Outline:
+    """Asks for answers with and without reasoning, thinking on and off. Raises `Refused` if no answer is shown."""
+    answers = [
+        found
+        for thinking in _THINKING
+        if (found := asker.shown("an answer", content=ASKED.content, thinking=thinking))
+    ]
+    if not answers:
+        raise Refused("the template shows no answer's text")
+    thoughts = list(_thoughts(asker))
+    calling = asker.shown("a call", calls=one_call())
+    header = asker.header()
+    seen: list[Marker] = []
+    befores = [turn_of(answer, header).partition(ASKED.content)[0] for answer in answers]
+    behind = answers[0].wire.partition(ASKED.content)[2]
+    end = _end(behind, calling, asker.user_turn())
+    close = behind[: len(behind) - len(end)].rstrip() if end else ""
+    if not close:
+        end = behind
+    opener, closers, between = _around(thoughts, header, seen)
+    usual = (asker.opening(None) or "").strip()
+    if usual and usual in opener:  # the prompts with thinking on and off differ before the role too
+        opener = opener.partition(usual)[2]
+    content, block = _content(befores, between, close, closers, opener, header, asker.opening(None))
+    if thoughts and thoughts[0].content and not content.open:
+        content = _beside_reasoning(thoughts[0], end, between, closers) or content
+    if content.open or content.close:
+        seen.append(_marker("content", content.open, answers[0]))
+    refused: list[str] = []
+    reasoning = _reasoning(
+        asker, header, opener, closers, between, content, block, befores, thoughts, refused
+    )
+    if reasoning is not None and block and not content.close:
+        # In a turn of blocks, one marker may close each block, also the last one before the end.
+        close, _, rest = end.strip().partition(reasoning.close.strip())
+        if not close and rest:
+            content, end = replace(content, close=reasoning.close.strip()), rest
+    if reasoning is not None and not opener.strip():
+        seen.append(
+            Marker(
+                "reasoning, opened by", reasoning.open, "the generation prompt", asker.opening(True) or "", -1
+            )
+        )
+    if end.strip():
+        seen.append(_marker("end of turn", end.strip(), answers[0]))
+    return Outline(header, reasoning, content, block, end, tuple(seen), tuple(refused))
+
+
+def _thoughts(asker: Asker) -> list[Rendering]:
+    """Turns in which the reasoning shows, those with content first."""
+    found = []
+    for thinking in (True, None):
+        for what, content, calls in (
+            ("an answer behind reasoning", ASKED.content, ()),
+            ("a call behind reasoning", "", one_call()),
+            ("reasoning alone", "", ()),
+        ):
+            answer = asker.shown(
+                what, content=content, reasoning=ASKED.reasoning, calls=calls, thinking=thinking
+            )
+            if answer is not None:
+                found.append(answer)
+        if found:
+            break
+    return found
+
+
+def _end(behind: str, calling: Rendering | None, user: tuple[str, str] | None) -> str:
+    """The end of the turn: the part of the text after content that also follows a call or a user's text."""
+    others = [calling.wire] if calling is not None else []
+    if user is not None:
+        others.append(user[1].rstrip())
+    for other in others:
+        for text in (behind, behind.rstrip()):
+            end = shared_end(text, other)
+            if end.strip():
+                return behind[len(text) - len(end) :]
+    return behind
+
+
+def _marker(use: str, marker: str, answer: Rendering) -> Marker:
+    text = answer.opening + answer.wire
+    return Marker(use, marker, answer.what, text, text.find(marker) if marker else -1)
+
+
+def _around(thoughts: list[Rendering], header: str, seen: list[Marker]) -> tuple[str, list[str], str]:
+    """The texts before reasoning; after it, at the end or before a call; and between it and content."""
+    opener, closers, between = "", [], ""
+    for answer in thoughts:
+        before, _, behind = turn_of(answer, header).partition(ASKED.reasoning)
+        if answer is thoughts[0]:
+            opener = before
+            seen.append(_marker("reasoning, opened by", before, answer))
+        if answer.content:
+            between = behind.partition(ASKED.content)[0]
+            seen.append(_marker("reasoning, closed by", between, answer))
+        else:
+            closers.append(behind)
+    return opener, closers, between
+
+
+def _content(
+    befores: list[str],
+    between: str,
+    close: str,
+    closers: list[str],
+    opener: str,
+    header: str,
+    opening: str | None,
+) -> tuple[ContentMarkers, str]:
+    """The markers around content, and the text that opens a later block of the turn."""
+    own = opener.strip()
+    for before in sorted(befores, key=len):
+        text = before.strip()
+        if not text:
+            break
+        if own and text.startswith(own):
+            continue
+        if between and not between.strip().endswith(text):
+            continue
+        if between.strip() == text:
+            continue  # the closer of an empty thought
+        if not between and not close and text in header + (opening or ""):
+            continue
+        block = header.strip() if between.rstrip().endswith(header.strip() + before.rstrip()) else ""
+        return ContentMarkers(before, close), block
+    if befores and all(befores) and not any(before.strip() for before in befores):
+        return ContentMarkers(lead=befores[0]), ""
+    if close and between and closers:
+        rest = between[len(shared_start(between, *closers)) :]
+        if rest.strip() and rest.strip() != between.strip():
+            return ContentMarkers(rest.lstrip(), close), ""
+    if close and between:
+        # The opener follows every thought: content and an empty thought have it in common.
+        raise Refused(
+            f"content is closed by {close!r}, and its opener cannot be told from the end of reasoning"
+        )
+    if close:
+        raise Refused(f"content is closed by {close!r}, and nothing opens it")
+    return ContentMarkers(), ""
+
+
+def _beside_reasoning(answer: Rendering, end: str, between: str, closers: list[str]) -> ContentMarkers | None:
+    """The markers that content has only after reasoning."""
+    behind = answer.wire.partition(ASKED.content)[2]
+    if not behind.endswith(end) or behind == end or not closers:
+        return None
+    close = behind[: len(behind) - len(end)].strip()
+    opener = between[len(shared_start(between, closers[0])) :]
+    return ContentMarkers(opener, close) if close and opener.strip() else None
+
+
+def _reasoning(
+    asker: Asker,
+    header: str,
+    opener: str,
+    closers: list[str],
+    between: str,
+    content: ContentMarkers,
+    block: str,
+    befores: list[str],
+    thoughts: list[Rendering],
+    refused: list[str],
+) -> ReasoningMarkers | None:
+    """The markers of reasoning, from the renderings that show it, or from the prompts with thinking on and off."""
+    tails = {
+        thinking: text[len(header) :]
+        for thinking in _THINKING
+        if (text := asker.opening(thinking)) is not None and text.startswith(header)
+    }
+    if thoughts:
+        close = between
+        wrapped = block + content.open
+        if wrapped and close.rstrip().endswith(wrapped.rstrip()):
+            close = close.rstrip()[: -len(wrapped.rstrip())]
+        if not close.strip():
+            close = _closer(opener, closers, [*befores, *tails.values()], content)
+        if not close.strip():
+            refused.append("reasoning: nothing shows what closes it")
+            return None
+        bare = any(text.strip() == close.strip() for text in (*befores, *tails.values()))
+        left_open = any(
+            answer.calls and close.strip() not in answer.wire.partition(ASKED.reasoning)[2]
+            for answer in thoughts
+        )
+        if opener.strip():
+            in_prompt = any(opener.strip() in answer.opening[len(header) :] for answer in thoughts)
+            mode: Literal["forced open", "optional"] = "forced open" if in_prompt else "optional"
+            return ReasoningMarkers(mode, opener, close, left_open=left_open, bare_close=bare)
+        guess = _opening_of(close)
+        if not guess:
+            refused.append(f"reasoning: nothing opens it, and {close!r} is not the closing form of a tag")
+            return None
+        if not all(close.strip() in before for before in befores):
+            refused.append(f"reasoning: nothing opens it, and not every answer has {close!r}")
+            return None
+        return ReasoningMarkers("implicit", guess, close)
+    return _from_prompts(tails, befores, content, refused)
+
+
+def _closer(opener: str, closers: list[str], texts: list[str], content: ContentMarkers) -> str:
+    """The text that closes an empty thought, if it also follows reasoning."""
+    for text in texts:
+        if opener.strip() and text.strip().startswith(opener.strip()):
+            rest = text.strip()[len(opener.strip()) :]
+            if content.open and rest.endswith(content.open.rstrip()):
+                rest = rest[: -len(content.open.rstrip())]
+            if rest.strip() and all(rest.strip() in behind for behind in closers):
+                return rest
+    return ""
+
+
+_TAG = re.compile(r"(?P<open>[<\[]\|?)(?P<name>[^<>\[\]/|\s]+)(?P<close>\|?[>\]])")
+_CLOSING = re.compile(r"(?P<open>[<\[]\|?)/(?P<name>[^<>\[\]/|\s]+)(?P<close>\|?[>\]])")
+
+
+def _opening_of(close: str) -> str:
+    """The opening tag for a closing tag; ``""`` if the text is not a closing tag."""
+    found = _CLOSING.fullmatch(close.strip())
+    return f"{found['open']}{found['name']}{found['close']}" if found else ""
+
+
+def _from_prompts(
+    tails: dict[bool | None, str], befores: list[str], content: ContentMarkers, refused: list[str]
+) -> ReasoningMarkers | None:
+    """Reasoning that no message shows: the prompts open it, and close it if thinking is off."""
+    on = min((text for text in tails.values() if text.strip()), key=len, default="")
+    if not on or on.strip() == content.open.strip():
+        return None
+    if len(set(tails.values())) > 1:
+        for text in (*tails.values(), *befores):
+            if text.strip().startswith(on.strip()) and len(text.strip()) > len(on.strip()):
+                close = text.strip()[len(on.strip()) :]
+                bare = any(other.strip() == close.strip() for other in (*tails.values(), *befores))
+                return ReasoningMarkers("forced open", on, close, bare_close=bare)
+    last = units(on.strip())[-1]
+    tag = _TAG.fullmatch(last)
+    if tag is not None and last == on.strip():
+        close = f"{tag['open']}/{tag['name']}{tag['close']}"
+        bare = any(other.strip() == close for other in (*tails.values(), *befores))
+        refused.append(f"reasoning: no rendering shows what closes {last}: taken to be {close}")
+        if on.endswith("\n"):  # who opens with a line break closes with one, and leaves a line free
+            close = f"\n{close}\n\n"
+        return ReasoningMarkers("forced open", on, close, bare_close=bare)
+    return None

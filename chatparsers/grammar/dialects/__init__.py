@@ -1,0 +1,1 @@
+"""One writer for each dialect of grammars: GBNF, Lark, structural tags."""

@@ -1,0 +1,517 @@
+"""Writes GBNF: the common core that llama.cpp and xgrammar read alike, byte for byte.
+
+Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that both
+read, no ``.``, no left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang`
+becomes its automaton, written as right-recursive rules. Both engines run these fast for strings and for text up to a
+stop, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are
+written once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from ...core.kept import Kept, kept
+from ..ir import (
+    ANY,
+    CHAIN,
+    EMPTY,
+    LAST,
+    Alt,
+    Blank,
+    Chars,
+    Encoding,
+    Ir,
+    Lang,
+    Order,
+    Ranges,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    charset,
+    complement,
+    overlap,
+    without,
+)
+from ..regular.automaton import Dfa, TooLarge, build
+from .rules import RuleWriter
+
+__all__ = ["GbnfWriter", "XgrammarWriter", "write_gbnf"]
+
+CONTROLS = charset([(0, 31)])
+ESCAPED = charset(['"', "\\", (0, 31)])
+HIGH = charset([(0x80, LAST)])
+_SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_BLOCK = 64
+"""The number of characters in a block of a longer string."""
+_RESERVED = frozenset({"true", "false", "root"})
+_COMMON = {
+    "ws": '"" | " " | "\\n" [ \\t]{0,20}',
+    "hex": "[0-9a-fA-F]",
+    "string": '"\\"" string-rest',
+    "string-rest": '"\\"" | [^"\\\\\\u0000-\\u001F] string-rest | "\\\\" string-esc',
+    "string-esc": '["\\\\/bfnrt] string-rest | "u" string-hex',
+    "string-hex": (
+        "([0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "
+        '"\\\\u" [dD] [c-fC-F] hex hex)) string-rest'
+    ),
+    "char-hex": (
+        '[0-9a-cA-CefEF] hex hex hex | [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex)'
+    ),
+    "char-high": (
+        '"u" ("00" [89a-fA-F] hex | "0" [1-9a-fA-F] hex hex | [1-9a-cA-CefEF] hex hex hex '
+        '| [dD] ([0-7] hex hex | [89abAB] hex hex "\\\\u" [dD] [c-fC-F] hex hex))'
+    ),
+}
+_NEEDS = {
+    "string": ("string-rest",),
+    "string-rest": ("string-esc",),
+    "string-esc": ("string-hex",),
+    "string-hex": ("hex",),
+    "char-hex": ("hex",),
+    "char-high": ("hex",),
+}
+
+
+@kept(4096, 256)
+def literal(text: str) -> str:
+    """``text`` as a literal. NUL is a class, because xgrammar matches NUL only there."""
+    if "\0" in text:
+        pieces = [literal(piece) for piece in text.split("\0")]
+        return "(" + " [\\u0000] ".join(pieces).replace('"" ', "").replace(' ""', "") + ")"
+    out = ['"']
+    for char in text:
+        if char in '"\\':
+            out.append("\\" + char)
+        elif char in "\n\r\t":
+            out.append({"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char])
+        elif ord(char) < 32 or 0x7F <= ord(char) < 0xA0 or char in "\u2028\u2029\ufeff":
+            out.append(f"\\u{ord(char):04X}")
+        else:
+            out.append(char)
+    out.append('"')
+    return "".join(out)
+
+
+def _point(code: int) -> str:
+    char = chr(code)
+    if char in "\\]-[^":
+        return f"\\u{code:04X}" if char == "^" else "\\" + char
+    if char in "\n\r\t":
+        return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
+    if 32 <= code < 127 or (0xA0 <= code < 0xD800 and char.isalpha()):
+        return char
+    return f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}"
+
+
+@kept(4096, 32)
+def char_class(ranges: Ranges) -> str:
+    """A class; the shorter of its two spellings."""
+    if ranges == ANY:
+        return "[\\u0000-\\U0010FFFF]"
+    if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and ranges[0][0]:
+        return literal(chr(ranges[0][0]))
+    negated = ranges[-1][1] == LAST
+    parts = []
+    for low, high in complement(ranges) if negated else ranges:
+        parts.append(
+            _point(low) if low == high else _point(low) + ("-" if high > low + 1 else "") + _point(high)
+        )
+    return f"[{'^' if negated else ''}{''.join(parts)}]"
+
+
+_AUTOMATA: Kept[Dfa] = Kept(8_000_000)
+"""By the languages. The text around calls is the same language for all tools of a format."""
+
+
+def _automaton(node: Lang) -> Dfa:
+    key = repr(node)
+    found = _AUTOMATA.get(key)
+    if found is None:
+        found = build(node, 20_000)
+        if found is None:
+            raise TooLarge
+        _AUTOMATA.add(key, found, 2 * len(key) + 200 * sum(map(len, found.edges)))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
+    found = build(Lang(stops=stops, end=(Text(end),) if end else ()))
+    assert found is not None
+    return found
+
+
+def alphabet(node: Ir) -> Ranges:
+    """The characters that a regular node may have."""
+    if isinstance(node, Text):
+        return charset(node.text)
+    if isinstance(node, Chars):
+        return node.ranges
+    if isinstance(node, (Rep, Shared)):
+        return alphabet(node.node)
+    items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
+    return charset(span for item in items for span in alphabet(item))
+
+
+@kept(1024, 128)
+def _rule_name(hint: str) -> str:
+    base = re.sub(r"[^a-z0-9-]+", "-", hint.lower()).strip("-") or "r"
+    return base if base[0].isalpha() else "r-" + base
+
+
+class GbnfWriter(RuleWriter):
+    """Writes one grammar; ``token_ids`` has the ids of the markers that are written as token references."""
+
+    first, defines = "root", " ::= "
+    reference = "<[%d]>"
+    """How a token is written; this is llama.cpp's form."""
+
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
+        super().__init__(rules, token_ids)
+        self.langs: dict[tuple[object, ...], str] = {}
+
+    # rules
+
+    def named(self, hint: str, count: int) -> str:
+        base = _rule_name(hint)
+        return f"{base}-{count}" if count or base in _RESERVED or base in _COMMON else base
+
+    def common(self, name: str) -> str:
+        if name not in self.out:
+            self.out[name] = _COMMON[name]
+            for other in _NEEDS.get(name, ()):
+                self.common(other)
+        return name
+
+    # nodes
+
+    def atom(self, node: Ir) -> str:
+        """One element of a sequence."""
+        if isinstance(node, Shared):
+            return self.shared(node)
+        if isinstance(node, Text):
+            return literal(node.text)
+        if isinstance(node, Lang):
+            return self.lang(node)
+        if isinstance(node, Chars):
+            return char_class(node.ranges)
+        if isinstance(node, Blank):
+            return self.common("ws")
+        if isinstance(node, Ref):
+            return self.ref(node.name)
+        if isinstance(node, TokenRef):
+            number = self.token_ids.get(node.text)
+            return literal(node.text) if number is None else self.reference % number
+        if isinstance(node, Rep):
+            return self.repeat(node)
+        if isinstance(node, Order):
+            return f"({self.order(node)})"
+        if isinstance(node, Alt) and len(node.options) != 1:
+            return f"({self.body(node)})"
+        if isinstance(node, Seq) and len(node.items) > 1:
+            return f"({self.body(node)})"
+        if isinstance(node, Alt):
+            return self.atom(node.options[0])
+        if isinstance(node, Seq):
+            return self.atom(node.items[0]) if node.items else '""'
+        raise TypeError(f"GBNF has no form for {type(node).__name__}")
+
+    def new_shared(self, node: Shared) -> str:
+        return self.lang(node.node) if isinstance(node.node, Lang) else super().new_shared(node)
+
+    def repeat(self, node: Rep) -> str:
+        least, most = node.least, node.most
+        if most == 0:
+            return '""'
+        if (least, most) == (1, 1):
+            return self.atom(node.node)
+        inner = node.node
+        plain = isinstance(inner, Chars) or (isinstance(inner, Text) and len(inner.text) == 1)
+        small = (most if most is not None else least) <= (64 if plain else 1)
+        if small or (most is None and least <= 1):
+            atom = self.atom(inner)
+            if not plain and (
+                atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))
+            ):
+                atom = self.rule("rep", self.body(inner))
+            return atom + _suffix(least, most)
+        return self.count(self.atom(inner), least, most)
+
+    def count(self, atom: str, least: int, most: int | None) -> str:
+        """``atom`` between ``least`` and ``most`` times; a chain of rules if ``most`` is small."""
+        if len(atom) > 12 and (" " in atom or not atom.isalnum()):
+            atom = self.rule("rep", atom)
+        total = most if most is not None else least
+        if total > CHAIN:
+            more = f"{atom}*" if most is None else self.up_to(atom, most - least)
+            return self.rule("count", f"{self.times(atom, least)} {more}".strip())
+        last = "" if most is not None else f"{atom}*"
+        for left in range(1, total + 1):
+            after = f"{atom} {last}".rstrip()
+            last = self.rule("rep", after if total - left < least else f'"" | {after}')
+        return last
+
+    def times(self, atom: str, count: int) -> str:
+        """``atom`` exactly so many times. Thousands become a rule, because engines limit the count of one repeat."""
+        whole, rest = divmod(count, 1000) if count > 1000 else (0, count)
+        found = [self.rule("block", f"{atom}{{1000}}") + _suffix(whole, whole)] if whole else []
+        return " ".join(found + ([atom + _suffix(rest, rest)] if rest else []))
+
+    def up_to(self, atom: str, most: int) -> str:
+        """``atom`` at most that many times."""
+        if most <= 1000:
+            return atom + _suffix(0, most) if most else ""
+        whole, rest = divmod(most, 1000)
+        block = self.rule("block", f"{atom}{{1000}}")
+        return self.blocks(block, whole, f"{atom}{{0,999}}", self.up_to(atom, rest))
+
+    def blocks(self, block: str, whole: int, short: str, tail: str) -> str:
+        """Fewer than ``whole`` blocks, then ``short``; or ``whole`` blocks, then ``tail``."""
+        fewer = f"{self.up_to(block, whole - 1)} {short}".lstrip()
+        return self.rule("upto", f"{fewer} | {self.times(block, whole)} {tail}".rstrip())
+
+    # strings and texts
+
+    def lang(self, node: Lang) -> str:
+        key = (
+            node.encoding,
+            node.stops,
+            tuple((type(item), item.text) for item in node.end),
+            node.least,
+            node.most,
+            node.nested,
+            tuple((id(part.node), part.positive, part.divisor) for part in node.parts),
+        )
+        name = self.langs.get(key)
+        if name is None:
+            self.alive.append(node)
+            name = self.langs[key] = self.new_lang(node)
+        return name
+
+    def new_lang(self, node: Lang) -> str:
+        if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
+            before = Lang(node.parts, node.least, node.most, node.encoding, node.stops)
+            return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
+        quoted = node.encoding != "raw"
+        if quoted and node.end:
+            inner = Lang(node.parts, node.least, node.most, node.encoding)
+            return self.rule("key", " ".join([self.lang(inner), *map(self.atom, node.end)]))
+        if not node.parts and not node.stops and not node.end:
+            if quoted and not node.least and node.most is None:
+                return self.common("string")
+            if quoted:
+                return self.rule("string", f'"\\"" {self.counted(node.least, node.most)}')
+            if not quoted and not node.least and node.most is None:
+                return self.rule("text", f"{char_class(ANY)}*")
+        direct = self.direct(node)
+        if direct is not None:
+            return direct
+        if not node.parts and not node.least and node.most is None:
+            automaton = _text_automaton(node.stops, node.end_text)
+        else:
+            automaton = _automaton(node)
+        start = self.automaton(automaton, node.encoding)
+        return self.rule("string", f'"\\"" {start}') if quoted else start
+
+    def counted(self, least: int, most: int | None) -> str:
+        """The rest of a string of so many characters after its opening quote: a rule for each character.
+
+        A rule of one character, repeated, would say it in one line. But at each of its ends xgrammar would try every
+        token at run time: 20 to 50 ms a mask, against 20 µs. Past `CHAIN`, blocks are repeated, so xgrammar tries
+        the tokens only near the end of a block.
+        """
+        total = most if most is not None else least
+        if total <= CHAIN:
+            last = '"\\""' if most is not None else self.common("string-rest")
+            return self.characters(total, least, last)
+        block = self.characters(_BLOCK, _BLOCK, "")
+
+        def exactly(count: int) -> list[str]:
+            whole, rest = divmod(count, _BLOCK)
+            found = [self.times(block, whole)] if whole else []
+            return found + ([self.characters(rest, rest, "")] if rest else [])
+
+        parts = exactly(least)
+        if most is None:
+            parts.append(self.common("string-rest"))
+        else:
+            whole, rest = divmod(most - least, _BLOCK)
+            tail = self.characters(rest, 0, '"\\""')
+            if whole:
+                short = self.characters(_BLOCK - 1, 0, '"\\""')
+                tail = self.blocks(block, whole, short, tail)
+            parts.append(tail)
+        return self.rule("counted", " ".join(parts))
+
+    def characters(self, most: int, least: int, last: str) -> str:
+        """Up to ``most`` characters of a JSON string, then ``last``. After ``least`` characters the quote may come."""
+        digits = self.common("char-hex")
+        for left in range(1, most + 1):
+            then = f" {last}" if last else ""
+            escape = self.rule("esc", f'["\\\\/bfnrt]{then} | "u" {digits}{then}')
+            end = '"\\"" | ' if most - left >= least else ""
+            last = self.rule("str", f'{end}[^"\\\\\\u0000-\\u001F]{then} | "\\\\" {escape}')
+        return last
+
+    def direct(self, node: Lang) -> str | None:
+        """One expression, if no character needs an escape or begins a stop; else None."""
+        if (
+            len(node.parts) != 1
+            or not node.parts[0].positive
+            or node.parts[0].divisor
+            or node.least
+            or node.most is not None
+        ):
+            return None
+        inner = node.parts[0].node
+        listed = inner.options if isinstance(inner, Alt) else (inner,)
+        if node.encoding == "raw" and all(isinstance(text, Text) or text is EMPTY for text in listed):
+            return self.listed([text.text if isinstance(text, Text) else "" for text in listed], node)
+        used = alphabet(inner)
+        if node.encoding != "raw":
+            if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
+                return None
+            return self.rule("string", f'"\\"" {self.atom(inner)} "\\""')
+        if overlap(used, charset(stop[0] for stop in node.stops)):
+            return None
+        return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
+
+    def listed(self, texts: list[str], node: Lang) -> str:
+        """One of the texts in which no stop ends before the end."""
+        end = node.end_text
+        find = re.compile("|".join(map(re.escape, node.stops))).search if node.stops else None
+        whole = [
+            literal(text)
+            for text in texts
+            if find is None or (found := find(text + end)) is None or found.end() == len(text + end)
+        ]
+        body = " | ".join(whole)
+        if not node.end:
+            return self.rule("text", body)
+        one = f"({body})" if len(whole) > 1 else body
+        return self.rule("text", " ".join([one, *map(self.atom, node.end)]))
+
+    def automaton(self, dfa: Dfa, encoding: Encoding) -> str:
+        """The rules of an automaton. For a string, they include the closing quote."""
+        quoted = encoding != "raw"
+        incoming = [0] * len(dfa.edges)
+        incoming[0] = 2
+        for edges in dfa.edges:
+            for _, then in edges:
+                incoming[then] += 1
+        names: dict[int, str] = {}
+        hint = "str" if quoted else "text"
+
+        def name(state: int) -> str:
+            if state not in names:
+                names[state] = self.fresh(hint)
+                todo.append(state)
+            return names[state]
+
+        def follow(state: int) -> str:
+            """The part of a rule after an edge into ``state``."""
+            edges = dfa.edges[state]
+            if not edges and state in dfa.accepting:
+                return '"\\""' if quoted else ""
+            if incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting:
+                parts = self.edge(edges[0][0], encoding)
+                if len(parts) == 1:
+                    return f"{parts[0]} {follow(edges[0][1])}".rstrip()
+            return name(state)
+
+        todo: list[int] = []
+        first = name(0)
+        for state in todo:
+            options = ['"\\""' if quoted else '""'] if state in dfa.accepting else []
+            loop = ""
+            for ranges, then in dfa.edges[state]:
+                parts = self.edge(ranges, encoding)
+                if then == state and parts[0].startswith("["):
+                    loop = parts.pop(0) + "*"
+                after = follow(then)
+                options += (f"{part} {after}".rstrip() for part in parts)
+            body = " | ".join(options)
+            if loop:
+                body = f"{loop} ({body})" if len(options) > 1 else f"{loop} {body}"
+            self.out[names[state]] = body
+        return first
+
+    def edge(self, ranges: Ranges, encoding: Encoding) -> list[str]:
+        """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
+        if encoding == "raw":
+            return [char_class(ranges)]
+        found: list[str] = []
+        plain = without(ranges, ESCAPED)
+        if plain:
+            found.append(char_class(plain))
+        letters = "".join(
+            letter for letter, char in _SHORT.items() if char != "/" and overlap(ranges, charset(char))
+        )
+        if letters:
+            found.append('"\\\\" ' + char_class(charset(letters)))
+        controls = overlap(ranges, CONTROLS)
+        if controls:
+            found += [f'"\\\\u00{high}" {_hex(low)}' for high, low in _nibbles(controls)]
+        if HIGH[0] in overlap(ranges, HIGH):
+            found.append(f'"\\\\" {self.common("char-high")}')
+        return found
+
+
+def _nibbles(ranges: Ranges) -> list[tuple[str, str]]:
+    rows: dict[str, str] = {}
+    for low, high in ranges:
+        for code in range(low, high + 1):
+            rows[f"{code >> 4:x}"] = rows.get(f"{code >> 4:x}", "") + f"{code & 15:x}"
+    return list(rows.items())
+
+
+def _hex(digits: str) -> str:
+    return char_class(charset(digits + digits.upper()))
+
+
+def _suffix(least: int, most: int | None) -> str:
+    if most is None:
+        return "*" if least == 0 else "+" if least == 1 else f"{{{least},}}"
+    if (least, most) == (0, 1):
+        return "?"
+    if (least, most) == (1, 1):
+        return ""
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
+
+
+class XgrammarWriter(GbnfWriter):
+    """GBNF with the token references of xgrammar, and long strings in the form that it counts fast."""
+
+    reference = "Token(%d)"
+
+    def counted(self, least: int, most: int | None) -> str:
+        """As `GbnfWriter.counted`, but past `CHAIN` characters are counted only up to the first escape. xgrammar has a
+        fast form for one class repeated: 0.4 ms a mask, against 6 ms for blocks."""
+        if (least if most is None else most) <= CHAIN:
+            return super().counted(least, most)
+        self.common("string-rest")
+        plain, escaped = char_class(complement(ESCAPED)), '"\\\\" string-esc'
+        if not least:
+            return self.rule("counted", f'{plain}{_suffix(0, most)} ("\\"" | {escaped})')
+        whole = f'{plain}{_suffix(least, most)} "\\""'
+        return self.rule("counted", f"{whole} | {plain}{_suffix(0, most)} {escaped}")
+
+
+def write_gbnf(
+    root: Ir,
+    rules: Mapping[str, Ir],
+    token_ids: Mapping[str, int] | None = None,
+    engine: str = "llama.cpp",
+) -> str:
+    """The GBNF of a grammar, its rule ``root`` first.
+
+    ``token_ids``: the markers that are written as token references, in the form of ``engine``.
+    """
+    writer = XgrammarWriter if engine == "xgrammar" else GbnfWriter
+    return writer(rules, token_ids).write(root)

@@ -1,0 +1,471 @@
+"""Writes Lark for llguidance.
+
+Strategy: llguidance lexes greedily before it parses, so every regular piece (a string, a number, text up to a marker)
+is one terminal. A terminal that ends at a marker is prefix-free: no text of its language begins another one, so the
+greedy lexer cannot run past the end. Constraints are joined with llguidance's ``&`` and ``~``. A single character is
+never a terminal: with a real vocabulary, llguidance would reach its limit of items. Free text with calls in it is
+``(text-up-to-a-trigger call)* text``.
+
+A marker that the stream takes by its id is written ``<[id]>``. Its text is not allowed in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+
+from ...core.kept import kept
+from ..ir import (
+    ANY,
+    LAST,
+    Alt,
+    Blank,
+    Chars,
+    Encoding,
+    Free,
+    Ir,
+    Lang,
+    Order,
+    Ranges,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    charset,
+    closed,
+    complement,
+    literals,
+    overlap,
+    without,
+)
+from ..reading.residual import residual
+from .gbnf import ESCAPED, HIGH
+from .rules import RuleWriter
+
+__all__ = ["write_lark"]
+
+_HEX = "[0-9a-fA-F]"
+_PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}})"
+_CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
+_HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
+_ANY = "(?s:.)"
+_EMPTY = "(?:)"
+_BLANK = r"/ |\n[ \t]{0,20}/"
+_SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+def _literal(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _escape(text: str) -> str:
+    out = []
+    for char in text:
+        if char.isalnum() or char in " _-<>=:,;\"'!@%~`":
+            out.append(char if char.isascii() or char.isalpha() else f"\\x{{{ord(char):X}}}")
+        elif ord(char) < 32 or ord(char) > 126:
+            out.append(f"\\x{{{ord(char):X}}}")
+        else:
+            out.append("\\" + char)
+    return "".join(out)
+
+
+def _point(code: int) -> str:
+    char = chr(code)
+    return char if char.isascii() and (char.isalnum() or char in " _<>=:,;\"'!@%") else f"\\x{{{code:X}}}"
+
+
+def _class(ranges: Ranges) -> str:
+    if ranges == ANY:
+        return _ANY
+    negated = ranges[-1][1] == LAST
+    shown = complement(ranges) if negated else ranges
+    parts = [_point(low) if low == high else f"{_point(low)}-{_point(high)}" for low, high in shown]
+    return f"[{'^' if negated else ''}{''.join(parts)}]"
+
+
+def _encoded(ranges: Ranges) -> str:
+    """The spellings of one character inside a JSON string; the same as the GBNF writer's."""
+    options: list[str] = []
+    plain = without(ranges, ESCAPED)
+    if plain:
+        options.append(_class(plain))
+    letters = "".join(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
+    if letters:
+        options.append(r"\\" + _class(charset(letters)))
+    controls = overlap(ranges, ((0, 31),))
+    rows: dict[int, str] = {}
+    for low, high in controls:
+        for code in range(low, high + 1):
+            rows[code >> 4] = rows.get(code >> 4, "") + f"{code & 15:x}"
+    options += [rf"\\u00{row}{_class(charset(digits + digits.upper()))}" for row, digits in rows.items()]
+    if HIGH[0] in overlap(ranges, HIGH):
+        options.append(_HIGH)
+    return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
+
+
+_EXACT = _encoded(ANY)
+
+
+def _regex(node: Ir, encoding: Encoding) -> str:
+    """A regular node as a regular expression."""
+    if isinstance(node, Text):
+        if encoding == "raw":
+            return _escape(node.text)
+        return "".join(_encoded(charset(char)) for char in node.text)
+    if isinstance(node, Chars):
+        return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges)
+    if isinstance(node, Seq):
+        return "".join(_regex(item, encoding) for item in node.items)
+    if isinstance(node, Alt):
+        return "(?:" + "|".join(_regex(option, encoding) for option in node.options) + ")"
+    if isinstance(node, Rep):
+        inner = _regex(node.node, encoding)
+        most = "" if node.most is None else str(node.most)
+        count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
+            (node.least, most), f"{{{node.least},{most}}}"
+        )
+        return f"(?:{inner}){count}"
+    if isinstance(node, Shared):
+        return _regex(node.node, encoding)
+    raise TypeError(f"not regular: {type(node).__name__}")
+
+
+def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
+    """The options of a choice. If one begins with a literal that also begins another's longer literal, the longer one
+    is cut there. Otherwise the lexer would wait for the longer literal and not go back."""
+    first = [option.items[0] if isinstance(option, Seq) and option.items else option for option in options]
+    texts = sorted({item.text for item in first if isinstance(item, Text) and item.text})
+    if not any(longer.startswith(text) for text, longer in pairwise(texts)):
+        return options
+    listed = set(texts)
+    found: list[Ir] = []
+    for option, item in zip(options, first, strict=True):
+        if isinstance(item, Text):
+            cuts = [size for size in range(1, len(item.text)) if item.text[:size] in listed]
+            ends = [0, *cuts, len(item.text)]
+            pieces = [Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
+            option = Seq((*pieces, *(option.items[1:] if isinstance(option, Seq) else ())))
+        found.append(option)
+    return tuple(found)
+
+
+def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
+    """A sequence with the same cut: in the literal after a repeated part that begins with a shorter literal."""
+    found: list[Ir] = []
+    for item in items:
+        before = found[-1].node if found and isinstance(found[-1], Rep) else None
+        first = before.items[0] if isinstance(before, Seq) and before.items else before
+        if (
+            type(item) is Text
+            and type(first) is Text
+            and first.text
+            and item.text.startswith(first.text)
+            and item.text != first.text
+        ):
+            found.append(first)
+            item = Text(item.text[len(first.text) :])
+        found.append(item)
+    return tuple(found)
+
+
+def _one_character(node: Ir) -> bool:
+    """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
+    could begin one repetition too many, and it does not go back."""
+    if isinstance(node, Shared):
+        return _one_character(node.node)
+    if isinstance(node, Alt):
+        return all(map(_one_character, node.options))
+    return isinstance(node, Chars) or (isinstance(node, Text) and len(node.text) == 1)
+
+
+def _nullable(node: Ir) -> bool:
+    if isinstance(node, Seq):
+        return all(map(_nullable, node.items))
+    if isinstance(node, Alt):
+        return any(map(_nullable, node.options))
+    if isinstance(node, Rep):
+        return node.least == 0 or _nullable(node.node)
+    if isinstance(node, Text):
+        return not node.text
+    return isinstance(node, Shared) and _nullable(node.node)
+
+
+@kept(1024, 128)
+def _rule_name(hint: str) -> str:
+    base = re.sub(r"[^A-Za-z0-9]+", "_", hint).strip("_") or "r"
+    return base if base[0].isalpha() else "r_" + base
+
+
+class _Writer(RuleWriter):
+    first, defines = "start", ": "
+
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+        super().__init__(rules, token_ids)
+        self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
+
+    def named(self, hint: str, count: int) -> str:
+        base = _rule_name(hint)
+        return f"{base}_{count}" if count else base
+
+    def terminal(self, hint: str, body: str) -> str:
+        return self.rule(hint.upper(), body)
+
+    # nodes
+
+    def body(self, node: Ir) -> str:
+        if (
+            isinstance(node, Alt)
+            and len(node.options) > 1
+            and all(isinstance(option, Text) and option.text for option in node.options)
+        ):
+            return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
+        return super().body(Alt(_told_apart(node.options)) if isinstance(node, Alt) else node)
+
+    def atoms(self, items: tuple[Ir, ...]) -> list[str]:
+        """The elements of a sequence. White space after a literal or a key belongs to its terminal, because fewer
+        terminals are faster.
+
+        This holds for every literal and key: if two terminals match, the lexer keeps the one that takes the space.
+        """
+        out: list[str] = []
+        before: Ir | None = None
+        for item in self.closed(_cut_after_repeats(items)):
+            if type(item) is Blank and (type(before) is Text or (type(before) is Lang and before.end)):
+                out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
+            else:
+                out.append(self.names.get(id(item)) or self.atom(item))
+            before = item
+        return out
+
+    def closed(self, items: tuple[Ir, ...]) -> list[Ir]:
+        """The items, where a rule that may end in text takes in the marker after it. Without the marker, the lexer
+        would take its beginning for text and not go back."""
+        found: list[Ir] = []
+        for item in items:
+            before = found[-1] if found else None
+            if isinstance(before, Ref) and isinstance(item, (Text, TokenRef)):
+                name = f"{before.name} {item.text}"
+                node = self.sources.get(name) or closed(self.sources[before.name], item)
+                if node is not None:
+                    self.sources[name] = node
+                    found[-1] = Ref(name)
+                    continue
+            found.append(item)
+        return found
+
+    def atom(self, node: Ir) -> str:
+        if isinstance(node, Text):
+            return _literal(node.text)
+        if isinstance(node, Shared):
+            return self.shared(node)
+        if isinstance(node, Lang):
+            return self.lang(node)
+        if isinstance(node, Chars):
+            return self.terminal("CHAR", f"/{_class(node.ranges)}/")
+        if isinstance(node, Blank):
+            return self.terminal("WS", _BLANK) + "?"
+        if isinstance(node, Ref):
+            return self.ref(node.name)
+        if isinstance(node, TokenRef):
+            number = self.token_ids.get(node.text)
+            return _literal(node.text) if number is None else f"<[{number}]>"
+        if isinstance(node, Rep):
+            return self.repeat(node)
+        if isinstance(node, Free):
+            return self.free(node)
+        if isinstance(node, Order):
+            return f"({self.order(node)})"
+        if isinstance(node, Alt) and len(node.options) != 1:
+            inner = self.body(node)
+            return inner if inner.isidentifier() else f"({inner})"
+        if isinstance(node, Seq) and len(node.items) > 1:
+            return f"({self.body(node)})"
+        if isinstance(node, (Alt, Seq)):
+            return self.body(node)
+        raise TypeError(f"Lark has no form for {type(node).__name__}")
+
+    def new_shared(self, node: Shared) -> str:
+        if node.lexeme:
+            if isinstance(node.node, Lang):
+                return self.lang(node.node)
+            return self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
+        return super().new_shared(node)
+
+    def repeat(self, node: Rep) -> str:
+        if node.most == 0:
+            return '""'
+        if _one_character(node.node) and not isinstance(node.node, Text):
+            some = Rep(node.node, max(1, node.least), node.most)
+            return self.terminal("RUN", f"/{_regex(some, 'raw')}/") + ("" if node.least else "?")
+        atom = self.atom(node.node)
+        if atom.endswith(("?", "*", "+", "}")):
+            atom = f"({atom})"
+        if (node.least, node.most) == (1, 1):
+            return atom
+        most = "" if node.most is None else str(node.most)
+        return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
+            (node.least, most), f"{{{node.least},{most}}}"
+        )
+
+    # strings and texts
+
+    def lang(self, node: Lang) -> str:
+        if any(part.divisor for part in node.parts):
+            return self.divisible(node)
+        if node.encoding != "raw":
+            return self.terminal("STRING", self.string(node))
+        if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
+            lead = "".join(item.text for item in node.end[:-1])
+            if lead:
+                before = self.terminal("TEXT", self.before_token(node, lead))
+            else:
+                before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
+            return self.rule("text", f"{before} {self.atom(node.end[-1])}")
+        if node.end:
+            return self.text_until(node, node.end_text)
+        body, nullable = self.open_text(node)
+        return self.terminal("TEXT", body) + ("?" if nullable else "")
+
+    def string(self, node: Lang) -> str:
+        if not node.parts:
+            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
+            return f'/"{_CHAR}{count}"{_escape(node.end_text)}/'
+        terms = [
+            ("" if part.positive else "~") + f"/{_regex(part.node, 'json') or _EMPTY}/" for part in node.parts
+        ]
+        if not any(part.positive for part in node.parts) or node.least or node.most is not None:
+            count = "*" if not node.least and node.most is None else _count(node.least, node.most)
+            terms.append(f"/{_EXACT}{count}/")
+        inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
+        return f'"\\"" {inner} {_literal(chr(34) + node.end_text)}'
+
+    def terms(self, node: Lang) -> list[str]:
+        terms = [
+            ("" if part.positive else "~") + f"/{_regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
+        ]
+        if node.least or node.most is not None:
+            terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
+        return terms
+
+    def text_until(self, node: Lang, end: str) -> str:
+        """The name of text that ends with the first stop in it. It is a lazy terminal if that says the same: lazy ones
+        make masks in half the time."""
+        others = self.excluded(node, end)
+        if others is None or node.parts or node.least or node.most is not None:
+            return self.terminal("TEXT", self.until(node, end))
+        body = " & ".join([f"/{_ANY}*{_escape(end)}/", *others])
+        if body in self.bodies:
+            return self.bodies[body]
+        terminal = self.terminal("TEXT_END", body)
+        name = self.bodies[body] = self.fresh("text")
+        del self.out[name]
+        self.out[name + "[lazy]"] = terminal
+        return name
+
+    def excluded(self, node: Lang, end: str) -> list[str] | None:
+        """The texts that may not stand before the first ``end``; None if that takes more than the character before a
+        stop."""
+        anywhere: list[str] = []
+        found: list[str] = []
+        for stop in _minimal((*node.stops, end)):
+            if not end.endswith(stop):
+                anywhere.append(stop)
+            elif len(end) == len(stop) + 1:
+                before = _class(complement(charset(end[0])))
+                found.append(f"~/(?:{_ANY}*{before})?{_escape(stop)}{_ANY}*/")
+            elif end != stop:
+                return None
+        if anywhere:
+            found.append(f"~/{_ANY}*{_any_of(tuple(anywhere))}{_ANY}*/")
+        return found
+
+    def until(self, node: Lang, end: str) -> str:
+        """Text that ends with the first stop in it."""
+        terms = self.terms(node)
+        tail = _escape(end)
+        if not terms:
+            whole = f"/{_ANY}*{tail}/"
+        else:
+            if all(term.startswith("~") for term in terms):  # `~` by itself would take all that follows
+                terms.insert(0, f"/{_ANY}*/")
+            whole = f"(({' & '.join(terms)}) /{tail}/)"
+        stops = _minimal((*node.stops, end))
+        return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
+
+    def before_token(self, node: Lang, lead: str) -> str:
+        """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
+        terms = self.terms(node)
+        whole = f"({' & '.join(terms)}) /{_escape(lead)}/" if terms else f"/{_ANY}*{_escape(lead)}/"
+        return f"({whole}) & ~/{_ANY}*{_any_of(_minimal(node.stops))}{_ANY}*/"
+
+    def open_text(self, node: Lang) -> tuple[str, bool]:
+        """Text without an end of its own, and whether it may be empty (a terminal may not)."""
+        terms = self.terms(node)
+        stops = _minimal(node.stops)
+        if stops:
+            terms.append(f"~/{_ANY}*{_any_of(stops)}{_ANY}*/")
+        if not terms:
+            return f"/{_ANY}+/", True
+        nullable = not node.least and all(part.positive is _nullable(part.node) for part in node.parts)
+        if nullable:
+            terms.append(f"/{_ANY}+/")
+        if not any(not term.startswith("~") for term in terms):
+            terms.append(f"/{_ANY}*/")
+        terms.sort(key=lambda term: term.startswith("~"))
+        return " & ".join(terms), nullable
+
+    def divisible(self, node: Lang) -> str:
+        part = next(part for part in node.parts if part.divisor)
+        schema: dict[str, object] = {"type": "integer", "multipleOf": part.divisor}
+        low, high = part.bounds
+        if low is not None:
+            schema["minimum"] = low
+        if high is not None:
+            schema["maximum"] = high
+        return self.rule("int", "%json " + json.dumps(schema))
+
+    def free(self, node: Free) -> str:
+        """Text, and calls wherever a trigger begins."""
+        options: list[str] = []
+        stops = [*node.triggers, *node.excludes]
+        for trigger in node.triggers:
+            rest = residual(node.calls, trigger)
+            if rest is None:
+                continue
+            after = f"({self.body(rest)})" if isinstance(rest, Alt) else self.choice(rest)
+            first, *others = literals(trigger, self.token_ids)
+            if isinstance(first, TokenRef):
+                head = f"{self.lang(Lang(stops=tuple(stops)))} {self.atom(first)}"
+            else:
+                end = node.ends(first.text)
+                head = self.text_until(Lang(stops=tuple(stops)), first.text[:end])
+                if end < len(first.text):
+                    others.insert(0, Text(first.text[end:]))
+            options.append(" ".join([head, *map(self.atom, others), after]))
+        tail = self.lang(Lang(stops=tuple(stops)))
+        calls = self.rule("calls", " | ".join(options))
+        return f"({calls}{'*' if node.parallel else '?'} {tail})"
+
+
+def _count(least: int, most: int | None) -> str:
+    return f"{{{least},{'' if most is None else most}}}"
+
+
+def _minimal(stops: Iterable[str]) -> tuple[str, ...]:
+    """The stops that contain no other stop."""
+    every = tuple(dict.fromkeys(stops))
+    return tuple(stop for stop in every if not any(other != stop and other in stop for other in every))
+
+
+def _any_of(stops: tuple[str, ...]) -> str:
+    return _escape(stops[0]) if len(stops) == 1 else "(?:" + "|".join(map(_escape, stops)) + ")"
+
+
+def write_lark(root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> str:
+    """The Lark grammar, its rule ``start`` first. ``token_ids``: the markers that the tokenizer has as one token."""
+    return _Writer(rules, token_ids or {}).write(root)

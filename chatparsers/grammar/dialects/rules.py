@@ -1,0 +1,211 @@
+"""Shared by the writers of dialects that have rules: names, equal rules once, recursion, the orders of members.
+
+Strategy: a rule is known by its text, so equal rules are written once, whatever nodes they come from. A `Shared` node
+is known by its identity and is also written once. An `Order` is written from its automaton's numbers. Each state's text
+is made once, with gaps for the members, and the members' names are put into the gaps. So a tool costs only what its
+members cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from typing import Any, ClassVar
+
+from ..ir import Alt, Ir, Order, Rep, Seq, Shared, State
+
+__all__ = ["RuleWriter"]
+
+_Form = tuple[str, str, Callable[[list[str]], Any]]
+"""A state's hint, its text with gaps, and the function that picks the names for the gaps."""
+
+
+_DEEPEST = 16
+"""The most shared nodes that are written one inside the other. Past it, the nodes below are written first."""
+
+
+def _shared_in(node: Ir) -> list[Shared]:
+    """The shared nodes in a node, without those inside other shared nodes."""
+    found: list[Shared] = []
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Shared):
+            found.append(part)
+        elif isinstance(part, Seq):
+            todo += reversed(part.items)
+        elif isinstance(part, Alt):
+            todo += reversed(part.options)
+        elif isinstance(part, Rep):
+            todo.append(part.node)
+        elif isinstance(part, Order):
+            todo += [*([] if part.extra is None else [part.extra]), *reversed(part.members)]
+    return found
+
+
+class RuleWriter:
+    """Writes one grammar as named rules. ``rules`` has the nodes that `Ref` names."""
+
+    first: ClassVar[str]
+    """The name of the first rule."""
+    defines: ClassVar[str]
+    """The text between a rule's name and its right side."""
+
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None) -> None:
+        self.sources = rules
+        self.token_ids = token_ids or {}
+        self.out: dict[str, str] = {}
+        self.bodies: dict[str, str] = {}
+        self.names: dict[int, str] = {}
+        self.refs: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.forms: dict[tuple[int, str, str], list[_Form]] = {}
+        self.depth = 0
+        """How many shared nodes and rules are being written, one inside the other."""
+        self.waiting: list[tuple[str, str]] = []
+        """Rules that are named and not yet written."""
+        self.alive: list[Any] = []
+        """Keeps objects alive whose id() is a key elsewhere, so that the id is not reused."""
+
+    def write(self, root: Ir) -> str:
+        """The grammar's text, the rule of ``root`` first."""
+        self.out[self.first] = ""
+        self.out[self.first] = self.body(root)
+        while self.waiting:
+            name, source = self.waiting.pop()
+            self.out[name] = self.body(self.sources[source])
+        return "".join([f"{name}{self.defines}{body}\n" for name, body in self.out.items()])
+
+    # names and rules
+
+    def named(self, hint: str, count: int) -> str:
+        """A rule's name, the ``count``-th of its hint."""
+        raise NotImplementedError
+
+    def atom(self, node: Ir) -> str:
+        """One element of a sequence."""
+        raise NotImplementedError
+
+    def fresh(self, hint: str) -> str:
+        """A name that no rule has yet. It is taken from now on."""
+        while True:
+            count = self.counts.get(hint, 0)
+            self.counts[hint] = count + 1
+            name = self.named(hint, count)
+            if name not in self.out:
+                self.out[name] = ""
+                return name
+
+    def rule(self, hint: str, body: str) -> str:
+        """The name of a rule with that body."""
+        name = self.bodies.get(body)
+        if name is None:
+            name = self.bodies[body] = self.fresh(hint)
+            self.out[name] = body
+        return name
+
+    # nodes
+
+    def body(self, node: Ir) -> str:
+        """The right side of a rule."""
+        if isinstance(node, Alt):
+            return " | ".join(map(self.choice, node.options))
+        return self.order(node) if isinstance(node, Order) else self.choice(node)
+
+    def choice(self, node: Ir) -> str:
+        """One side of a choice."""
+        if type(node) is Seq:
+            return " ".join(filter(None, self.atoms(node.items))) or '""'
+        return self.atom(node)
+
+    def atoms(self, items: tuple[Ir, ...]) -> list[str]:
+        """The elements of a sequence."""
+        known = self.names
+        return [known.get(id(item)) or self.atom(item) for item in items]
+
+    def shared(self, node: Shared) -> str:
+        """The name of a shared node's rule."""
+        name = self.names.get(id(node))
+        if name is None:
+            if self.depth == _DEEPEST:
+                self.settle(node)
+            self.depth += 1
+            name = self.names.get(id(node)) or self.new_shared(node)
+            self.depth -= 1
+            self.alive.append(node)
+            self.names[id(node)] = name
+        return name
+
+    def settle(self, node: Shared) -> None:
+        """Writes the shared nodes below ``node``, the deepest first, so that deep nodes do not deepen Python's
+        stack."""
+        depth, self.depth = self.depth, 0
+        todo = [node]
+        while todo:
+            below = [inner for inner in _shared_in(todo[-1].node) if id(inner) not in self.names]
+            if below:
+                todo += reversed(below)
+            else:
+                self.shared(todo.pop())
+        self.depth = depth
+
+    def new_shared(self, node: Shared) -> str:
+        """Writes a shared node."""
+        body = self.body(node.node)
+        return body if body in self.out else self.rule(node.hint.lower(), body)
+
+    def ref(self, source: str) -> str:
+        """The name of a rule that may be recursive."""
+        name = self.refs.get(source)
+        if name is None:
+            name = self.refs[source] = self.fresh(source.lower())
+            if self.depth == _DEEPEST:
+                self.waiting.append((name, source))
+            else:
+                self.depth += 1
+                self.out[name] = self.body(self.sources[source])
+                self.depth -= 1
+        return name
+
+    # orders
+
+    def order(self, node: Order) -> str:
+        """The right side that begins an order; its other states become rules."""
+        names = [*map(self.shared, node.members)]
+        lead = self.choice(node.separator)
+        extra = "" if node.extra is None else self.atom(node.extra)
+        names.append(extra)
+        *forms, (_, form, pick) = self.forms_of(node.states, "" if lead == '""' else lead, extra)
+        for hint, text, numbers in forms:
+            body = text % numbers(names)
+            names.append(body if body in self.out else self.rule(hint, body))
+        found: str = form % pick(names)
+        return found
+
+    def forms_of(self, states: tuple[State, ...], lead: str, extra: str) -> list[_Form]:
+        """The states' texts with gaps, one list for all members in the same orders."""
+        key = (id(states), lead, extra)
+        found = self.forms.get(key)
+        if found is None:
+            self.alive.append(states)
+            more = f"({lead} {extra})*".replace("( ", "(") if extra else ""
+            found = self.forms[key] = [_form(state, lead, more) for state in states]
+        return found
+
+
+def _form(state: State, lead: str, more: str) -> _Form:
+    lead, more = lead.replace("%", "%%"), more.replace("%", "%%") if state.begun else ""
+    text = " | ".join(" ".join(["%s"] * len(option)) for option in state.options)
+    choice = len(state.options) > 1
+    if state.begun and lead and text:
+        text, choice = f"{lead} ({text})" if choice else f"{lead} {text}", False
+    if state.may_end and text:
+        text, choice = f'{text} | ""', True
+    if more:
+        text = f"{more} ({text})" if choice else f"{more} {text}".rstrip()
+    numbers = [number for option in state.options for number in option]
+    return "s" if state.begun else "o", text or '""', itemgetter(*numbers) if numbers else _nothing
+
+
+def _nothing(names: list[str]) -> tuple[str, ...]:
+    return ()

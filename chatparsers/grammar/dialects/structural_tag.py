@@ -1,0 +1,264 @@
+"""Writes structural tags: the JSON that xgrammar, vLLM and SGLang take.
+
+Strategy: the parts around the calls are native, because those engines run and inspect them. Free text with calls is
+``triggered_tags``, reasoning is a tag around ``any_text``. The inside of a call is one grammar in xgrammar's own
+dialect: GBNF with ``TagDispatch`` for text up to a marker and ``Regex`` for strings. These two compile in a tenth of
+the time of equal rules. xgrammar's ``json_schema`` is not used: it cannot say that members come in any order and that
+some are required.
+
+A marker that the stream takes by its id is a ``token``. Tags that begin with a token allow no excluded texts in the
+free text around them. With such tags, free text with calls is spelled out: ``(any_text call)* any_text``. So it is
+where each tag would hold the calls of all tools after its own call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from typing import Any
+
+from ..ir import Alt, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, alt, literal_text, seq
+from ..reading.residual import residual
+from .gbnf import XgrammarWriter, literal
+
+__all__ = ["write_structural_tag"]
+
+_STRING = (
+    r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*"'
+).replace("H", "[0-9a-fA-F]")
+"""A JSON string."""
+_INSIDE = " (= [,}\\]])"
+"""The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a
+mask inside a string takes half of the time. White space in it would cost a quarter more. Without it, a mask allows the
+quote and then white space, but no token that has both."""
+
+
+def _macro(regex: str) -> str:
+    return 'Regex("' + regex.replace("\\", "\\\\").replace('"', '\\"') + '")'
+
+
+class _Writer(XgrammarWriter):
+    """GBNF with xgrammar's own forms."""
+
+    def by_id(self, node: Lang) -> bool:
+        """Whether the text ends at a marker that is written by its id."""
+        return bool(node.end) and node.end[-1].text in self.token_ids
+
+    def new_lang(self, node: Lang) -> str:
+        if not node.parts and not node.least and node.most is None:
+            if node.encoding != "raw":
+                string = self.rule("string", _macro(_STRING) + (_INSIDE if node.nested else ""))
+                return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
+            if node.stops and not self.by_id(node) and not _overlapping(node):
+                excludes = ", ".join(literal(stop) for stop in node.stops)
+                text = self.rule("text", f"TagDispatch(excludes=({excludes},))")
+                return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
+        return super().new_lang(node)
+
+
+def _overlapping(node: Lang) -> bool:
+    """Whether text without a stop can form one with the beginning of the end marker."""
+    end = node.end_text
+    return any(
+        stop.endswith(end[:size]) and len(stop) > size for stop in node.stops for size in range(1, len(end))
+    )
+
+
+def _holds(node: Ir, test: Callable[[Ir], bool]) -> bool:
+    """Whether ``test`` holds for ``node`` or for a node in it. Does not look into shared rules."""
+    if isinstance(node, Rep):
+        return _holds(node.node, test)
+    items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
+    return test(node) or any(_holds(item, test) for item in items)
+
+
+def _native(node: Ir) -> bool:
+    """Whether ``node`` holds a part with a native form: free text with calls, or text up to a marker."""
+    return _holds(node, lambda part: isinstance(part, Free) or (isinstance(part, Lang) and _plain(part)))
+
+
+def _plain(node: Lang) -> bool:
+    """Whether a language is only text up to a marker."""
+    return (
+        node.encoding == "raw"
+        and not node.parts
+        and not node.least
+        and node.most is None
+        and bool(node.stops or not node.end)
+    )
+
+
+class _Tags:
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+        self.rules = rules
+        self.token_ids = token_ids
+        self.grammars: list[str] = []
+
+    def format(self, node: Ir) -> dict[str, Any]:
+        """``node`` as a format object."""
+        if isinstance(node, (Text, TokenRef)):
+            return self.literal([node])
+        if not _native(node):
+            return self.grammar(node)
+        if isinstance(node, Free):
+            return self.free(node)
+        if isinstance(node, Lang):
+            text: dict[str, Any] = {"type": "any_text", "excludes": list(node.stops)}
+            if not node.end:
+                return text
+            if any(map(self.by_id, node.end)):
+                return _sequence([text, self.literal(node.end)])
+            if _overlapping(node):
+                return self.grammar(node)
+            return {"type": "tag", "begin": "", "content": text, "end": node.end_text}
+        if isinstance(node, Alt):
+            # Options without a native form are one grammar: in several, each would repeat the rules of all tools.
+            native = [option for option in node.options if _native(option)]
+            rest = [option for option in node.options if not _native(option)]
+            options = [*([alt(*rest)] if rest else []), *native]
+            elements = [self.format(option) for option in options]
+            return elements[0] if len(elements) == 1 else {"type": "or", "elements": elements}
+        if isinstance(node, Rep):
+            return self.repeat(node)
+        assert isinstance(node, Seq)
+        return self.sequence(node.items)
+
+    def by_id(self, item: Ir) -> bool:
+        """Whether a literal is a marker that is written by its id."""
+        return isinstance(item, TokenRef) and item.text in self.token_ids
+
+    def literal(self, items: Iterable[Ir]) -> dict[str, Any]:
+        """A run of literals."""
+        out: list[dict[str, Any]] = []
+        for named, run in groupby(items, self.by_id):
+            if named:
+                out += [{"type": "token", "token": self.token_ids[literal_text([item])]} for item in run]
+            else:
+                out.append({"type": "const_string", "value": literal_text(run)})
+        return _sequence(out)
+
+    def sequence(self, items: tuple[Ir, ...]) -> dict[str, Any]:
+        """A sequence. Neighbours without a native form become one piece; a marker and the text after it become one
+        tag."""
+        out: list[dict[str, Any]] = []
+        run: list[Ir] = []
+
+        def flush() -> None:
+            if run:
+                literals = all(isinstance(item, (Text, TokenRef)) for item in run)
+                out.append(self.literal(run) if literals else self.grammar(seq(*run)))
+                run.clear()
+
+        for item in items:
+            if not _native(item):
+                run.append(item)
+                continue
+            made = self.format(item)
+            if made["type"] == "tag" and run and all(map(self.plain, run)):
+                made = {**made, "begin": literal_text(run)}
+                run.clear()
+            flush()
+            out.append(made)
+        flush()
+        return _sequence(out)
+
+    def plain(self, item: Ir) -> bool:
+        """Whether a node is a literal that is written as text."""
+        return isinstance(item, (Text, TokenRef)) and not self.by_id(item)
+
+    def repeat(self, node: Rep) -> dict[str, Any]:
+        content = self.format(node.node)
+        if (node.least, node.most) == (0, 1):
+            return {"type": "optional", "content": content}
+        if node.most is None and node.least <= 1:
+            return {"type": "plus" if node.least else "star", "content": content}
+        return {
+            "type": "repeat",
+            "min": node.least,
+            "max": -1 if node.most is None else node.most,
+            "content": content,
+        }
+
+    def grammar(self, node: Ir) -> dict[str, Any]:
+        self.grammars.append(_Writer(self.rules, self.token_ids).write(node))
+        return {"type": "grammar", "grammar": self.grammars[-1]}
+
+    def free(self, node: Free) -> dict[str, Any]:
+        """Free text with calls."""
+        if any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
+            return self.spelled_out(node)
+        found = [(trigger, residual(node.calls, trigger)) for trigger in node.triggers]
+        rests = [(trigger, rest) for trigger, rest in found if rest is not None]
+        # A trigger ends where an excluded text in it does, because the engine stops at the first of the two.
+        triggers = list(dict.fromkeys(trigger[: node.ends(trigger)] for trigger, _ in rests))
+        # After a trigger comes a tag. xgrammar would let the turn end inside an excluded text that begins with one.
+        excludes = [text for text in node.excludes if not text.startswith(tuple(triggers))]
+        cut_short = any(text in trigger for trigger in triggers for text in excludes)
+        if cut_short or self.repeats([rest for _, rest in rests], node.calls):
+            return self.spelled_out(node)
+        tags = []
+        for trigger, rest in rests:
+            content, end = _without_end(rest)
+            tags.append({"type": "tag", "begin": trigger, "content": self.format(content), "end": end})
+        return {
+            "type": "triggered_tags",
+            "triggers": triggers,
+            "tags": tags,
+            "at_least_one": False,
+            "stop_after_first": not node.parallel,
+            **({"excludes": excludes} if excludes else {}),
+        }
+
+    def spelled_out(self, node: Free) -> dict[str, Any]:
+        """Free text with calls as a sequence of both."""
+        text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
+        call = _sequence([text, self.format(node.calls)])
+        kind = "star" if node.parallel else "optional"
+        return _sequence([{"type": kind, "content": call}, text])
+
+    def repeats(self, rests: list[Ir], calls: Ir) -> bool:
+        """Whether a tag for each trigger would repeat most of ``calls``: all end alike, with the calls that follow."""
+        last = [rest.items[-1] for rest in rests if isinstance(rest, Seq)]
+        if len(last) < 3 or len(last) < len(rests) or any(item is not last[0] for item in last):
+            return False
+        return self.size(last[0]) * len(last) > 2 * self.size(calls)
+
+    def size(self, node: Ir) -> int:
+        """The length of a grammar of ``node``, in characters."""
+        return len(_Writer(self.rules, self.token_ids).write(node))
+
+
+def _sequence(elements: list[dict[str, Any]]) -> dict[str, Any]:
+    """One format after the other; nested sequences become one."""
+    flat: list[dict[str, Any]] = []
+    for element in elements:
+        flat += element["elements"] if element["type"] == "sequence" else [element]
+    return flat[0] if len(flat) == 1 else {"type": "sequence", "elements": flat}
+
+
+def _without_end(node: Ir) -> tuple[Ir, str]:
+    """``node`` without the literals at its end, and their text."""
+    if isinstance(node, Shared):
+        return _without_end(node.node)
+    if isinstance(node, Seq) and node.items:
+        size = len(node.items)
+        while size > 1 and isinstance(node.items[size - 1], (Text, TokenRef)):
+            size -= 1
+        return seq(*node.items[:size]), literal_text(node.items[size:])
+    return node, ""
+
+
+def write_structural_tag(
+    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None
+) -> str:
+    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids."""
+    token_ids = token_ids or {}
+    tags = _Tags(rules, token_ids)
+    format = tags.format(root)
+    free = _holds(root, lambda part: isinstance(part, Free))  # a grammar has no form for these parts
+    if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
+        whole = _Writer(rules, token_ids).write(root)
+        if len(whole) < sum(map(len, tags.grammars)):
+            format = {"type": "grammar", "grammar": whole}
+    return json.dumps({"type": "structural_tag", "format": format}, ensure_ascii=False)

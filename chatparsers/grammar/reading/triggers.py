@@ -1,0 +1,323 @@
+"""How calls begin: the triggers of a lazy grammar, and the texts that tell a call from prose.
+
+Strategy: a call begins with literals and special tokens. `openings` reads them off the tree, `literal_heads` off the
+grammar made of it. A trigger is the shortest beginning that no reasoning and no content of the format shares. Calls
+that begin the turn with ordinary text, such as a bare JSON object, get a regular expression instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.definition.nodes import (
+    AnyChar,
+    Args,
+    Body,
+    Calls,
+    Choice,
+    Cut,
+    Declared,
+    EachArg,
+    End,
+    Header,
+    Implied,
+    JsonName,
+    JsonText,
+    JsonValue,
+    Literal,
+    Many,
+    Name,
+    Node,
+    Ref,
+    Sequence,
+    Space,
+    Think,
+    Token,
+    Until,
+    Value,
+)
+from ...core.definition.nodes import Chars as CharsNode
+from ...core.definition.tree import through, tokens, walk
+from ..ir import ANY, BLANKS, EMPTY, SPACES, Alt, Blank, Chars, Ir, Rep, Seq, Shared, Text, TokenRef, alt, seq
+from ..regular.regex import read_regex
+
+__all__ = [
+    "NO_TEXT",
+    "Trigger",
+    "beginning",
+    "distinct",
+    "holds",
+    "literal_heads",
+    "openings",
+    "parsed_beginnings",
+    "split_heads",
+    "stretches",
+    "thoughts",
+    "words",
+]
+
+NO_TEXT = (Cut, Implied, End, Declared)
+"""The nodes that generate nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """A beginning that switches a lazy grammar on.
+
+    ``kind``: ``word`` (the grammar begins with this text), ``pattern`` (a regular expression over the whole
+    output; the grammar begins at its first group), or ``token`` (``value`` is the marker's text, ``id`` its
+    token).
+    """
+
+    kind: str
+    value: str
+    id: int | None = None
+
+
+def openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
+    """The literals that ``node``'s strict reading can begin with, before any name, and whether they are all of it."""
+    if isinstance(node, (Literal, Token)):
+        return [([node], True)]
+    if isinstance(node, Space):
+        return [([Literal(node.text)], True)] if not node.free else [([], False)]
+    if isinstance(node, Calls):
+        return [(begin, False) for begin, _ in openings(node.item)]
+    inner = through(node, True)
+    if inner is not None:
+        return openings(inner)
+    if isinstance(node, Choice):
+        return [found for option in node.options for found in openings(option)]
+    if isinstance(node, Many):
+        found = [(begin, False) for begin, _ in openings(node.node)]
+        return found if node.least else [*found, ([], True)]
+    if isinstance(node, Sequence):
+        whole: list[tuple[list[Literal | Token], bool]] = [([], True)]
+        for item in node.items:
+            if not any(more for _, more in whole):
+                break
+            after = openings(item)
+            whole = [
+                (begin + then, then_more) if more else (begin, False)
+                for begin, more in whole
+                for then, then_more in (after if more else [([], False)])
+            ]
+        return whole
+    return [([], isinstance(node, NO_TEXT))]
+
+
+def literal_heads(node: Ir) -> list[str]:
+    """The texts that ``node`` begins with, as far as they are literal."""
+    if isinstance(node, (Text, TokenRef)):
+        return [node.text]
+    if isinstance(node, Shared):
+        return literal_heads(node.node)
+    if isinstance(node, Alt):
+        return [head for option in node.options for head in literal_heads(option)]
+    if isinstance(node, Seq):
+        found = [""]
+        for item in node.items:
+            if isinstance(item, (Text, TokenRef)):
+                found = [head + item.text for head in found]
+            elif found == [""] and isinstance(item, (Seq, Alt, Shared)):
+                return literal_heads(item)
+            else:
+                break
+        return found
+    return [""]
+
+
+def words(body: Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> tuple[Trigger, ...]:
+    """The texts that begin the calls in running text: their marker, and more if the body's other parts begin
+    with the same. ``names``: which of a token's names are in use."""
+    if body.calls is None or calls is None:
+        return ()
+    others = stretches(body, "", names)
+    found: dict[Trigger, None] = {}
+    for begin in _in_use(body.calls, names):
+        while begin and not begin[0].text.strip():
+            begin = begin[1:]
+        text = "".join(item.text for item in begin)
+        if (
+            begin
+            and isinstance(begin[0], Token)
+            and not any(other.startswith(begin[0].text) for other in others)
+        ):
+            number = ids.get(begin[0].text)
+            found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
+        elif text.strip() and not any(other.startswith(text) for other in others):
+            found[Trigger("word", text)] = None
+        else:
+            heads = [head for head in literal_heads(calls) if head.startswith(text)]
+            found.update((Trigger("word", head), None) for head in heads if head.strip())
+    return tuple(found)
+
+
+def _in_use(node: Node, names: int) -> list[list[Literal | Token]]:
+    """The literals that ``node`` can begin with, by the names of its tokens that are in use."""
+
+    def named(item: Literal | Token) -> Literal | Token:
+        return Token(item.names[min(names, len(item.also))]) if isinstance(item, Token) else item
+
+    return [[named(item) for item in begin] for begin, _ in openings(node)]
+
+
+def stretches(body: Body, prefix: str, names: int) -> list[str]:
+    """The beginnings of reasoning and content in a body, after the text that the prompt has written."""
+    spans = (span.open for span in (body.reasoning, body.content) if span is not None)
+    texts = ("".join(item.text for item in begin) for open in spans for begin in _in_use(open, names))
+    return [text.removeprefix(prefix) for text in texts]
+
+
+def thoughts(tree: Node) -> tuple[str, ...]:
+    """The texts that open reasoning: in free text the parser may take one for its beginning."""
+    found: dict[str, None] = {}
+    for node in walk(tree):
+        if isinstance(node, Think):
+            opener = node.span.open
+            found.update(dict.fromkeys(tokens(opener)))
+            found.update(
+                ("".join(item.text for item in begin).strip(), None) for begin, _ in openings(opener)
+            )
+    return tuple(text for text in found if text)
+
+
+def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
+    """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
+    ``node`` after it."""
+    if isinstance(node, Shared):
+        return split_heads(node.node, others)
+    if isinstance(node, Alt):
+        return [found for option in node.options for found in split_heads(option, others)]
+    items = node.items if isinstance(node, Seq) else (node,)
+    if not items:
+        return []
+    if isinstance(items[0], (Alt, Shared)):
+        return [(head, seq(after, *items[1:])) for head, after in split_heads(items[0], others)]
+    text = ""
+    for index, item in enumerate(items):
+        if not isinstance(item, (Text, TokenRef, Blank)):
+            return [(_regular(items[:index]), seq(*items[index:]))]
+        if isinstance(item, (Text, TokenRef)):
+            text += item.text
+            if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
+                return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
+    return [(_regular(items), EMPTY)]
+
+
+def parsed_beginnings(node: Node) -> dict[str, Ir]:
+    """What the parser takes for the beginning of ``node``, and any text after it: a regular superset of each way, by a
+    key that equal ways share.
+
+    The parser takes more than is generated, such as other members of a JSON object. So a value is any text. Of what
+    follows the first value only one piece counts, the one that most ways share, and of these the longest: the key of
+    the arguments. With more pieces the automata would be large.
+    """
+    ways = [
+        (first_piece, [piece for piece in others if _letters(piece)])
+        for first_piece, *others in _pieces(node)
+    ]
+    shared = Counter(name for _, others in ways for name in {repr(piece) for piece in others})
+    found: dict[str, tuple[Ir, list[Ir]]] = {}
+    for first_piece, others in ways:
+        others = sorted(others, key=lambda piece: (-shared[repr(piece)], -len(repr(piece))))[:1]
+        _, after = found.setdefault(repr(first_piece), (first_piece, []))
+        after.append(seq(*others, _ANYTHING) if others else EMPTY)
+    return {
+        key: seq(first_piece, _ANYTHING, alt(*{repr(piece): piece for piece in after}.values()))
+        for key, (first_piece, after) in found.items()
+    }
+
+
+def _pieces(node: Node) -> list[list[Ir]]:
+    """The ways to begin ``node``: the regular pieces, with any text between two of them."""
+    if isinstance(node, _VALUES):
+        return [[EMPTY, EMPTY]]
+    one = _REGULAR.get(type(node))
+    if one is not None:
+        return [[one(node)]]
+    inner = through(node)
+    if inner is not None:
+        return _pieces(inner)
+    if isinstance(node, Sequence):
+        ways: list[list[Ir]] = [[EMPTY]]
+        for item in node.items:
+            after = _pieces(item)
+            ways = [[*way[:-1], seq(way[-1], then[0]), *then[1:]] for way in ways for then in after]
+        return ways
+    if isinstance(node, Choice):
+        ways = [way for option in node.options for way in _pieces(option)]
+        return ways if any(len(way) > 1 for way in ways) else [[alt(*(way[0] for way in ways))]]
+    if isinstance(node, Many):
+        ways = _pieces(node.node)
+        if any(len(way) > 1 for way in ways):
+            return [[EMPTY, EMPTY]]  # between two values any text is one too
+        return [[Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
+    return [[EMPTY]]
+
+
+def _letters(node: Ir) -> bool:
+    if isinstance(node, Text):
+        return _ENOUGH(node.text) is not None
+    if isinstance(node, (Seq, Alt)):
+        return any(map(_letters, node.items if isinstance(node, Seq) else node.options))
+    return isinstance(node, Rep) and _letters(node.node)
+
+
+def holds(node: Ir, texts: tuple[str, ...]) -> bool:
+    """Whether every text of a regular node holds one of ``texts`` in one of its literals."""
+    if isinstance(node, Text):
+        return any(text in node.text for text in texts)
+    if isinstance(node, Alt):
+        return all(holds(option, texts) for option in node.options)
+    if isinstance(node, Seq):
+        return any(holds(item, texts) for item in node.items)
+    return isinstance(node, Rep) and node.least > 0 and holds(node.node, texts)
+
+
+_ANYTHING = Rep(Chars(ANY), 0, None)
+_VALUES = (Args, EachArg, Header, JsonName, JsonText, JsonValue, Ref, Until, Value)
+_REGULAR: Mapping[type[Node], Callable[[Any], Ir]] = {
+    Literal: lambda node: Text(node.text),
+    Token: lambda node: alt(*map(Text, node.names)),
+    Space: lambda node: SPACES,
+    AnyChar: lambda node: Chars(ANY),
+    CharsNode: lambda node: Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most),
+    Name: lambda node: Rep(read_regex(f"^{node.chars}$"), 1, None),
+}
+"""The nodes that are regular, and their form."""
+
+
+def distinct(heads: Iterable[Ir]) -> list[Ir]:
+    """The beginnings, each text once."""
+    return list({_expression(head): head for head in heads}.values())
+
+
+def _regular(items: Iterable[Ir]) -> Ir:
+    return seq(
+        *(
+            Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item
+            for item in items
+        )
+    )
+
+
+def beginning(node: Ir, others: list[str]) -> str:
+    """A regular expression for the beginning of calls that begin the turn, long enough to tell them from prose and
+    from ``others``."""
+    heads = (_expression(head) for head, _ in split_heads(node, others))
+    return "(?:" + "|".join(dict.fromkeys(heads)) + ")"
+
+
+def _expression(node: Ir) -> str:
+    if isinstance(node, Text):
+        return re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")
+    if isinstance(node, Seq):
+        return "".join(map(_expression, node.items))
+    return r"\s*"
+
+
+_ENOUGH = re.compile(r"\w{3}").search

@@ -1,0 +1,530 @@
+"""Finite automata over code points. A `Lang` becomes one if an engine has no words for its constraints.
+
+Strategy: every constraint becomes a small lazy machine (a start state, a row of next states, a test for acceptance)
+over one shared partition of the code points. `build` explores their product, drops the states that never lead to
+acceptance, and merges equal states (Hopcroft). It gives up past a limit of states. Text up to a stop is an Aho-Corasick
+machine that dies where a stop ends, unless the text ends there too.
+
+Invariants: the transitions of a state are disjoint. Every state of a `Dfa` leads to acceptance.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..budget import Budget
+from ..ir import ANY, LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+
+__all__ = ["Dfa", "Matcher", "TooLarge", "build", "nullable"]
+
+_MOST_POSITIONS = 60_000
+
+
+class TooLarge(Exception):
+    """The automaton would have more states than the limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dfa:
+    """States are numbered from 0, the start; ``edges[state]`` are (characters, next state)."""
+
+    accepting: frozenset[int]
+    edges: tuple[tuple[tuple[Ranges, int], ...], ...]
+
+
+class _Machine(Protocol):
+    start: Hashable
+
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        """The next state for each class of characters."""
+        ...
+
+    def accepts(self, state: Hashable) -> bool: ...
+
+
+class _Positions:
+    """A regular grammar by Thompson's construction: positions, the moves between them, and those without a character.
+
+    Texts that stand for one another (the words of a pattern, listed values) share their beginnings.
+    """
+
+    def __init__(self, node: Ir) -> None:
+        self.empty: list[list[int]] = []
+        self.moves: list[list[tuple[Ranges, int]]] = []
+        first = self._new()
+        self.last = self._add(node, first)
+        self.start = self.closed([first])
+
+    def _new(self) -> int:
+        self.empty.append([])
+        self.moves.append([])
+        if len(self.moves) > _MOST_POSITIONS:
+            raise TooLarge
+        return len(self.moves) - 1
+
+    def _add(self, node: Ir, at: int) -> int:
+        if isinstance(node, Text):
+            for char in node.text:
+                then = self._new()
+                self.moves[at].append((((ord(char), ord(char)),), then))
+                at = then
+            return at
+        if isinstance(node, Chars):
+            then = self._new()
+            self.moves[at].append((node.ranges, then))
+            return then
+        if isinstance(node, Seq):
+            for item in node.items:
+                at = self._add(item, at)
+            return at
+        if isinstance(node, Alt):
+            return self._choice(node.options, at)
+        if isinstance(node, Rep):
+            for _ in range(node.least):
+                at = self._add(node.node, at)
+            if node.most is None:
+                loop = self._new()
+                self.empty[at].append(loop)
+                self.empty[self._add(node.node, loop)].append(loop)
+                then = self._new()
+                self.empty[loop].append(then)
+                return then
+            then = self._new()
+            for _ in range(node.most - node.least):
+                self.empty[at].append(then)
+                at = self._add(node.node, at)
+            self.empty[at].append(then)
+            return then
+        if isinstance(node, Shared):
+            return self._add(node.node, at)
+        raise TypeError(f"not regular: {type(node).__name__}")
+
+    def _choice(self, options: tuple[Ir, ...], at: int) -> int:
+        then = self._new()
+        words: dict[tuple[int, str], int] = {}
+        root = self._new()
+        self.empty[at].append(root)
+        for option in options:
+            if not isinstance(option, Text):
+                begin = self._new()
+                self.empty[at].append(begin)
+                self.empty[self._add(option, begin)].append(then)
+                continue
+            here = root
+            for char in option.text:
+                key = (here, char)
+                if key not in words:
+                    words[key] = self._new()
+                    self.moves[here].append((((ord(char), ord(char)),), words[key]))
+                here = words[key]
+            self.empty[here].append(then)
+        return then
+
+    def closed(self, positions: Iterable[int]) -> frozenset[int]:
+        """The positions that are reached without a character. Only those are kept that have a move on a character, and
+        the last."""
+        seen = set(positions)
+        todo = list(seen)
+        while todo:
+            for then in self.empty[todo.pop()]:
+                if then not in seen:
+                    seen.add(then)
+                    todo.append(then)
+        return frozenset(place for place in seen if self.moves[place] or place == self.last)
+
+    def always(self) -> frozenset[int]:
+        """The positions from which every text is in the grammar."""
+        return frozenset(
+            place
+            for place, moves in enumerate(self.moves)
+            if any(ranges == ANY and place in self.closed([then]) for ranges, then in moves)
+            and self.last in self.closed([place])
+        )
+
+
+class Matcher:
+    """Tests texts by a regular grammar. The time grows only with the length of the text."""
+
+    def __init__(self, node: Ir) -> None:
+        self.positions = _Positions(node)
+        self.known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text is in the grammar."""
+        state = self.positions.start
+        for char in text:
+            key = (state, char)
+            then = self.known.get(key)
+            if then is None:
+                point = ord(char)
+                then = self.positions.closed(
+                    target
+                    for position in state
+                    for ranges, target in self.positions.moves[position]
+                    if any(low <= point <= high for low, high in ranges)
+                )
+                if len(self.known) < _MOST_POSITIONS:
+                    self.known[key] = then
+            state = then
+        return self.positions.last in state
+
+
+class _Nfa:
+    """A regular grammar. Its sets of positions are computed when the walk meets them."""
+
+    def __init__(self, node: Ir, positive: bool, cuts: list[int], end: str = "") -> None:
+        self.positions = _Positions(Seq((node, Text(end))) if end else node)
+        self.positive = positive
+        self.start: Hashable = self.positions.start
+        self.count = len(cuts)
+        self.atoms = [
+            [
+                (bisect_left(cuts, low), bisect_right(cuts, high), then)
+                for ranges, then in moves
+                for low, high in ranges
+            ]
+            for moves in self.positions.moves
+        ]
+        self.closed: dict[frozenset[int], frozenset[int]] = {}
+        # Text that has come here is refused, whatever follows. The positions of `node` have the same numbers alone.
+        self.always = frozenset() if positive else _Positions(node).always()
+        self.rows: dict[Hashable, Sequence[Hashable | None]] = {}
+
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        found = self.rows.get(state)
+        if found is None:
+            found = self.rows[state] = self._row(state)
+        return found
+
+    def _row(self, state: Hashable) -> Sequence[Hashable | None]:
+        assert isinstance(state, frozenset)
+        targets: list[set[int] | None] = [None] * self.count
+        for position in state:
+            for first, behind, then in self.atoms[position]:
+                for atom in range(first, behind):
+                    found = targets[atom]
+                    if found is None:
+                        targets[atom] = {then}
+                    else:
+                        found.add(then)
+        nothing = None if self.positive else _NOWHERE
+        row = [nothing if found is None else self._closed(frozenset(found)) for found in targets]
+        return [None if then and then & self.always else then for then in row] if self.always else row
+
+    def _closed(self, positions: frozenset[int]) -> frozenset[int]:
+        found = self.closed.get(positions)
+        if found is None:
+            found = self.closed[positions] = self.positions.closed(positions)
+        return found
+
+    def accepts(self, state: Hashable) -> bool:
+        assert isinstance(state, frozenset)
+        return (self.positions.last in state) is self.positive
+
+
+_NOWHERE: frozenset[int] = frozenset()
+
+
+class _Divisible:
+    """Decimal integers, perhaps negative, that ``divisor`` divides."""
+
+    def __init__(self, divisor: int, cuts: list[int]) -> None:
+        self.divisor = divisor
+        self.cuts = cuts
+        self.start: Hashable = 0
+
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        assert isinstance(state, int)
+        return [
+            state if point == 45 else (state * 10 + point - 48) % self.divisor if 48 <= point <= 57 else None
+            for point in self.cuts
+        ]
+
+    def accepts(self, state: Hashable) -> bool:
+        return state == 0
+
+
+class _FirstStop:
+    """Aho-Corasick: dies where a stop ends. With an ``end``, accepts where ``end`` ends, and only there."""
+
+    def __init__(self, stops: Sequence[str], end: str, cuts: list[int]) -> None:
+        self.cuts = cuts
+        self.end = end
+        words = [*stops, *([end] if end else [])]
+        self.next: list[dict[int, int]] = [{}]
+        self.stop: list[bool] = [False]
+        self.whole: list[bool] = [False]
+        for word in words:
+            at = 0
+            for char in word:
+                if ord(char) not in self.next[at]:
+                    self.next[at][ord(char)] = len(self.next)
+                    self.next.append({})
+                    self.stop.append(False)
+                    self.whole.append(False)
+                at = self.next[at][ord(char)]
+            self.stop[at] = True
+            self.whole[at] = self.whole[at] or word == end
+        self.fail = [0] * len(self.next)
+        queue = list(self.next[0].values())
+        for at in queue:
+            for point, then in self.next[at].items():
+                back = self.fail[at]
+                while back and point not in self.next[back]:
+                    back = self.fail[back]
+                self.fail[then] = self.next[back].get(point, 0)
+                self.stop[then] = self.stop[then] or self.stop[self.fail[then]]
+                self.whole[then] = self.whole[then] or self.whole[self.fail[then]]
+                queue.append(then)
+        self.start: Hashable = 0
+
+    def row(self, state: Hashable) -> Sequence[Hashable | None]:
+        assert isinstance(state, int)
+        return [None if state == -1 else self._step(state, point) for point in self.cuts]
+
+    def _step(self, state: int, point: int) -> int | None:
+        while state and point not in self.next[state]:
+            state = self.fail[state]
+        then = self.next[state].get(point, 0)
+        if self.end and self.whole[then]:
+            return -1
+        return None if self.stop[then] else then
+
+    def accepts(self, state: Hashable) -> bool:
+        return state == -1 if self.end else True
+
+
+def _points(node: Ir, found: set[int]) -> None:
+    """Collects the code points at which a new class of characters begins."""
+    if isinstance(node, Text):
+        for char in node.text:
+            found.add(ord(char))
+            found.add(ord(char) + 1)
+    elif isinstance(node, Chars):
+        for low, high in node.ranges:
+            found.add(low)
+            found.add(high + 1)
+    elif isinstance(node, (Seq, Alt)):
+        for item in node.items if isinstance(node, Seq) else node.options:
+            _points(item, found)
+    elif isinstance(node, (Rep, Shared)):
+        _points(node.node, found)
+
+
+def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
+    """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
+    or if ``budget`` has too little work left."""
+    if not lang.least and lang.most is None:
+        return _build(lang, limit, budget)
+    found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit, budget)
+    if found is not None and budget is not None:
+        budget.work -= (lang.most or lang.least) * len(found.edges)
+        if budget.work < 0:
+            raise TooLarge
+    size = len(lang.end_text)
+    most = None if lang.most is None else lang.most + size
+    return found and _counted(found, lang.least + size, most, limit)
+
+
+def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
+    end = lang.end_text
+    found = {0}
+    for part in lang.parts:
+        _points(part.node, found)
+        if part.divisor:
+            found.update(range(45, 59))
+    for text in (*lang.stops, end):
+        _points(Text(text), found)
+    cuts = sorted(point for point in found if point <= LAST)
+    machines: list[_Machine] = []
+    for part in lang.parts:
+        machines.append(
+            _Divisible(part.divisor, cuts) if part.divisor else _Nfa(part.node, part.positive, cuts, end)
+        )
+    if lang.stops or end:
+        machines.append(_FirstStop(lang.stops, end, cuts))
+    if not machines:
+        machines.append(_Nfa(Rep(Chars(ANY), 0, None), True, cuts))
+    start = tuple(machine.start for machine in machines)
+    numbers: dict[tuple[Hashable, ...], int] = {start: 0}
+    table: list[list[int]] = []
+    for state in (states := [start]):
+        row: list[int] = []
+        if budget is not None:
+            budget.work -= len(cuts)
+            if budget.work < 0:
+                raise TooLarge
+        for key in zip(
+            *(machine.row(part) for machine, part in zip(machines, state, strict=True)), strict=True
+        ):
+            if None in key:
+                row.append(-1)
+                continue
+            number = numbers.get(key)
+            if number is None:
+                number = numbers[key] = len(states)
+                if number >= limit:
+                    raise TooLarge
+                states.append(key)
+            row.append(number)
+        table.append(row)
+    accepting = {
+        number
+        for number, state in enumerate(states)
+        if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
+    }
+    return _finish(table, accepting, cuts)
+
+
+def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
+    """An automaton of the texts of ``dfa`` that have ``least`` to ``most`` characters.
+
+    There is one layer of states for each count. The last count is made first, so the states that a new state leads to
+    are known, and equal states are found at once.
+    """
+    known: dict[tuple[bool, tuple[tuple[Ranges, int], ...]], int] = {}
+    made: list[tuple[bool, tuple[tuple[Ranges, int], ...]]] = []
+
+    def state(accepting: bool, to: dict[int, list[Ranges]]) -> int:
+        edges = tuple(
+            (charset(span for ranges in every for span in ranges), then) for then, every in to.items()
+        )
+        if not accepting and not edges:
+            return -1
+        key = (accepting, edges)
+        if key not in known:
+            known[key] = len(made)
+            made.append(key)
+            if len(made) > 4 * limit:
+                raise TooLarge
+        return known[key]
+
+    top = least if most is None else most
+    if most is None:
+        made += [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
+        layer = list(range(len(made)))
+    else:
+        layer = [state(number in dfa.accepting and top >= least, {}) for number in range(len(dfa.edges))]
+    for count in range(top - 1, -1, -1):
+        following = layer
+        layer = []
+        for number, edges in enumerate(dfa.edges):
+            to: dict[int, list[Ranges]] = {}
+            for ranges, then in edges:
+                if following[then] >= 0:
+                    to.setdefault(following[then], []).append(ranges)
+            layer.append(state(number in dfa.accepting and count >= least, to))
+    if layer[0] < 0:
+        return None
+    order = {layer[0]: 0}
+    chosen = [layer[0]]
+    for number in chosen:
+        for _, then in made[number][1]:
+            if then not in order:
+                order[then] = len(chosen)
+                chosen.append(then)
+                if len(chosen) > limit:
+                    raise TooLarge
+    accepting = frozenset(order[number] for number in chosen if made[number][0])
+    return Dfa(
+        accepting,
+        tuple(tuple((ranges, order[then]) for ranges, then in made[number][1]) for number in chosen),
+    )
+
+
+def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa | None:
+    """The automaton without dead states, with equal states merged."""
+    before: list[list[int]] = [[] for _ in table]
+    for state, row in enumerate(table):
+        for then in set(row):
+            if then >= 0:
+                before[then].append(state)
+    live = set(accepting)
+    todo = list(accepting)
+    while todo:
+        for state in before[todo.pop()]:
+            if state not in live:
+                live.add(state)
+                todo.append(state)
+    if 0 not in live:
+        return None
+    table = [[then if then in live else -1 for then in row] for row in table]
+    group = _merged(table, live, accepting)
+    order: dict[int, int] = {}
+    chosen: list[int] = []
+    todo = [0]
+    while todo:
+        state = todo.pop()
+        if group[state] in order:
+            continue
+        order[group[state]] = len(chosen)
+        chosen.append(state)
+        todo.extend(then for then in reversed(table[state]) if then >= 0)
+    edges = []
+    for state in chosen:
+        to: dict[int, list[tuple[int, int]]] = {}
+        for atom, then in enumerate(table[state]):
+            if then >= 0:
+                low, high = cuts[atom], cuts[atom + 1] - 1 if atom + 1 < len(cuts) else LAST
+                spans = to.setdefault(order[group[then]], [])
+                if spans and spans[-1][1] + 1 == low:
+                    spans[-1] = (spans[-1][0], high)
+                else:
+                    spans.append((low, high))
+        edges.append(tuple((tuple(spans), then) for then, spans in to.items()))
+    return Dfa(frozenset(order[group[state]] for state in chosen if state in accepting), tuple(edges))
+
+
+def _merged(table: list[list[int]], live: set[int], accepting: set[int]) -> list[int]:
+    """The class of each live state; -1 for the others. Equal states share a class (Hopcroft: n log n)."""
+    columns = {
+        tuple(column): None for column in zip(*table, strict=True)
+    }  # classes of characters that act alike
+    into: list[dict[int, list[int]]] = []
+    for column in columns:
+        sources: dict[int, list[int]] = {}
+        for state, then in enumerate(column):
+            if then >= 0 and state in live:
+                sources.setdefault(then, []).append(state)
+        into.append(sources)
+    dead = [state for state in live if -1 in table[state]]
+    if dead:  # missing moves lead to a state of their own
+        for sources, column in zip(into, columns, strict=True):
+            sources[-1] = [state for state in dead if column[state] < 0]
+    blocks: list[set[int]] = [block for block in (live & accepting, live - accepting, {-1}) if block]
+    place = {state: number for number, block in enumerate(blocks) for state in block}
+    waiting = set(range(len(blocks)))
+    while waiting:
+        splitter = list(blocks[waiting.pop()])
+        for sources in into:
+            touched: dict[int, set[int]] = {}
+            for then in splitter:
+                for state in sources.get(then, ()):
+                    touched.setdefault(place[state], set()).add(state)
+            for number, part in touched.items():
+                block = blocks[number]
+                if len(part) == len(block):
+                    continue
+                block -= part
+                new = len(blocks)
+                blocks.append(part)
+                for state in part:
+                    place[state] = new
+                waiting.add(new if number in waiting or len(part) <= len(block) else number)
+    return [place[state] if state in live else -1 for state in range(len(table))]
+
+
+def nullable(node: Ir) -> bool:
+    """Whether a regular node matches the empty text."""
+    if isinstance(node, Text):
+        return not node.text
+    if isinstance(node, Seq):
+        return all(map(nullable, node.items))
+    if isinstance(node, Alt):
+        return any(map(nullable, node.options))
+    if isinstance(node, Rep):
+        return node.least == 0 or nullable(node.node)
+    return isinstance(node, Shared) and nullable(node.node)

@@ -1,0 +1,1 @@
+"""What a template can show, found by rendering it."""

@@ -1,0 +1,90 @@
+"""The edges of an assistant's turn, found in renderings: the part that the prompt wrote, and the text that ends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from ...core.definition.format import Format
+from ...core.definition.idioms import THOUGHTS, Options
+from ...core.definition.nodes import Body, Think
+from ...core.definition.tree import first, tokens, walk
+from .turns import MARKER
+
+__all__ = ["end_marker", "opening"]
+
+
+@lru_cache(maxsize=1024)
+def opening(fmt: Format, generation_prompt: str) -> str:
+    """The part of the generation prompt that belongs to the assistant's turn: from the format's first marker on.
+
+    The header of a turn may hold markers of the format too (``<|open|>message role="assistant"<|sep|>``). So of all
+    markers, the one counts from which on the format reads markup or reasoning, with the fewest diagnostics.
+    """
+    places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
+    if len(places) < 2:
+        return generation_prompt[places[0] :] if places else ""
+    return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
+
+
+def _all(text: str, within: str) -> Iterator[int]:
+    at = within.find(text)
+    while at >= 0:
+        yield at
+        at = within.find(text, at + 1)
+
+
+def _oddness(fmt: Format, prefix: str) -> tuple[bool, int]:
+    """Whether the format reads content in ``prefix``, and how many diagnostics it has."""
+    stream = fmt.bind(tools=[{"name": "any"}]).stream()
+    stream.feed(prefix)
+    message = stream.message
+    return bool(message.content), len(message.diagnostics)
+
+
+@lru_cache(maxsize=256)
+def _openings(fmt: Format) -> frozenset[str]:
+    """The texts with which something of the format begins or ends."""
+    tree = fmt.tree(Options(tools=True))
+    found = set(tokens(tree))
+    for node in walk(tree):
+        spans = [node.span] if isinstance(node, Think) else []
+        if isinstance(node, Body):
+            spans = [span for span in (node.reasoning, node.content) if span is not None]
+            if node.calls is not None:
+                found.update(first(node.calls))
+        for span in spans:
+            found.update(first(span.open))
+            found.update(first(span.close) if span.close is not None else ())
+    if not fmt.features.reasoning:  # then the model may think between any of the usual markers
+        found.update(marker for pair in THOUGHTS for marker in pair)
+    return frozenset(text.strip() for text in found if len(text.strip()) > 2)
+
+
+def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tuple[str, ...]:
+    """The texts that end a turn; ``()`` if nothing ends it.
+
+    They are a marker and, before it in the tuple, the marker with the white space that the template writes before it.
+
+    ``behind``: the text after the content of the last answer. ``between``: the text between an answer and the user's
+    next message; if nothing marks the end of a turn, the header of the next one ends it. The format's own markers,
+    such as the closer of its content, are skipped. ``before``: the turn's text before its content. A marker that
+    occurs there ends no turn; then the end is the text up to the last marker that does not occur there.
+    """
+    marked = bool(behind.strip())
+    text = behind if marked else between
+    inner = [token for token in fmt.preserved_tokens if token not in fmt.stops]
+    rest = text.lstrip()
+    while closer := next((token for token in inner if rest.startswith(token)), ""):
+        text = rest[len(closer) :]
+        rest = text.lstrip()
+    space = text[: len(text) - len(rest)]
+    found = MARKER.match(rest)
+    if found and marked and found[0] in before:
+        last = next((other for other in MARKER.finditer(rest) if other[0] not in before), None)
+        if last is not None:
+            return rest[: last.end()], last[0]
+    if found:
+        return (space + found[0], found[0]) if space else (found[0],)
+    line = rest.partition("\n")[0].rstrip()
+    return (line if marked else space + line,) if line else ()

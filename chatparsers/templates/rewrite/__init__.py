@@ -1,0 +1,1 @@
+"""Messages rewritten for a template that cannot show them."""

@@ -1,0 +1,324 @@
+"""Finds the polyfills that a template needs for a conversation, by rendering needles.
+
+1. The conversation is reduced to its *outline*: the kinds of its messages, without repeated rounds and steps.
+   Conversations of one outline need the same polyfills, so plans are kept by outline, and most requests find theirs.
+2. The outline is written out as a conversation of needles and rendered with more and more polyfills, the cheapest
+   first. The first rendering that shows every needle names the plan. Mostly it is the one without any polyfill.
+3. If no rendering shows every needle, the plan says what is lost, so that the caller gets an error.
+
+So no polyfill is chosen by a flag that could be wrong in some combination: the template was seen to show all of these
+messages in this order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, NamedTuple
+
+from ...core.errors import ChatParsersError
+from ..messages import reasoning_of
+from ..probe.capabilities import probe_tools, shows
+from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
+
+__all__ = ["Outline", "Plan", "Planner", "Survey"]
+
+_KEPT = 32_768
+"""The kinds in the outlines for which plans are kept, about 4 MB."""
+_PROBED = ("needle_tool", "needle_word", "needledescribed")
+
+
+class Kind(NamedTuple):
+    """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids."""
+
+    role: str
+    text: bool = True
+    calls: int = 0
+    ids: bool = True
+    reasoning: bool = False
+
+
+Outline = tuple[Kind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The polyfills that a conversation needs. ``lost``: the places in the outline, and their parts that no polyfill
+    could save."""
+
+    names: tuple[str, ...]
+    lost: tuple[tuple[Kind, str], ...] = ()
+
+
+class Survey:
+    """The kinds of a conversation's messages.
+
+    Conversations are long and requests many. So each kind is a character, and repetitions are found by patterns.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._signs: list[str] = []
+        self._own: dict[Kind, str] = {}
+        self._parts: list[int] = []
+        self.add(messages)
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Looks at more messages. Raises `TypeError` if one of them is no object with a role."""
+        signs = self._signs
+        for message in messages:
+            if type(message) is not dict and not isinstance(message, Mapping):
+                raise TypeError
+            role, content = message.get("role"), message.get("content")
+            if type(content) is not str and content is not None:
+                self._parts.append(len(signs))
+            if role == "tool":
+                sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
+            elif len(message) == 2 and type(role) is str and role in _TEXTS:
+                sign = _TEXTS[role] if content else _NO_TEXTS[role]
+            elif not isinstance(role, str):
+                raise TypeError
+            else:
+                calls, ids = _calls(message)
+                thought = reasoning_of(message) != ""
+                if role == "assistant":
+                    sign = _ASSISTANT[bool(content)][calls][ids][thought]
+                else:
+                    kind = Kind(role, bool(content), calls, ids, thought)
+                    sign = _SIGNS.get(kind) or self._own.setdefault(kind, chr(_OTHERS + len(self._own)))
+            signs.append(sign)
+
+    def keep(self, number: int) -> None:
+        """Forgets all messages but that many first ones."""
+        del self._signs[number:]
+        self._parts = [place for place in self._parts if place < number]
+
+    @property
+    def parts(self) -> bool:
+        """Whether some content is no text."""
+        return bool(self._parts)
+
+    def outline(self) -> Outline:
+        """The kinds, without repeated rounds and steps.
+
+        A step is a message with the results that answer it. Two results stand for more, and two steps that are alike
+        stand for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at
+        the end.
+        """
+        rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(self._signs)))
+        told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
+        kept = list(dict.fromkeys(told.values()))
+        if kept and kept[-1] != told[rounds[-1]]:
+            kept.append(told[rounds[-1]])
+        kinds = {sign: kind for kind, sign in self._own.items()}
+        return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept))
+
+
+def _calls(message: Message) -> tuple[int, bool]:
+    """The number of calls, counted to two, and whether they have ids."""
+    calls = message.get("tool_calls")
+    if not calls:
+        return 0, True
+    if not isinstance(calls, (list, tuple)):
+        return 1, False
+    for call in calls:
+        if isinstance(call, Mapping) and call.get("id"):
+            return min(len(calls), 2), True
+    return min(len(calls), 2), False
+
+
+_ASSISTANTS, _TOOLS, _OTHERS = 0xE000, 0xE100, 0xE200
+_WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
+_BOTH = (False, True)
+_KINDS = {
+    **{
+        chr(_ASSISTANTS + number): Kind("assistant", *fields)
+        for number, fields in enumerate(product(_BOTH, range(3), _BOTH, _BOTH))
+    },
+    _WITH_ID: Kind("tool"),
+    _WITHOUT_ID: Kind("tool", ids=False),
+    **{
+        sign: Kind(role, text)
+        for role, both in {"user": "uU", "system": "sS", "developer": "dD"}.items()
+        for text, sign in zip(_BOTH, both, strict=True)
+    },
+}
+"""The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
+_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
+_NO_TEXTS, _TEXTS = (
+    {role: _SIGNS[Kind(role, text)] for role in ("user", "assistant", "system", "developer")}
+    for text in _BOTH
+)
+_ASSISTANT = [
+    [
+        [[_SIGNS[Kind("assistant", text, calls, ids, thought)] for thought in _BOTH] for ids in _BOTH]
+        for calls in range(3)
+    ]
+    for text in _BOTH
+]
+_A, _T = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS))
+_RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
+_ROUND = re.compile(f"[^{_A}{_T}]*[{_A}{_T}]+|[^{_A}{_T}]+")
+_STEPS = re.compile(rf"([^{_T}][{_T}]{{0,2}})(?:\1){{2,}}(?![{_T}])")
+
+
+Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]
+"""Renders messages with tools. Raises `TemplateError`."""
+
+
+class Planner:
+    """Finds and keeps the plans of one template and one syntax of calls.
+
+    ``render`` renders with the template. ``knows_results``: whether the template shows results on purpose; if not, it
+    prints their role by accident. ``reads_back``: whether a call written as text is read back from a rendering.
+    """
+
+    def __init__(
+        self,
+        render: Render,
+        syntax: Syntax,
+        *,
+        knows_results: Callable[[], bool],
+        reads_back: Callable[[], bool],
+    ) -> None:
+        self._render = render
+        self._syntax = syntax
+        self._knows_results = knows_results
+        self._reads_back = reads_back
+        self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
+        self._kinds = 0  # in the outlines of the plans
+
+    def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
+        """The plan for conversations of this outline, made only of ``allowed`` polyfills."""
+        key = shape, tools, allowed
+        found = self._plans.get(key)
+        if found is None:
+            found = self._find(shape, tools, allowed)
+            self._kinds += len(shape) + 8
+            if self._kinds > _KEPT:
+                self._plans, self._kinds = {}, len(shape) + 8
+            self._plans[key] = found
+        return found
+
+    def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
+        messages, needles = _written(shape)
+        best: Plan | None = None
+        for names in self._candidates(shape, tools, allowed):
+            if "tool_calls" in names and not self._reads_back():
+                continue
+            text = self._try(names, messages, tools)
+            if text is None:
+                continue
+            lost = [(kind, what) for kind, what, words in needles if not _all_there(text, words)]
+            if tools and not shows(text, *_PROBED):
+                lost.append((Kind("tools"), "tools"))
+            if not lost:
+                return Plan(names)
+            if best is None or len(lost) < len(best.lost):
+                best = Plan(names, tuple(lost))
+        return best or Plan(())  # refused in every way: the rendering itself says why
+
+    def _try(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> str | None:
+        definitions: list[Any] = _described() if tools else []
+        if "flat" in names:
+            definitions = flat_tools(definitions)
+        try:
+            given = apply(names, messages, definitions, self._syntax)
+            return self._render(given, None if "tools" in names else definitions or None)
+        except ChatParsersError:
+            return None
+
+    def _candidates(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Iterable[tuple[str, ...]]:
+        """Sets of polyfills, those first that change least."""
+        roles = {kind.role for kind in shape}
+        calls = any(kind.calls for kind in shape)
+        choices: list[list[tuple[int, tuple[str, ...]]]] = [[(0, ()), (1, ("alternation",))]]
+        if "developer" in roles:
+            choices.append([(0, ()), (1, ("developer_role",))])
+        if tools:
+            choices.append([(0, ()), (8, ("tools",))])
+        if tools or calls:
+            choices.append([(0, ()), (6, ("flat",))])
+        if tools or roles & {"system", "developer"}:
+            several, late = "several_systems", "late_system"
+            ways = [(0, ()), (1, (several,)), (1, (late,)), (2, (several, late)), (2, ("system_role",))]
+            choices.append(ways)
+        if calls:
+            apart, single = "text_beside_calls", "parallel_calls"
+            split = [(0, ()), (3, (single,)), (4, (apart,)), (5, (apart, single))]
+            as_text = [(cost + 2, ("tool_calls", *names)) for cost, names in split]
+            choices.append([*split, *as_text])
+        if "tool" in roles:
+            by_accident = not self._knows_results()
+            choices.append([(3 if by_accident else 0, ()), (2, ("tool_role",))])
+        ranked = sorted(
+            (sum(cost for cost, _ in ways), tuple(name for _, names in ways for name in names))
+            for ways in product(*choices)
+        )
+        for _, names in ranked:
+            if allowed.issuperset(names):
+                yield tuple(name for name in POLYFILLS if name in names)
+
+
+def _described() -> list[dict[str, Any]]:
+    """The probe's tool, with a needle in each of its fields."""
+    tool = probe_tools()[0]
+    function = {**tool["function"], "description": "needledescribed"}
+    schema = {"type": "string", "description": "w"}
+    function["parameters"] = {
+        "type": "object",
+        "properties": {"needle_word": schema},
+        "required": ["needle_word"],
+    }
+    return [{**tool, "function": function}]
+
+
+def _written(shape: Outline) -> tuple[list[Message], list[tuple[Kind, str, tuple[str, ...]]]]:
+    """The outline as messages, each with its description and the needles that must come out."""
+    messages: list[Message] = []
+    needles: list[tuple[Kind, str, tuple[str, ...]]] = []
+    open_calls: list[dict[str, Any]] = []
+    for place, kind in enumerate(shape):
+        word = f"needle{_letters(place)}"
+        message: dict[str, Any] = {"role": kind.role, "content": f"{word}text" if kind.text else ""}
+        if kind.text:
+            needles.append((kind, "text", (f"{word}text",)))
+        if kind.reasoning:
+            message["reasoning_content"] = f"thought{word}"
+        if kind.calls:
+            message["tool_calls"] = open_calls = [_call(word, n, kind.ids) for n in range(kind.calls)]
+            open_calls = list(open_calls)
+            for call in message["tool_calls"]:
+                (key, value), name = (
+                    next(iter(call["function"]["arguments"].items())),
+                    call["function"]["name"],
+                )
+                needles.append((kind, "a call", (name, key, value)))
+        elif kind.role == "tool" and open_calls:
+            call = open_calls.pop(0)
+            message["name"] = call["function"]["name"]
+            if kind.ids and "id" in call:
+                message["tool_call_id"] = call["id"]
+        messages.append(message)
+    return messages, needles
+
+
+def _call(word: str, number: int, id: bool) -> dict[str, Any]:
+    letter = "pq"[number]
+    function = {
+        "name": f"{word}_{letter}_called",
+        "arguments": {f"{word}_{letter}_key": f"{word}{letter}value"},
+    }
+    call: dict[str, Any] = {"type": "function", "function": function}
+    return {"id": f"call-of-some-form-{word}{letter}", **call} if id else call
+
+
+def _all_there(text: str, words: tuple[str, ...]) -> bool:
+    """Whether all words come out, and no word inside a printed dict or inside JSON within a JSON string."""
+    return shows(text, *words) and not any(f'\\"{word}' in text or f"{{'{word}" in text for word in words)
+
+
+def _letters(number: int) -> str:
+    """A word for a number that no other number's word begins with."""
+    return "".join("abcdefghij"[int(digit)] for digit in str(number)) + "x"

@@ -1,0 +1,52 @@
+"""A format with a wrong definition is reported by its name, once. The other formats work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+from chatparsers.core import Builder, Format, Node
+from chatparsers.core.errors import DefinitionError
+from chatparsers.registry import get_format, register, unregister
+
+TEMPLATE = (Path(__file__).parents[1] / "templates_own" / "hermes-2-pro.jinja").read_text(encoding="utf-8")
+TOLD = "format 'acme-broken': p.many(p.space()): the repeated part can be empty"
+
+
+def empty_loop(p: Builder) -> Node:
+    return p.many(p.space()) + p.body()
+
+
+@pytest.fixture
+def broken() -> Iterator[None]:
+    markers = get_format("hermes-2-pro").markers
+    register(Format("acme-broken", "Acme", "https://example.org", empty_loop, markers=markers))
+    yield
+    unregister("acme-broken")
+
+
+@pytest.mark.usefixtures("broken")
+def test_detection_tells_it_by_name_and_goes_on() -> None:
+    found = chatparsers.detect(TEMPLATE)
+    assert found.name == "hermes-2-pro"
+    [line] = [line for line in found.evidence if "acme-broken" in line]
+    assert line.startswith("acme-broken is left out: ") and TOLD in line
+
+
+@pytest.mark.usefixtures("broken")
+def test_it_is_told_where_it_is_asked_for() -> None:
+    """The error comes when the format is looked up or a model is loaded with it, not in the first stream."""
+    with pytest.raises(DefinitionError) as found:
+        get_format("acme-broken")
+    assert TOLD in str(found.value)
+    with pytest.raises(DefinitionError) as loaded:
+        chatparsers.load(TEMPLATE, format="acme-broken")
+    assert TOLD in str(loaded.value)
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_listing_still_has_it() -> None:
+    assert "acme-broken" in [info.name for info in chatparsers.list_formats()]

@@ -1,0 +1,216 @@
+"""Each real template and each of ours is detected as its own format, also after cosmetic edits of its source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from chatparsers import Detection, TemplateError, detect
+from chatparsers.detection.detect import CONTENT_ONLY, prompt_prefix
+from chatparsers.registry import get_format
+from chatparsers.templates.jinja.environment import environment
+
+HERE = Path(__file__).parent
+OWN = sorted((HERE.parent / "templates_own").glob("*.jinja"))
+FAMILIES = json.loads((HERE.parent / "needle" / "templates.json").read_text(encoding="utf-8"))
+
+# This format has no markers: a model without a tool syntax gets its instructions in the system prompt.
+UNDETECTABLE = {"generic"}
+
+Tokens = list[list[str]]
+
+
+def lex(source: str) -> Tokens:
+    tokens = [[kind, text] for _, kind, text in environment().lex(source)]
+    for before, token in pairwise(tokens):
+        if before[0] == "data" and before[1].endswith("{") and token[1].endswith("-"):
+            before[1] += "\n"  # the white space between them, which the lexer strips
+    return tokens
+
+
+def write(tokens: Tokens) -> str:
+    return "".join(text for _, text in tokens)
+
+
+def is_plain(token: list[str]) -> bool:
+    return token[0] == "string" and not set("\"'\\{}%") & set(token[1][1:-1]) and len(token[1]) > 2
+
+
+def quotes(tokens: Tokens) -> str:
+    for token in tokens:
+        if is_plain(token):
+            other = "'" if token[1][0] == '"' else '"'
+            token[1] = other + token[1][1:-1] + other
+    return write(tokens)
+
+
+def tilde(tokens: Tokens) -> str:
+    solid = [token for token in tokens if token[0] != "whitespace"]
+    for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
+        if token == ["operator", "+"] and "string" in (before[0], after[0]):
+            token[1] = "~"
+    return write(tokens)
+
+
+def wide(tokens: Tokens) -> str:
+    for token in tokens:
+        if token[0] == "whitespace":
+            token[1] += "\n  "
+    return write(tokens)
+
+
+def roomy(tokens: Tokens) -> str:
+    for token in tokens:
+        if token[0] in ("variable_begin", "block_begin"):
+            token[1] += "  "
+    return write(tokens)
+
+
+def comment(tokens: Tokens) -> str:
+    return "{# <tool_call> [TOOL_CALLS] <|channel|> #}" + write(tokens)
+
+
+def unused(tokens: Tokens) -> str:
+    return "{% set zz_unused = '<function=' %}" + write(tokens)
+
+
+def hexed(tokens: Tokens) -> str:
+    for token in tokens:
+        if is_plain(token) and token[1][1].isascii():
+            token[1] = f"{token[1][0]}\\x{ord(token[1][1]):02x}{token[1][2:]}"
+    return write(tokens)
+
+
+def split(tokens: Tokens) -> str:
+    solid = [token for token in tokens if token[0] != "whitespace"]
+    for before, token, after in zip(solid, solid[1:], solid[2:], strict=False):
+        if (
+            is_plain(token)
+            and len(token[1]) > 4
+            and before[1] in ("+", "{{", "{{-")
+            and after[1] in ("+", "}}", "-}}")
+        ):
+            quote, text = token[1][0], token[1][1:-1]
+            token[1] = f"({quote}{text[:2]}{quote} ~ {quote}{text[2:]}{quote})"
+    return write(tokens)
+
+
+def constants(tokens: Tokens) -> str:
+    spelt = {
+        "true": "True",
+        "false": "False",
+        "none": "None",
+        "True": "true",
+        "False": "false",
+        "None": "none",
+    }
+    solid = [token for token in tokens if token[0] != "whitespace"]
+    for before, token in pairwise(solid):
+        if token[0] == "name" and before[1] not in (".", "is", "not"):
+            token[1] = spelt.get(token[1], token[1])
+    return write(tokens)
+
+
+def lines(tokens: Tokens) -> str:
+    return write(tokens).replace("\r\n", "\n").replace("\n", "\r\n")
+
+
+EDITS: list[Callable[[Tokens], str]] = [
+    quotes,
+    tilde,
+    wide,
+    roomy,
+    comment,
+    unused,
+    hexed,
+    split,
+    constants,
+    lines,
+]
+
+
+def check(path: Path, expected: str | None) -> None:
+    source = path.read_text(encoding="utf-8")
+    found = detect(source)
+    assert found.name == expected, found
+    edited = 0
+    for first, second in zip(EDITS[::2], EDITS[1::2], strict=True):
+        once = first(lex(source))
+        other = second(lex(once))
+        edited += (once != source) + (other != once)
+        again = detect(other)
+        assert (again.name, again.score) == (found.name, found.score), (
+            first.__name__,
+            second.__name__,
+            again,
+        )
+    assert edited >= 5, "the edits must change the source, or they show nothing"
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
+def test_own_templates(path: Path) -> None:
+    check(path, None if path.stem in UNDETECTABLE else path.stem)
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_real_templates(name: str, real_templates: list[Path]) -> None:
+    path = next((path for path in real_templates if path.name == name), None)
+    if path is None:
+        pytest.skip(f"{name} is not among the real templates")
+    check(path, FAMILIES[name]["format"])
+
+
+def test_every_real_template_has_its_family(real_templates: list[Path]) -> None:
+    known = {path.name for path in real_templates} & set(FAMILIES)
+    if not known:
+        pytest.skip("another collection of templates")
+    unknown = {path.name for path in real_templates} - set(FAMILIES)
+    for path in real_templates:
+        if path.name in unknown:
+            assert isinstance(detect(path.read_text(encoding="utf-8")), Detection)
+
+
+def test_content_only_says_so() -> None:
+    found = detect(
+        "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}<assistant>"
+    )
+    assert (found.name, found.score) == (CONTENT_ONLY, 1.0)
+    assert "neither tools nor calls" in found.evidence[0]
+
+
+def test_no_format_explains_it() -> None:
+    source = (
+        "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}@@{{ c.function.name }}@@{{ c.function.arguments | tojson }}@@"
+        "{% endfor %}</{{ m.role }}>{% endfor %}<assistant>"
+    )
+    found = detect(source)
+    assert (found.name, found.score, bool(found)) == (None, 0.0, False)
+    assert found.evidence
+
+
+def test_a_text_that_renders_no_messages() -> None:
+    assert detect("A page about {{ 'templates' }}.").name is None
+
+
+def test_no_template() -> None:
+    with pytest.raises(TemplateError, match="line 1"):
+        detect("{% if %}")
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "prefix"),
+    [
+        ("qwen3", "<|im_start|>assistant\n", ""),
+        ("qwen3", "<|im_start|>assistant\n<think>\n", "<think>\n"),
+        ("qwen3", "<|im_start|>assistant\n<think>\n\n</think>\n\n", "<think>\n\n</think>\n\n"),
+        ("gpt-oss", "<|start|>assistant", "<|start|>assistant"),
+        ("functionary-v3-2", "<|start_header_id|>assistant<|end_header_id|>\n\n>>>", ">>>"),
+    ],
+)
+def test_prompt_prefix(name: str, prompt: str, prefix: str) -> None:
+    assert prompt_prefix(get_format(name), prompt) == prefix

@@ -1,0 +1,62 @@
+"""The text that a template writes after an answer is not content: its end of turn, or the header of the next turn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+from chatparsers.detection.detect import prompt_prefix
+
+SHARED = ("templates", "templates-new", "templates-gguf")
+# Classifiers: their templates show only the last turn, between texts of their own.
+CLASSIFIERS = {"granite3-guardian_2b", "llama-guard3_1b", "shieldgemma_27b"}
+ASK = {"role": "user", "content": "Find it."}
+NEXT = {"role": "user", "content": "Needle of the next turn."}
+ANSWER = "It is the 47th."
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "look",
+            "description": "Looks.",
+            "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
+        },
+    }
+]
+
+
+def leaks(path: Path) -> Iterator[str]:
+    """The part of the text after an answer that is wrongly read as content: at the end, and before a next turn."""
+    chat = chatparsers.load(path, bos_token="<BOS>", eos_token="<EOS>")
+    answer = {"role": "assistant", "content": ANSWER}
+    for tools in (None, TOOLS):
+        turn = chat.prepare([ASK], tools=tools)
+        template, shown = chat.template(bool(tools)), None if "tools" in turn.polyfills else tools
+        _, opened, wire = template.exchange(answer, history=[ASK], tools=shown)
+        before = wire[: wire.rindex(ANSWER)]
+        turn = replace(turn, prefix=prompt_prefix(turn.format, opened))
+        for more in ([], [NEXT]):
+            rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
+            behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]
+            message = turn.parse(before + ANSWER + behind)
+            said = message.reasoning + message.content  # if the prompt opens a thought, the text is in it
+            if not said.strip().endswith(ANSWER) or message.tool_calls:
+                yield f"{path.stem}, tools {bool(tools)}: {behind!r} → {said!r}"
+            if behind.strip():  # else the header of the next turn marks the end
+                break
+
+
+@pytest.mark.parametrize("folder", SHARED)
+def test_what_ends_a_turn_is_no_content(folder: str, real_templates: list[Path]) -> None:
+    paths = sorted((real_templates[0].parents[1] / folder).glob("*.jinja"))
+    if not paths:
+        pytest.skip(f"no folder {folder} of real templates")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of tools that nobody reads
+        found = [leak for path in paths if path.stem not in CLASSIFIERS for leak in leaks(path)]
+    assert not found, "\n".join(found)

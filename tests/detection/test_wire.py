@@ -1,0 +1,251 @@
+"""What a model writes decides, not the roles around it and not what the template keeps of past answers."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+from chatparsers import detect
+from chatparsers.detection.detect import CONTENT_ONLY
+from chatparsers.templates import Template
+
+OWN = Path(__file__).parents[1] / "templates_own"
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+ASK = [{"role": "user", "content": "Find it."}]
+
+# Calls under the role headers of Llama 3; $CALLS$ is how they are written.
+LLAMA_HEADERS = """\
+{%- if tools %}<|start_header_id|>system<|end_header_id|>
+
+{% for tool in tools %}{{ tool | tojson }}
+{% endfor %}<|eot_id|>{% endif %}
+{%- for m in messages %}<|start_header_id|>{{ m.role }}<|end_header_id|>
+
+{{ m.content or '' }}$CALLS$<|eot_id|>{% endfor %}
+{%- if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>
+
+{% endif %}"""
+TAGGED = (
+    "{% for c in m.tool_calls or [] %}{% if m.content or not loop.first %}{{ '\\n' }}{% endif %}{{ '<tool_call>\\n' }}"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+    "{{ '\\n</tool_call>' }}{% endfor %}"
+)
+LISTED = "{% if m.tool_calls %}{{ m.tool_calls | map(attribute='function') | list | tojson }}{% endif %}"
+
+# A format that cuts reasoning out of past answers, as DeepSeek R1's templates do.
+KEPT = "{{- message.content }}"
+CUT = "{{- message.content.split('</think>')[-1] }}"
+
+PLAIN = (
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content$CUT$ }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>$PROMPT${% endif %}"
+)
+
+
+def plain(*, cut: str = "", prompt: str = "") -> str:
+    return PLAIN.replace("$CUT$", cut).replace("$PROMPT$", prompt)
+
+
+def test_calls_of_one_family_under_the_headers_of_another() -> None:
+    source = LLAMA_HEADERS.replace("$CALLS$", TAGGED)
+    found = detect(source)
+    assert (found.name, found.score) == ("qwen3", 1.0), found
+    assert found.evidence[0] == "markers in the rendering: '<tool_call>'"
+    assert "two calls" in found.evidence[1]
+    said = chatparsers.load(source).prepare(ASK, tools=TOOLS)
+    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    message = said.parse(f"Hm.\n{call}<|eot_id|>")
+    assert (message.content, [c.name for c in message.tool_calls]) == ("Hm.", ["f"])
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param(LISTED, id="a bare list, which some formats read leniently"),
+        pytest.param(TAGGED.replace('", "', '","'), id="no white space in the JSON"),
+        pytest.param(TAGGED.replace("{{ '\\n</tool_call>' }}", "</tool_call>"), id="no line break"),
+    ],
+)
+def test_a_format_that_would_write_the_call_otherwise_is_not_taken(calls: str) -> None:
+    """It would read the call, but its grammar would keep the model from writing it."""
+    found = detect(LLAMA_HEADERS.replace("$CALLS$", calls))
+    assert found.name == "auto:json-native", found
+    assert found.format is not None
+
+
+def test_reasoning_that_the_template_cuts_out_of_past_answers() -> None:
+    source = (OWN / "deepseek-v3.jinja").read_text(encoding="utf-8")
+    assert detect(source).name == "deepseek-v3"
+    found = detect(source.replace(KEPT, CUT))
+    assert (found.name, found.score) == ("deepseek-r1", 1.0)
+    assert "the template cuts reasoning between <think> and </think> out of past answers" in found.evidence
+    assert "an answer behind reasoning that the template cuts out" in found.evidence[1]
+
+
+def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
+    """Every format reads a thought at the start of a turn, but only one that declares it has it in its grammar."""
+    source = (OWN / "hermes-2-pro.jinja").read_text(encoding="utf-8")
+    assert detect(source).name == "hermes-2-pro"
+    answer = "{{- start + message.role + '\\n' + message.content }}"
+    thought = (
+        "'<think>\\n' + message.reasoning_content + '\\n</think>\\n\\n' if message.reasoning_content else ''"
+    )
+    assert answer in source
+    thinking = source.replace(
+        answer, f"{{{{- start + message.role + '\\n' + ({thought}) + message.content }}}}"
+    )
+    found = detect(thinking)
+    assert (found.name, found.score) == ("qwen3", 1.0), found
+    assert "a call behind reasoning" in found.evidence[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "alike"),
+    [
+        ("laguna", {"glm-4-7", "spark-2-5"}),
+        ("granite-4", {"hermes-2-pro"}),
+        ("bielik-3", {"qwen3", "reka-edge", "smollm3"}),
+        ("nanbeige", {"qwen3-coder"}),
+    ],
+)
+def test_a_template_of_two_families_names_its_own_and_says_the_other(name: str, alike: set[str]) -> None:
+    found = detect((OWN / f"{name}.jinja").read_text(encoding="utf-8"))
+    (line,) = (
+        line for line in found.evidence if line.startswith("written alike, up to the end of the turn: ")
+    )
+    assert found.name == name
+    assert alike <= set(line.partition(": ")[2].split(", ")) and name not in line
+
+
+def test_a_wire_of_one_family_alone_says_nothing_of_others() -> None:
+    found = detect((OWN / "ling-3.jinja").read_text(encoding="utf-8"))
+    assert found.name == "ling-3" and not any("alike" in line for line in found.evidence)
+
+
+@pytest.mark.parametrize("end", ["</think>", "[/THINK]", "<|END_THINKING|>"])
+def test_which_markers_are_cut_out(end: str) -> None:
+    found = detect(plain(cut=f".split('{end}')[-1]"))
+    assert found.name == CONTENT_ONLY
+    assert f" and {end} out of past answers" in " ".join(found.evidence)
+
+
+@pytest.mark.parametrize("tools", [None, TOOLS], ids=["no tools", "tools in a polyfill"])
+@pytest.mark.parametrize(
+    ("begin", "end", "opened"),
+    [
+        ("<think>", "</think>", False),
+        ("<think>", "</think>", True),
+        ("<thought>", "</thought>", True),
+        ("[THINK]", "[/THINK]", False),
+    ],
+)
+def test_a_thought_that_no_message_of_the_template_shows(
+    begin: str, end: str, opened: bool, tools: list[dict[str, object]] | None
+) -> None:
+    prompt = f"{begin}{{{{ '\\n' }}}}" if opened else ""
+    turn = chatparsers.load(plain(prompt=prompt)).prepare(ASK, tools=tools)
+    assert turn.prefix == (f"{begin}\n" if opened else "")
+    call = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>' if tools else ""
+    text = f"Hm\n{end}\n\nHi{call}<|end|>"
+    message = turn.parse(text if opened else f"{begin}\n{text}")
+    assert (message.reasoning, message.content) == ("Hm", "Hi")
+    assert [found.name for found in message.tool_calls] == ["f"] * bool(tools)
+    assert pickle.loads(pickle.dumps(turn)).parse(text) == turn.parse(text)
+
+
+SEVERAL = (
+    "{% for m in messages %}<|open|>{{ m.role }}<|sep|>{% if m.role == 'assistant' %}$HM$<|open|>say<|sep|>{% endif %}"
+    "{{ m.content }}{% if m.role == 'assistant' %}<|close|>say<|sep|>{% endif %}<|close|>{{ m.role }}<|end|>"
+    "{% endfor %}{% if add_generation_prompt %}<|open|>assistant<|sep|>{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "stops"),
+    [
+        ("", ("<|close|>",)),
+        ("<|open|>hm<|sep|><|close|>hm<|sep|>", ("<|close|>say<|sep|><|close|>assistant<|end|>", "<|end|>")),
+    ],
+)
+def test_what_closes_a_part_of_the_turn_does_not_end_it(before: str, stops: tuple[str, ...]) -> None:
+    """Else all that follows the first part would be lost, the answer too."""
+    chat = chatparsers.load(SEVERAL.replace("$HM$", before), format=CONTENT_ONLY)
+    assert chat.format.stops == stops
+
+
+@pytest.mark.parametrize("name", [CONTENT_ONLY, "hermes-2-pro"])
+def test_a_prompt_that_opens_a_thought_for_a_format_without_reasoning(name: str) -> None:
+    turn = chatparsers.load(plain(prompt="<think>{{ '\\n' }}"), format=name).prepare(ASK, polyfills=False)
+    assert turn.prefix == "<think>\n"
+    message = turn.parse("Hm\n</think>\n\nHi<|end|>")
+    assert (message.reasoning, message.content) == ("Hm", "Hi")
+
+
+# ChatML whose tools are shown between marks, but whose past turns are their content alone; past thoughts are cut out.
+DROPS = (
+    "{% if tools %}<|im_start|>system{{ '\\n' }}$MARK${{ tools | tojson }}<|im_end|>{{ '\\n' }}{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}{{ '\\n' }}$CONTENT$<|im_end|>{{ '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant{{ '\\n' }}{% endif %}"
+)
+CONTENT = "{{ m.content.split('</think>')[-1] | trim if not loop.last else m.content }}"
+
+
+@pytest.mark.parametrize(
+    ("mark", "content", "name", "read"),
+    [
+        ("List of tools: ", CONTENT, "lfm2", ""),
+        (
+            "List of tools: ",
+            CONTENT.replace("m.content }}", "m.content | replace('<|', '') }}"),
+            "lfm2",
+            "not ",
+        ),
+        ("# Tools\n<tool_call>", CONTENT, "qwen3", ""),
+    ],
+)
+def test_a_template_that_drops_calls_says_what_it_shows(
+    mark: str, content: str, name: str, read: str
+) -> None:
+    found = detect(DROPS.replace("$MARK$", mark).replace("$CONTENT$", content))
+    assert (found.name, found.score) == (name, 0.5)
+    assert found.evidence[1].startswith("parsed back exactly: an answer")
+    assert "the template drops calls, so only markers tell the format" in found.evidence
+    line = f"a call as text, as {name} writes it, is {read}read back from the template's rendering"
+    assert line in found.evidence
+
+
+def test_a_format_without_calls_is_not_asked_for_them() -> None:
+    found = detect((OWN / "kimi-k1-5.jinja").read_text(encoding="utf-8"))
+    assert (found.name, found.score) == ("kimi-k1-5", 1.0)
+    assert "drops" not in " ".join(found.evidence)
+
+
+NAMED_TWICE = (
+    "{% for tool in tools or [] %}<tool>{{ tool | tojson }}</tool>{% endfor %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}$CALL${% endfor %}<|over|>"
+    "{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+ELEMENTS = (
+    '<use name="{{ c.function.name }}">{% for key, value in c.function.arguments.items() %}'
+    "<{{ key }}>{{ value if value is string else value | tojson }}</{{ key }}>{% endfor %}</use>"
+)
+
+
+def test_a_template_that_names_each_key_twice_keeps_its_calls() -> None:
+    template = Template(NAMED_TWICE.replace("$CALL$", ELEMENTS))
+    can = template.probe()
+    assert can.tool_calls and can.parallel_calls and can.arguments_as == "dict"
+    call = {"function": {"name": "f", "arguments": '{"city": "Oslo", "days": 2}'}}
+    _, wire = template.assistant_turn({"role": "assistant", "content": "", "tool_calls": [call]})
+    assert wire == '<use name="f"><city>Oslo</city><days>2</days></use><|over|>'
+    found = detect(template.source)  # no format reads it, and the evidence shows the call that was tried
+    assert (found.name, found.score) == (None, 0.0)
+    assert any("<use name=" in line for line in found.evidence)
+
+
+def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them() -> None:
+    found = detect(NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"))
+    assert (found.name, found.score) == ("auto:json-native", 1.0)
