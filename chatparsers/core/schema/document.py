@@ -17,8 +17,11 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from .keywords import ANYTHING, KEYWORDS, TYPES
+
 __all__ = [
     "ANYTHING",
+    "LEADING",
     "SPELLINGS",
     "TYPES",
     "Document",
@@ -32,10 +35,6 @@ __all__ = [
 Schema = Any
 """A JSON Schema: a mapping, or True/False."""
 
-TYPES = ("object", "array", "string", "number", "boolean", "null")
-ANYTHING = frozenset(TYPES)
-"""Every JSON type. A schema without a type admits them all. A number may be an integer."""
-
 SPELLINGS: Mapping[str, str] = {
     "str": "string",
     "int": "integer",
@@ -46,28 +45,22 @@ SPELLINGS: Mapping[str, str] = {
 }
 """Python's names of types, which tool authors write instead of JSON's."""
 
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
-_LEADING = frozenset(_REFERENCES) | {"allOf", "anyOf", "oneOf"}
-"""The keywords whose schemas apply to the same value."""
-_ONE = (
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contains",
-    "propertyNames",
-    "not",
-    "if",
-    "then",
-    "else",
-    "contentSchema",
+_REFERENCES = tuple(row.name for row in KEYWORDS.values() if row.reference)
+LEADING = frozenset(row.name for row in KEYWORDS.values() if row.same in ("all", "one"))
+"""The keywords whose schemas apply to the same value: all of them, or one."""
+_ALL_OF = tuple(row.name for row in KEYWORDS.values() if row.same == "all" and "list" in row.schemas)
+_ONE_OF = tuple(row.name for row in KEYWORDS.values() if row.same == "one")
+_ONE, _LISTED, _NAMED = (
+    tuple(row.name for row in KEYWORDS.values() if place in row.schemas) for place in ("one", "list", "names")
 )
-_LISTED = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_MEANING = tuple(
+    (kind, frozenset(row.name for row in KEYWORDS.values() if row.means and kind in row.types))
+    for kind in ("object", "array")
+)
+"""The keywords by which an author means a type without naming it. The first that is found decides."""
 _USUAL = ("string", "integer", "number", "boolean", "object", "array", None)
-_ALONE = frozenset({"type", "description", "title", "default", "enum"})
+_ALONE = frozenset(row.name for row in KEYWORDS.values() if not row.schemas)
 """Keywords that hold no schema. Most members of tools have no others."""
-_NAMED = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies")
 
 
 class Unresolved(Exception):
@@ -320,7 +313,7 @@ class Document:
             return ANYTHING
         found = self._types.get(id(schema))
         if found is None:
-            bits = _own_types(schema) if _LEADING.isdisjoint(schema) else self._solve(schema)
+            bits = _own_types(schema) if LEADING.isdisjoint(schema) else self._solve(schema)
             found = self._types[id(schema)] = _names(bits >> _MEANT) or _names(bits) or ANYTHING
         return found
 
@@ -371,10 +364,11 @@ class Document:
                 groups.append([self.resolve(ref, schema, keyword)])
             except Unresolved:
                 continue
-        listed = schema.get("allOf")
-        if isinstance(listed, (list, tuple)):
-            groups += [[part] for part in listed]
-        for keyword in ("anyOf", "oneOf"):
+        for keyword in _ALL_OF:
+            listed = schema.get(keyword)
+            if isinstance(listed, (list, tuple)):
+                groups += [[part] for part in listed]
+        for keyword in _ONE_OF:
             listed = schema.get(keyword)
             if isinstance(listed, (list, tuple)) and listed:
                 groups.append(list(listed))
@@ -422,10 +416,10 @@ def _own_types(schema: Mapping[str, Any]) -> int:
         bits |= _BITS["null"]
     meant = bits
     if bits == _EVERY:
-        if "properties" in schema or "patternProperties" in schema or "additionalProperties" in schema:
-            meant = _BITS["object"]
-        elif "items" in schema or "prefixItems" in schema:
-            meant = _BITS["array"]
+        for kind, keywords in _MEANING:
+            if not keywords.isdisjoint(schema):
+                meant = _BITS[kind]
+                break
     return meant << _MEANT | bits
 
 

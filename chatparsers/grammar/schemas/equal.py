@@ -11,13 +11,13 @@ from collections.abc import Callable, Hashable, Sized
 from marshal import dumps
 from typing import Any
 
+from ...core.schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
 from ..ir import Ir
-from .keywords import NOTES
 
 __all__ = ["Equal", "content"]
 
-_REFERENCES = (b"$ref", b"$dynamicRef", b"$recursiveRef")
+_REFERENCES = tuple(row.name.encode() for row in KEYWORDS.values() if row.reference)
 
 
 def content(schema: Any) -> bytes | None:

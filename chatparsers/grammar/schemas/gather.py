@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.schema.document import Document, Unresolved, references
+from ...core.schema.document import LEADING, Document, Unresolved, references
+from ...core.schema.keywords import KEYWORDS, NOTES, names
 from ..budget import Budget
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown
-from .judge import disjoint
-from .keywords import SPEAKING, gather, negate
+from .constraints import Gather
+from .disjoint import disjoint
+from .keywords import RULES, SPEAKING, Rule
 
 __all__ = ["Gatherer"]
 
@@ -28,23 +30,10 @@ _MOST_COMBINED = 256
 """The most alternatives in a product of alternatives."""
 _MOST_LISTED = 10_000
 """The most alternatives in a list of alternatives."""
-_LEADING = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf"})
-"""The keywords whose schemas apply to the same value."""
 _LONGEST_PATH = 1_000
-_CHOOSING = frozenset(
-    {
-        "anyOf",
-        "oneOf",
-        "if",
-        "then",
-        "else",
-        "dependentSchemas",
-        "dependencies",
-        "not",
-        "$dynamicRef",
-        "$recursiveRef",
-    }
-)
+_ALWAYS = frozenset({"$ref", "allOf"})
+_CHOOSING = frozenset(row.name for row in KEYWORDS.values() if row.same) - _ALWAYS
+"""The keywords whose schemas may apply to the same value, or may not."""
 
 
 class Gatherer:
@@ -64,7 +53,7 @@ class Gatherer:
 
     def bags(self, wheres: list[Where]) -> list[Bag]:
         """The bags of a value to which all of these schemas apply."""
-        if len(wheres) == 1 and type(wheres[0][0]) is dict and _LEADING.isdisjoint(wheres[0][0]):
+        if len(wheres) == 1 and type(wheres[0][0]) is dict and LEADING.isdisjoint(wheres[0][0]):
             alone = self.bag({0: wheres[0]})
             return [] if alone is None else [alone]
         found: list[Together] = [{}]
@@ -184,25 +173,32 @@ class Gatherer:
     def bag(self, together: Together) -> Bag | None:
         """The keywords of all the schemas; None if they admit no value."""
         bag = Bag()
+        late: list[tuple[Rule, Any, str, Any]] = []
         for schema, path in together.values():
             if SPEAKING.isdisjoint(schema):
                 continue
-            gather(bag, schema, path, self.open_objects)
-            if "unevaluatedProperties" in schema:
-                self.seal(bag, schema, path)
-        for schema, path in together.values():
-            if "not" in schema and not negate(bag, schema["not"], f"{path}.not"):
-                return None
-        return bag
-
-    def seal(self, bag: Bag, schema: Mapping[str, Any], path: str) -> None:
-        """Adds ``unevaluatedProperties``. It is exact if schemas that apply without a choice name every possible
-        member."""
-        value = schema["unevaluatedProperties"]
-        if value is False and self.plain(schema):
-            bag.sealed.append((schema, path))
-        elif value is not True:
-            bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
+            bag.path = path
+            joint: dict[Gather, Any] = {}
+            for keyword, value in schema.items():
+                rule = RULES.get(keyword)
+                if rule is None:
+                    continue
+                if rule.unsaid:
+                    bag.told.append(Weakened(path, keyword, rule.unsaid))
+                if rule.gathers is None:
+                    continue
+                if rule.late:
+                    late.append((rule, value, path, schema))
+                elif rule.jointly:
+                    joint[rule.gathers] = value
+                else:
+                    rule.gathers(bag, value, path, schema, self)
+            for gathers, value in joint.items():
+                gathers(bag, value, path, schema, self)
+        for rule, value, path, schema in late:
+            assert rule.gathers is not None
+            rule.gathers(bag, value, path, schema, self)
+        return None if late and not bag.types else bag
 
     def plain(self, schema: Mapping[str, Any]) -> bool:
         """Whether a schema judges members only by their names."""
@@ -230,13 +226,8 @@ class Gatherer:
 
 
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
-_SILENT_BESIDE = frozenset(
-    {"$ref", "$schema", "$defs", "definitions", "title", "description", "default", "examples", "$comment"}
-    | {"readOnly", "writeOnly", "deprecated"}
-)
-"""Keywords that constrain nothing, so they may stand beside ``$ref`` in every draft."""
-
-UNEVALUATED = "a grammar cannot know which members another keyword has judged"
+_SILENT_BESIDE = NOTES | names("document") | {"$ref"}
+"""Keywords that may stand beside ``$ref`` in every draft, because they constrain and name nothing."""
 
 
 def _below(path: str, step: str) -> str:

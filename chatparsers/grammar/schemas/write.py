@@ -9,6 +9,7 @@ from math import lcm
 from typing import Any, Protocol
 
 from ...core.schema.document import ANYTHING, TYPES, Document, is_of
+from ...core.schema.keywords import KEYWORDS, NOTES, SILENT
 from ..arrange import Member, arrange
 from ..budget import Budget
 from ..ir import (
@@ -35,15 +36,15 @@ from ..ir import (
 from ..regular.automaton import TooLarge, build
 from ..regular.numbers import DIGIT, INTEGER, NATURAL, NUMBER, SIGN, integer_range, number_parts
 from ..regular.regex import Unsupported, read_regex
-from ..regular.string_formats import EXPRESSIONS
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .bags import Bag, Shape, Weakened, Where, narrow
+from .constraints import UNEVALUATED
 from .ends import has_end
 from .equal import Equal, content
-from .gather import UNEVALUATED, Gatherer
+from .gather import Gatherer
 from .judge import Judge, search
-from .keywords import ANNOTATIONS, APPLIES
+from .keywords import types_of
 
 __all__ = ["Form", "SchemaCompiler"]
 
@@ -55,7 +56,7 @@ _MOST_COUNTED = 256
 """The most states for counting the characters of text up to a marker."""
 _MOST_PATTERNS = 4
 _TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
-_ONLY_TYPE = ANNOTATIONS | {"type"}
+_ONLY_TYPE = SILENT | {"type"}
 _PLAIN = Bag()
 _SPACES = Rep(Chars(charset(" \t\r\n")), 0, None)
 _INTEGER = Shared("integer", INTEGER, True)
@@ -144,6 +145,13 @@ class SchemaCompiler:
 
     def tell(self, path: str, keyword: str, why: str) -> None:
         self.weakened[Weakened(path, keyword, why)] = None
+
+    def fits(self, value: Any, schemas: list[Any], path: str) -> bool:
+        """Whether no schema refuses a value. Reports the keywords that would have to judge it and cannot."""
+        fits, unsure = self.judge.fits(value, schemas)
+        for keyword, why in unsure.items():
+            self.tell(path, keyword, why)
+        return fits
 
     # values
 
@@ -355,7 +363,7 @@ class SchemaCompiler:
         found: list[Ir] = []
         plain: list[str] = []
         for value in listed.values():
-            if not all(self.judge.valid(value, schema) for schema, _ in wheres):
+            if not self.fits(value, [schema for schema, _ in wheres], path):
                 continue
             if raw is not None and raw.said and not is_of(value, raw.types):
                 continue
@@ -376,7 +384,7 @@ class SchemaCompiler:
             self.tell(path, "enum", f"{text!r} holds what ends a value: it is not generated")
             return False
         read = raw.read(spelt)
-        if read == text or all(self.judge.valid(read, schema) for schema, _ in wheres):
+        if read == text or self.fits(read, [schema for schema, _ in wheres], path):
             return True
         self.tell(path, "enum", f"{text!r} would be read as no string: it is not generated")
         return False
@@ -386,7 +394,7 @@ class SchemaCompiler:
     def told(self, bag: Bag, kind: str) -> None:
         """Reports the weakened keywords of a type that is written."""
         for weak in bag.told:
-            if APPLIES.get(weak.keyword, kind) == kind:
+            if ("number" if kind == "integer" else kind) in types_of(weak.keyword):
                 self.weakened[weak] = None
 
     def of_type(self, kind: str, bag: Bag, raw: RawText | None, nested: bool, depth: int) -> Steps[Ir]:
@@ -418,7 +426,7 @@ class SchemaCompiler:
         """The patterns and formats of a string."""
         found: list[Part] = []
         for expression, path, keyword in bag.patterns:
-            node = self.regex(EXPRESSIONS[expression] if keyword == "format" else expression, path, keyword)
+            node = self.regex(expression, path, keyword)
             if node is not None:
                 found.append(Part(node))
         return tuple(found)
@@ -630,7 +638,7 @@ class SchemaCompiler:
 
     def member(self, name: str, bag: Bag) -> list[Where]:
         """The schemas that a member of that name must satisfy."""
-        if not all(self.judge.valid(name, schema) for schema, _ in bag.names):
+        if not self.fits(name, [schema for schema, _ in bag.names], bag.path):
             return [(False, "")]
         found: list[Where] = []
         known = False
@@ -640,9 +648,10 @@ class SchemaCompiler:
                 found.append((shape.properties[name], f"{shape.path}.properties.{name}"))
                 matched = known = True
             for expression, schema in shape.patterns:
-                if search(expression, name):
+                matches = search(expression, name)
+                if matches:
                     found.append((schema, f"{shape.path}.patternProperties.{expression}"))
-                    matched = True
+                matched = matched or matches is not False  # unknown: neither schema is sure to apply
             if not matched and shape.extra is not None:
                 found.append((shape.extra, f"{shape.path}.additionalProperties"))
         if not known and name in bag.maybe and not self.open_objects:  # open, it may have any value
@@ -724,7 +733,7 @@ class SchemaCompiler:
         bag = bags[0]
         if bag.values is not None:
             listed = [value for value in bag.values.values() if isinstance(value, str)]
-            names = [value for value in listed if self.judge.valid(value, schema)]
+            names = [value for value in listed if self.fits(value, [schema], path)]
             return ([Part(texts(names))] if names else None), least, most
         tops = [bound for bound in (most, bag.most) if bound is not None]
         return list(self.parts(bag)), max(least, bag.least), min(tops, default=None)
@@ -831,19 +840,10 @@ def _whole(schema: Any) -> bool:
     )
 
 
-_OF_STRINGS = frozenset(
-    {
-        "type",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "nullable",
-        "pattern",
-        "format",
-        "minLength",
-        "maxLength",
-    }
+_OF_STRINGS = (
+    NOTES
+    | {"type", "nullable"}
+    | {row.name for row in KEYWORDS.values() if row.types == {"string"} and not row.silent}
 )
 """Keywords that do not constrain values other than strings."""
 

@@ -1,0 +1,327 @@
+"""What a keyword's value adds to the bag of the schemas that hold for one value (see keywords.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any, Protocol
+
+from ...core.errors import SchemaError
+from ...core.schema.document import ANYTHING, SPELLINGS, TYPES
+from ...core.schema.keywords import SILENT
+from ..regular.regex import Unsupported, read_regex
+from ..regular.string_formats import EXPRESSIONS, UNSAID
+from .bags import Bag, Shape, Weakened, narrow, shown
+from .listed import check_text, check_value, identity
+
+__all__ = [
+    "UNEVALUATED",
+    "Around",
+    "Gather",
+    "Schema",
+    "bound",
+    "count",
+    "expect",
+    "on_condition",
+    "on_const",
+    "on_dependent",
+    "on_dependent_schemas",
+    "on_format",
+    "on_items",
+    "on_members",
+    "on_multiple",
+    "on_names",
+    "on_not",
+    "on_pattern",
+    "on_required",
+    "on_type",
+    "on_unevaluated_members",
+    "on_unique",
+    "on_values",
+    "read_expression",
+    "type_names",
+]
+
+Schema = Mapping[str, Any]
+
+
+class Around(Protocol):
+    """What a keyword may ask of the schemas around it."""
+
+    open_objects: bool
+    """Whether members and items that no schema mentions are generated."""
+
+    def plain(self, schema: Schema) -> bool:
+        """Whether a schema judges members only by their names."""
+        ...
+
+
+Gather = Callable[[Bag, Any, str, Schema, Around], None]
+"""Adds a keyword's value to the bag: the bag, the value, the path of its schema, the schema, and what is around."""
+
+UNEVALUATED = "a grammar cannot know which members another keyword has judged"
+_MOST_DIGITS = 40
+"""The most digits that a bound may have before or after its point."""
+_MOST_COUNTED = 1_000_000
+"""The highest number to which a grammar counts."""
+
+
+def expect(value: Any, kind: type | tuple[type, ...], expected: str, path: str, keyword: str) -> None:
+    """Raises `SchemaError` if a keyword's value is not of that kind."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise SchemaError(f"expected {expected}, found {shown(value)}", f"{path}.{keyword}")
+
+
+def type_names(value: Any, path: str) -> frozenset[str]:
+    """The types that ``type`` names, in JSON's words."""
+    if isinstance(value, str) and value in _ALONE:
+        return _ALONE[value]
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(kind, str) for kind in listed):
+        raise SchemaError(f"expected a type or a list of types, found {shown(value)}", f"{path}.type")
+    kinds = frozenset(SPELLINGS.get(kind, kind) for kind in listed)
+    for kind in kinds:
+        if kind not in TYPES and kind != "integer":
+            raise SchemaError(
+                f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type"
+            )
+    return kinds
+
+
+_ALONE = {kind: frozenset({kind}) for kind in (*TYPES, "integer")}
+
+
+def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | None:
+    """Why a grammar cannot say a regular expression; None if it can. Raises `SchemaError` if ``expression`` is not a
+    regular expression."""
+    check_text(expression, f"{path}.{keyword}")
+    try:
+        read_regex(expression)
+    except Unsupported as reason:
+        return reason
+    except ValueError as error:
+        raise SchemaError(f"invalid regular expression: {error}", f"{path}.{keyword}") from None
+    return None
+
+
+def on_type(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    kinds = type_names(value, path)
+    if not isinstance(value, str) or value not in _ALONE:
+        for kind in [value] if isinstance(value, str) else value:
+            if kind in SPELLINGS:
+                why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
+                bag.told.append(Weakened(path, "type", why))
+    if schema.get("nullable") is True:
+        kinds |= {"null"}
+    bag.types = kinds if bag.types is ANYTHING else narrow(bag.types, kinds)
+
+
+def on_values(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, (list, tuple), "a list of values", path, "enum")
+    check_value(value, f"{path}.enum")
+    listed = [*value, None] if schema.get("nullable") is True and "type" not in schema else value
+    _listed(bag, listed)
+
+
+def on_const(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    check_value(value, f"{path}.const")
+    _listed(bag, [value])
+
+
+def _listed(bag: Bag, values: Iterable[Any]) -> None:
+    new: dict[Any, Any] = {}
+    for value in values:
+        new.setdefault(identity(value), value)
+    if bag.values is None:
+        bag.values = new
+    else:
+        bag.values = {key: value for key, value in bag.values.items() if key in new}
+
+
+def _decimal(value: Any, path: str, keyword: str) -> Decimal | None:
+    """The exact number; None if it is not finite, or has more digits than a bound may have."""
+    expect(value, (int, float), "a number", path, keyword)
+    if value != value:
+        raise SchemaError("expected a number, found NaN", f"{path}.{keyword}")
+    if abs(value) >= 10**_MOST_DIGITS:
+        return None
+    found = Decimal(value) if isinstance(value, int) else Decimal(repr(value))
+    exponent = found.as_tuple().exponent
+    return None if isinstance(exponent, int) and -exponent > _MOST_DIGITS else found
+
+
+def bound(keyword: str, lower: bool, strict: bool) -> Gather:
+    def add(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+        if isinstance(value, bool) and strict:  # as in draft 4
+            plain = schema.get("minimum" if lower else "maximum")
+            if not value or plain is None:
+                return
+            value = plain
+        number = _decimal(value, path, keyword)
+        if number is None:
+            why = f"a bound of more than {_MOST_DIGITS} digits is left out"
+            bag.told.append(Weakened(path, keyword, why))
+            return
+        new = (number, strict)
+        if lower:
+            if bag.low is None or (new[0], new[1]) > (bag.low[0], bag.low[1]):
+                bag.low = new
+        elif bag.high is None or (-new[0], new[1]) > (-bag.high[0], bag.high[1]):
+            bag.high = new
+
+    return add
+
+
+def on_multiple(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    step = _decimal(value, path, "multipleOf")
+    if step is None:
+        why = f"a number of more than {_MOST_DIGITS} digits is left out"
+        bag.told.append(Weakened(path, "multipleOf", why))
+        return
+    if step <= 0:
+        raise SchemaError(f"expected a number above 0, found {shown(value)}", f"{path}.multipleOf")
+    bag.divisors.append((step.normalize(), path))
+
+
+def count(keyword: str, attribute: str, lower: bool) -> Gather:
+    def add(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, float) and value == float("inf"):
+            whole = True
+        if not whole or isinstance(value, bool) or value < 0:
+            raise SchemaError(f"expected a whole number from 0 on, found {shown(value)}", f"{path}.{keyword}")
+        now = getattr(bag, attribute)
+        if value > _MOST_COUNTED:
+            bag.told.append(Weakened(path, keyword, f"a grammar counts up to {_MOST_COUNTED}"))
+            if not lower:
+                return
+            value = _MOST_COUNTED
+        number = int(value)
+        setattr(bag, attribute, max(now, number) if lower else number if now is None else min(now, number))
+
+    return add
+
+
+def on_pattern(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    read_expression(value, path, "pattern")
+    bag.patterns.append((value, path, "pattern"))
+
+
+def on_format(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, str, "a format's name", path, "format")
+    if value in EXPRESSIONS:
+        bag.patterns.append((EXPRESSIONS[value], path, "format"))
+    elif value in UNSAID:
+        bag.told.append(Weakened(path, "format", f"no grammar for {value!r}"))
+
+
+def on_required(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    if isinstance(value, bool):  # as in draft 3
+        return
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise SchemaError(f"expected a list of names, found {shown(value)}", f"{path}.required")
+    bag.required.update(dict.fromkeys(value))
+
+
+def on_names(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    bag.names.append((value, f"{path}.propertyNames"))
+
+
+def on_dependent(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, Mapping, "an object of lists of names", path, "dependentRequired")
+    for name, needed in value.items():
+        check_text(name, f"{path}.dependentRequired")
+        if isinstance(needed, (list, tuple)):
+            for other in needed:
+                check_text(other, f"{path}.dependentRequired.{name}")
+            if needed:
+                bag.dependent.append((name, tuple(needed)))
+                for other in needed:
+                    bag.dependent.append((other, ()))
+        elif needed is not True:
+            bag.told.append(
+                Weakened(path, "dependencies", "a grammar cannot look back at the members before")
+            )
+
+
+def on_unique(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, bool, "true or false", path, "uniqueItems")
+    most = schema.get("maxItems")
+    if value and not (isinstance(most, (int, float)) and most <= 1):
+        bag.told.append(Weakened(path, "uniqueItems", "a grammar cannot compare items"))
+
+
+def on_condition(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    bag.told.append(Weakened(path, "if", "a grammar cannot decide one part of a value by another"))
+    for keyword in ("then", "else"):
+        _maybe(bag, schema.get(keyword), f"{path}.{keyword}")
+
+
+def on_dependent_schemas(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, Mapping, "an object of schemas", path, "dependentSchemas")
+    bag.told.append(Weakened(path, "dependentSchemas", "a grammar cannot look back at the members before"))
+    for name, part in value.items():
+        _maybe(bag, part, f"{path}.dependentSchemas.{name}")
+
+
+def _maybe(bag: Bag, schema: Any, path: str) -> None:
+    """Notes the members that a condition may bring."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        for name, part in schema["properties"].items():
+            check_text(name, f"{path}.properties")
+            bag.maybe.setdefault(name, []).append((part, f"{path}.properties.{name}"))
+
+
+def on_members(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """``properties``, ``patternProperties`` and ``additionalProperties`` together."""
+    properties = schema.get("properties", {})
+    expect(properties, Mapping, "an object of schemas", path, "properties")
+    for name in properties:
+        check_text(name, f"{path}.properties")
+    patterns = schema.get("patternProperties", {})
+    expect(patterns, Mapping, "an object of schemas", path, "patternProperties")
+    for expression in patterns:
+        read_expression(expression, path, "patternProperties")
+    extra = schema.get("additionalProperties")
+    bag.shapes.append(Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path))
+
+
+def on_unevaluated_members(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """It is exact if schemas that apply without a choice name every possible member."""
+    if value is False and around.plain(schema):
+        bag.sealed.append((schema, path))
+    elif value is not True:
+        bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
+
+
+def on_items(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """``items``, ``prefixItems`` and ``additionalItems`` together."""
+    prefix, rest = schema.get("prefixItems", []), schema.get("items")
+    if isinstance(rest, (list, tuple)):
+        prefix, rest = rest, schema.get("additionalItems")
+    if not isinstance(prefix, (list, tuple)):
+        raise SchemaError(f"expected a list of schemas, found {shown(prefix)}", f"{path}.prefixItems")
+    if rest is not None and not isinstance(rest, (bool, Mapping)):
+        raise SchemaError(
+            f"expected a schema (an object, true or false), found {shown(rest)}", f"{path}.items"
+        )
+    if rest is None and prefix and not around.open_objects:
+        rest = False
+    bag.prefix.append((list(prefix), True if rest is None else rest, path))
+
+
+def on_not(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """Takes away the values that a schema describes, as far as a bag can say that."""
+    if value is True or value == {}:
+        bag.types = frozenset()
+        return
+    if value is False:
+        return
+    expect(value, Mapping, "a schema (an object, true or false)", path, "not")
+    if set(value) - SILENT == {"type"}:
+        kinds = type_names(value["type"], f"{path}.not")
+        if "integer" not in kinds or "number" not in bag.types:
+            bag.types = bag.types - kinds - ({"integer"} if "number" in kinds else set())
+            return
+    if bag.values is None:
+        bag.told.append(Weakened(path, "not", "a grammar cannot take away"))
