@@ -21,7 +21,7 @@ from ..serving import ApiError, OpenAIChat, Usage, read_responses
 from ._answer import Answer
 from ._deltas import delta_of
 from ._tokenizers import chat_of
-from .vllm import check
+from ._vllm_check import check
 
 __all__ = ["ChatParser", "ReasoningHalf", "ToolHalf"]
 

@@ -14,18 +14,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from vllm import __version__
 from vllm.parser.parser_manager import ParserManager
 from vllm.reasoning import ReasoningParserManager
 from vllm.tool_parsers import ToolParserManager
 
-from ._check import check_parameters
+from ._vllm_check import NAME, check
 
 __all__ = ["NAME", "check", "register"]
 
-NAME = "chatparsers"
 _MODULE = "chatparsers.adapters._vllm_parser"
-_PARAMETERS = ("cls", "tool_parser_name", "reasoning_parser_name", "enable_auto_tools")
 
 
 def register() -> None:
@@ -58,15 +55,3 @@ def register() -> None:
 
     setattr(_compose_parser, NAME, True)
     ParserManager._compose_parser = classmethod(_compose_parser)
-
-
-def check() -> None:
-    """Raises ImportError, which names the version, if this vLLM composes its parsers in another way."""
-    compose = getattr(ParserManager, "_compose_parser", None)
-    function = getattr(compose, "__func__", None)
-    if function is None:
-        raise ImportError(
-            f"vLLM {__version__}: vllm.parser.parser_manager.ParserManager has no _compose_parser"
-        )
-    if not getattr(function, NAME, False):
-        check_parameters(function, _PARAMETERS, f"vLLM {__version__}")

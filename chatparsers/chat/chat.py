@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
@@ -27,13 +27,18 @@ from ..templates.probe.roles import role_headers
 from ..templates.renderer import Renderer
 from ..templates.rewrite.history import History
 from ..templates.rewrite.polyfills import POLYFILLS
-from ..tokens import ModelFiles, read_model, read_tokenizer
+from ..tokens import ModelFiles, TokenizerLike, read_model, read_tokenizer
 from ..tokens.loaders import is_template_text
 from .continuation import continued
 from .conversation import Conversation
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
 from .syntax import with_calls
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .options import BindOptions, PrepareOptions
 
 __all__ = ["Chat", "clean_output", "load"]
 
@@ -106,9 +111,10 @@ class Chat:
         return None if self._builtin is None else self._builtin[0]
 
     @cached_property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> TokenizerLike | None:
         """The model's tokenizer; None if its files have no tokenizer."""
-        return self._tokenizer if self._tokenizer is not None else self.files.tokenizer
+        found: TokenizerLike | None = self._tokenizer if self._tokenizer is not None else self.files.tokenizer
+        return found
 
     @cached_property
     def detection(self) -> Detection:
@@ -281,12 +287,14 @@ class Chat:
             self._warned.add(text)
             warnings.warn(text, UserWarning, stacklevel=5)  # where `prepare` was called
 
-    def conversation(self, messages: Iterable[Mapping[str, Any]] = (), **request: Any) -> Conversation:
+    def conversation(
+        self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]
+    ) -> Conversation:
         """A conversation to which messages are added one by one. Each step gives only the new text.
 
-        ``request``: the options of `prepare`, the same for every step. ``messages``: the first messages.
+        ``messages``: the first messages. ``request``: the keywords of `prepare`, the same for every step.
         """
-        conversation = Conversation(self, request)
+        conversation = Conversation(self.prepare, self.tokenizer, request)
         first = list(messages)
         if first:
             conversation.append(*first)
@@ -315,9 +323,13 @@ class Chat:
         except TemplateError:
             return ""
 
-    def bind(self, **request: Any) -> Turn:
-        """A turn without messages, as `Format.bind` makes it, with this model's tokenizer."""
-        return self.format.bind(**{"tokenizer": self.tokenizer, **request})
+    def bind(self, **request: Unpack[BindOptions]) -> Turn:
+        """A turn without messages, as `Format.bind` makes it, with this model's tokenizer.
+
+        ``request``: the keywords of `Format.bind`. Raises as it does.
+        """
+        request.setdefault("tokenizer", self.tokenizer)
+        return self.format.bind(**request)
 
     def record(self) -> TemplateFormat:
         """The explicit record of the model's format: what `chatparsers inspect` prints."""

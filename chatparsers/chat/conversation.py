@@ -7,7 +7,7 @@ allows. Most templates only add text; some rewrite (they drop reasoning of earli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ..tokens.growing import GrowingIds, common_ids
 
 if TYPE_CHECKING:
     from ..core.parser.turn import Turn
-    from .chat import Chat
+    from .options import PrepareOptions
 
 __all__ = ["Conversation", "Grown"]
 
@@ -45,10 +45,11 @@ class Conversation:
     turn of the last step.
     """
 
-    def __init__(self, chat: Chat, request: Mapping[str, Any]) -> None:
-        self._chat = chat
-        self._request = dict(request)
-        self._growing = None if chat.tokenizer is None else GrowingIds(chat.tokenizer)
+    def __init__(self, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> None:
+        self._prepare = prepare
+        self._tokenizer = tokenizer
+        self._request = request
+        self._growing = None if tokenizer is None else GrowingIds(tokenizer)
         self._history = History()
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
@@ -81,7 +82,7 @@ class Conversation:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
         self._history[:] = messages
-        turn = self._chat.prepare(self._history, add_generation_prompt=generate, **self._request)
+        turn = self._prepare(self._history, **{"add_generation_prompt": generate, **self._request})
         held = self.text + self._spelt(wrote)
         kept = common(held, turn.prompt)
         if self._growing is None:
@@ -98,11 +99,11 @@ class Conversation:
     def _spelt(self, wrote: str | Sequence[int]) -> str:
         if isinstance(wrote, str):
             return wrote
-        text: str = self._chat.tokenizer.decode(list(wrote), skip_special_tokens=False)
+        text: str = self._tokenizer.decode(list(wrote), skip_special_tokens=False)
         return text
 
     def _encoded(self, wrote: str | Sequence[int]) -> Sequence[int]:
         if not isinstance(wrote, str):
             return wrote
-        ids: list[int] = self._chat.tokenizer.encode(wrote, add_special_tokens=False).ids if wrote else []
+        ids: list[int] = self._tokenizer.encode(wrote, add_special_tokens=False).ids if wrote else []
         return ids

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .definition.format import Format
 from .definition.idioms import Builder
-from .definition.nodes import Node, Tag
+from .definition.nodes import Node, Nodelike, Tag
 from .schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from .values import Elements, Gemma, Json, Python, Raw
 
@@ -22,6 +22,7 @@ __all__ = [
     "Gemma",
     "Json",
     "Node",
+    "Nodelike",
     "Python",
     "Raw",
     "Tag",

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from ..chat.chat import Chat
 from ..core.message import FinishReason
-from ..core.parser.turn import Dialect, Turn
+from ..core.parser.turn import Dialect, GrammarReader, Turn
 from ..grammar import Grammar
 from ..serving import ApiError
 
@@ -63,7 +63,7 @@ class Engine(ABC):
 
     dialect: ClassVar[Dialect | None] = None
     """The dialect of grammars that it takes; None if it takes none."""
-    reader: ClassVar[str] = "llama.cpp"
+    reader: ClassVar[GrammarReader] = "llama.cpp"
     """Who reads its GBNF."""
     takes_ids: ClassVar[bool] = True
     """Whether a prompt may be ids."""
@@ -104,7 +104,7 @@ def control_markers(chat: Chat) -> dict[str, int]:
     ids = {
         text: id for text, id in turn.marker_ids.items() if id not in ends and text in turn.preserved_tokens
     }
-    if not ids:
+    if not ids or chat.tokenizer is None:
         return {}
     added = chat.tokenizer.get_added_tokens_decoder()
     ranked = sorted(ids.items(), key=lambda item: not getattr(added.get(item[1]), "special", False))

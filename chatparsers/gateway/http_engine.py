@@ -159,7 +159,7 @@ class HttpEngine(Engine):
         known = chat.tokenizer is not None
         ids = (
             chat.tokenizer.encode(_PROBE, add_special_tokens=False).ids
-            if known and self.takes_ids
+            if chat.tokenizer is not None and self.takes_ids
             else _PROBE
         )
         job = Job(chat.bind(), ids, max_tokens=1, sampling={"temperature": 0})

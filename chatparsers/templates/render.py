@@ -94,7 +94,7 @@ class Template:
             messages = tagged(messages, self.name)
         wants = self._wants_for(messages)
         shaped = (
-            history.shaped(messages, self, wants)
+            history.shaped(messages, self, self.name, wants)
             if history is not None
             else shape(messages, wants, self.name)
         )

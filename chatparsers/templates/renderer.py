@@ -19,9 +19,9 @@ from ..core.errors import ChatParsersError, TemplateError
 from .jinja.failure import place
 from .probe.capabilities import probe_tools
 from .probe.edges import opening
-from .probe.parts import shown_parts
 from .render import Template
 from .rewrite.history import History
+from .rewrite.parts import shown_parts
 from .rewrite.plan import Outline, Planner, Survey
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 

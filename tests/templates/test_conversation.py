@@ -225,7 +225,7 @@ def test_rewriting_part_by_part_is_rewriting_the_whole() -> None:
         for message in messages:
             history.append(message)
             given = history.rewritten("key", rewrite)
-            shaped = history.shaped(given, template, wants)
+            shaped = history.shaped(given, template, template.name, wants)
         whole = apply(names, messages, tools, syntax)
         assert list(given) == whole, (seed, names)
         assert shaped == messages_as(whole, wants), (seed, names)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Dialect",
+    "GrammarReader",
     "ReasoningMode",
     "ToolChoice",
     "Turn",
@@ -44,6 +45,7 @@ _PLAIN = Alphabet()
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
 """One of the three modes, or the function that the model must call: its name, or OpenAI's object that names it."""
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 
@@ -95,17 +97,37 @@ class Turn:
         """The special tokens that the engine must leave in the text: the format's markers."""
         return self.format.preserved_tokens
 
-    def grammar(self, dialect: Dialect = "gbnf", **options: Any) -> Grammar | None:
+    def grammar(
+        self,
+        dialect: Dialect = "gbnf",
+        *,
+        engine: GrammarReader = "llama.cpp",
+        additional_properties: bool = False,
+        token_references: bool | None = None,
+        max_size: int | None = None,
+        max_work: int | None = None,
+    ) -> Grammar | None:
         """The grammar that keeps the model to the format and the tools' schemas; None if nothing is constrained.
 
         ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
-        vLLM, SGLang). ``options``: the options of `chatparsers.grammar.write`. Two of them, ``max_size`` (characters)
-        and ``max_work`` (steps), limit what schemas may cost. Raises `RequestError` for an unknown dialect, and
+        vLLM, SGLang). ``engine``: who reads GBNF, because a token reference is spelt in two ways.
+        ``additional_properties``: also generate members that an object's schema does not mention.
+        ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
+        ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
+        `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
         `SchemaError` for an invalid schema or a grammar that does not fit.
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
-        found: Grammar | None = load_reference(_GRAMMAR)(self, dialect, **options)
+        limits = {"max_size": max_size, "max_work": max_work}
+        found: Grammar | None = load_reference(_GRAMMAR)(
+            self,
+            dialect,
+            engine=engine,
+            additional_properties=additional_properties,
+            token_references=token_references,
+            **{name: limit for name, limit in limits.items() if limit is not None},
+        )
         return found
 
     def stream(

@@ -12,14 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..messages import Ids, Wants, shape
 from .plan import Survey
 from .polyfills import Message
-
-if TYPE_CHECKING:
-    from ..render import Template
 
 __all__ = ["History"]
 
@@ -48,12 +45,14 @@ class History(list[Message]):
         messages. With another ``key`` it is another function."""
         return self._rewritten.of(self, key, lambda part, first, last: rewrite(part, first))
 
-    def shaped(self, given: Sequence[Message], template: Template, wants: Wants) -> list[dict[str, Any]]:
-        """The messages ``given`` in the shape that the template wants. Raises `TemplateError`."""
+    def shaped(
+        self, given: Sequence[Message], template: object, name: str, wants: Wants
+    ) -> list[dict[str, Any]]:
+        """The messages ``given`` in the shape that the template wants. Raises `TemplateError`, which has its name."""
 
         def shaped(part: list[Message], first: int, last: bool) -> list[dict[str, Any]]:
             ids = self._ids.copy() if first else Ids(wants.call_ids)
-            out = shape(part, wants, template.name, ids, first)
+            out = shape(part, wants, name, ids, first)
             if not last:  # the last part is shaped again in the next step
                 self._ids = ids
             return out

@@ -1,0 +1,44 @@
+"""The keywords of requests that are passed on, so that an editor completes them and a type checker refuses others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypedDict
+
+from ..core.parser.turn import ToolChoice
+
+__all__ = ["BindOptions", "PrepareOptions"]
+
+
+class PrepareOptions(TypedDict, total=False):
+    """The keywords of `Chat.prepare`, for calls that pass them on."""
+
+    tools: Iterable[Mapping[str, Any]] | None
+    tool_choice: ToolChoice
+    parallel_tool_calls: bool
+    response_format: Mapping[str, Any] | None
+    thinking: bool | None
+    add_generation_prompt: bool
+    continue_final_message: bool
+    template_kwargs: Mapping[str, Any] | None
+    documents: Sequence[Mapping[str, Any]] | None
+    now: datetime | None
+    polyfills: bool | Iterable[str] | None
+    id_seed: str | None
+
+
+class BindOptions(TypedDict, total=False):
+    """The keywords of `Format.bind`, for calls that pass them on."""
+
+    tools: Iterable[Mapping[str, Any]] | None
+    tool_choice: ToolChoice
+    parallel_tool_calls: bool
+    response_format: Mapping[str, Any] | None
+    thinking: bool | None
+    prefix: str
+    tokenizer: Any
+    id_seed: str | None
+    prompt: str
+    token_config: Mapping[str, Any] | None
+    polyfills: tuple[str, ...]
