@@ -46,11 +46,15 @@ class FormatInfo:
     source: FormatRef | Format
     models: tuple[str, ...] = ()
 
+    def format(self) -> Format:
+        """The format as it is defined, unchecked; imports its module. Raises `DefinitionError` if the import fails."""
+        return self.source if isinstance(self.source, Format) else self.source.load()
+
     def load(self) -> Format:
         """The format; imports its module. Raises `DefinitionError`, which names the origin, if the import fails or the
         definition is wrong."""
         try:
-            format = self.source if isinstance(self.source, Format) else self.source.load()
+            format = self.format()
             # A wrong definition raises here, not in the first stream.
             format.tree(Options(tools=True))
             return format

@@ -15,9 +15,8 @@ from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from ..core.parser.turn import ToolChoice, Turn
 from ..core.schema.tools import read_tools
-from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect
+from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect_in
 from ..detection.names import known
-from ..interop import WrittenTemplate, write_response_template
 from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
@@ -38,11 +37,11 @@ from .syntax import with_calls
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..interop import WrittenTemplate
     from .options import BindOptions, PrepareOptions
 
 __all__ = ["Chat", "clean_output", "load"]
 
-_TOOL_TEMPLATES = ("tool_use", "default")
 _AUTO = "auto"
 """The name that stands for the analysis of the template."""
 _DEFAULT_SYNTAX = "hermes-2-pro"
@@ -80,10 +79,7 @@ class Chat:
 
         Raises `TemplateError` if it is not a Jinja template.
         """
-        names = _TOOL_TEMPLATES if tools else ("default",)
-        name = next(
-            (name for name in names if name in self.files.templates), next(iter(self.files.templates))
-        )
+        name = self.files.template_name(tools) or "default"
         found = self._templates.get(name)
         if found is None:
             label = f"{self.files.source}" + ("" if name == "default" else f" ({name})")
@@ -130,9 +126,7 @@ class Chat:
                 name if any(name == info.name for info in list_formats()) else named.format if named else ""
             )
             return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
-        found = detect(
-            self.template().source, limits=self.limits, response_template=self.files.response_template
-        )
+        found = detect_in(self.template(), self.files.response_template)
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
         return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
@@ -341,6 +335,8 @@ class Chat:
         ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
         template has no generation prompt, because the assistant's message begins after it.
         """
+        from ..interop import write_response_template
+
         prompt = self._generation_prompt(self.template(), None)
         anchor = prompt[: len(prompt) - len(opening(self.format, prompt))]
         if not anchor.strip():

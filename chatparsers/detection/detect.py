@@ -21,58 +21,37 @@ compared: the score is half, and the evidence says whether the template leaves a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 from ..core.definition.format import Format
-from ..core.definition.idioms import THOUGHTS
-from ..core.errors import ChatParsersError, DefinitionError, TemplateError
-from ..core.message import Message
-from ..interop import read_response_template
-from ..registry import FormatInfo, get_format, list_formats
+from ..core.errors import ChatParsersError, DefinitionError, LoadError
+from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account
 from ..templates.probe.edges import opening as prompt_prefix
-from ..tokens.loaders import is_template_text, read_model, template_text
-from .analysis import analyse
+from ..tokens.loaders import is_template_text, read_model
+from .contest import Contest, reads
+from .shown import (
+    CALL,
+    CONTENT,
+    CONTENT_ONLY,
+    TOOLS,
+    Probe,
+    behind_thoughts,
+    context_of,
+    cut_out,
+    probes_of,
+    several_calls,
+    turn_of,
+    without_end,
+)
 
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
-
-CONTENT_ONLY = "content-only"
-"""The format of templates that know neither tools nor reasoning."""
-
-_TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "probe_tool",
-            "description": "Looks a thing up.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "thing": {"type": "string", "description": "What."},
-                    "count": {"type": "integer", "description": "How many."},
-                },
-                "required": ["thing"],
-            },
-        },
-    }
-]
-_ARGUMENTS = {"thing": "needle in hay", "count": 7}
-_CALL = {
-    "id": "probe0001",
-    "type": "function",
-    "function": {"name": "probe_tool", "arguments": json.dumps(_ARGUMENTS)},
-}
-_HISTORY = [{"role": "user", "content": "Find it."}]
-_AND_ON = {"role": "user", "content": "Go on."}
-_CONTENT = "The probe answers."
-_REASONING = "The probe thinks."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +74,6 @@ class Detection:
         return self.name is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Probe:
-    """A message that the template rendered: the message itself, the prompt, the part of the prompt that opens the
-    assistant's turn, and the turn as the model would have written it."""
-
-    what: str
-    message: Mapping[str, Any]
-    prompt: str
-    opening: str
-    wire: str
-
-
 def detect(
     template: str | PathLike[str],
     *,
@@ -119,48 +86,54 @@ def detect(
     the template may do in total. ``response_template``: that of the model's files; a path brings its own. Raises
     `TemplateError` if the source is not a template or does more, `LoadError` if a file cannot be read.
     """
+    if isinstance(template, str) and is_template_text(template):
+        return detect_in(Template(template, limits=limits), response_template)
+    files = read_model(template)
+    name = files.template_name()
+    if name is None:
+        raise LoadError(f"{template}: no chat template there; pass the template's own file or text")
+    bos, eos = files.bos_token or "", files.eos_token or ""
+    read = Template(files.templates[name], bos_token=bos, eos_token=eos, name=str(template), limits=limits)
+    return detect_in(read, response_template or files.response_template)
+
+
+def detect_in(template: Template, response_template: Mapping[str, Any] | None = None) -> Detection:
+    """As `detect`, for a template that is already compiled."""
     from ..plugins import plugins
 
-    if response_template is None and not is_template_text(template):
-        response_template = read_model(template).response_template
-    template = template_text(template)
-    for origin, name in plugins().detect(template):
+    source = template.source
+    for origin, name in plugins().detect(source):
         try:
             get_format(name)
         except ChatParsersError as error:
             plugins().complain(origin, f"named a format that cannot be had: {error}")
             continue
         return Detection(name, 1.0, (f"the plugin {origin} knows the template",))
-    own = builtin_named(template)
+    own = builtin_named(source)
     if any(
         own == info.name for info in list_formats()
     ):  # it leaves calls to the polyfills, so it renders none
         return Detection(own, 1.0, (f"the template is the built-in one named {own!r}",))
-    return detect_in(Template(template, limits=limits), response_template)
-
-
-def detect_in(template: Template, response_template: Mapping[str, Any] | None = None) -> Detection:
-    """As `detect`, for a template that is already compiled, without asking plugins."""
     with account(template.limits, template.name):
         return _found(template, response_template)
 
 
 def _found(template: Template, response_template: Mapping[str, Any] | None) -> Detection:
     can = template.probe()
-    probes = list(_probes(template))
+    probes = list(probes_of(template))
     calls = any("tool_calls" in probe.message for probe in probes)
-    hidden = None if can.reasoning else _cut_out(template)
+    hidden = None if can.reasoning else cut_out(template)
     cuts: tuple[str, ...] = ()
     if hidden is not None:
         cuts = (f"the template cuts reasoning between {hidden[0]} and {hidden[1]} out of past answers",)
-        probes += _behind_thoughts(probes, hidden)
-    shown = [probe.prompt + probe.wire for probe in probes] + list(_context(template))
-    contest = _Contest("\n".join((*shown, *(hidden or ()), "")), probes)
+        probes += behind_thoughts(probes, hidden)
+    shown = [probe.prompt + probe.wire for probe in probes] + list(context_of(template))
+    contest = Contest("\n".join((*shown, *(hidden or ()), "")), probes)
     for info in list_formats():
         if info.markers and contest.seen(info) == info.markers:
             contest.enter(info)
     if calls and not contest.settled:
-        contest.probes = _without_end(template, [*probes, *_several_calls(template)])
+        contest.probes = without_end(template, [*probes, *several_calls(template)])
         for info in list_formats():
             if contest.seen(info) not in ((), info.markers):
                 contest.enter(info, writing=True)
@@ -168,15 +141,15 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         best = get_format(contest.best)
         unseen = not calls and (can.tools or best.features.tools)
         dropped = _dropped(template, best) if unseen else ()
-        evidence = (*contest.evidence, *_equals(best.name), *cuts, *dropped, *contest.broken)
+        evidence = (*contest.evidence, *_equals(best.name, contest), *cuts, *dropped, *contest.broken)
         return Detection(best.name, 0.5 if unseen else 1.0, evidence)
     said: tuple[str, ...] = ()
     if response_template is not None:
-        told = _told(response_template, _without_end(template, [*probes, *_several_calls(template)]))
+        told = _told(response_template, without_end(template, [*probes, *several_calls(template)]))
         if told.format is not None:
             return replace(told, score=1.0 if calls else 0.5, evidence=(*told.evidence, *cuts))
         said = told.evidence
-    answered = bool(probes) and all(_CONTENT in probe.wire for probe in probes)
+    answered = bool(probes) and all(CONTENT in probe.wire for probe in probes)
     found = analysed(template)
     if answered and not (calls or can.tools or can.reasoning) and _says_nothing(found):
         nothing = "the template renders neither tools nor calls nor reasoning"
@@ -189,22 +162,24 @@ def _dropped(template: Template, fmt: Format) -> tuple[str, ...]:
     dropped = "the template drops calls, so only markers tell the format"
     if not fmt.features.tools:
         return (dropped,)
-    call = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
-    probe = _turn(template, "a call", {"role": "assistant", "content": fmt.render(call, _TOOLS)})
-    read = probe is not None and _reads(fmt, replace(probe, message=call))
+    call = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    probe = turn_of(template, "a call", {"role": "assistant", "content": fmt.render(call, TOOLS)})
+    read = probe is not None and reads(fmt, replace(probe, message=call))
     return (
         dropped,
         f"a call as text, as {fmt.name} writes it, is {'' if read else 'not '}read back from the template's rendering",
     )
 
 
-def _told(response_template: Mapping[str, Any], probes: list[_Probe]) -> Detection:
+def _told(response_template: Mapping[str, Any], probes: list[Probe]) -> Detection:
     """The format that the response template describes. Without a format, the evidence says why it does not count."""
+    from ..interop import read_response_template
+
     try:
         fmt = read_response_template(response_template)
     except DefinitionError as error:
         return Detection(None, 0.0, (f"the response_template is not used: {error}",))
-    wrong = [probe.what for probe in probes if not _reads(fmt, probe)]
+    wrong = [probe.what for probe in probes if not reads(fmt, probe)]
     if wrong or not probes:
         why = f"it does not read back {', '.join(wrong)}" if wrong else "the template renders no turn"
         return Detection(None, 0.0, (f"the response_template is not used: {why}",))
@@ -212,63 +187,24 @@ def _told(response_template: Mapping[str, Any], probes: list[_Probe]) -> Detecti
     return Detection(fmt.name, 1.0, ("read from the model's response_template", exact), fmt)
 
 
-class _Contest:
-    """Formats tried on the probes. ``best``: the name of the highest-ranked format that returns all probes."""
+def _equals(name: str, contest: Contest) -> tuple[str, ...]:
+    """A line of evidence that names the formats whose turns are written alike; no line if there are none.
 
-    def __init__(self, rendered: str, probes: list[_Probe]) -> None:
-        self.probes = probes
-        self.best: str | None = None
-        self.evidence: tuple[str, ...] = ()
-        self.tried: list[str] = []
-        self.broken: list[str] = []
-        self._rendered = rendered
-        self._thinks = any("reasoning_content" in probe.message for probe in probes)
-        self._rank = (False, 0, False, False)
-
-    @property
-    def settled(self) -> bool:
-        """Whether a format is found, and one that declares the reasoning which the template shows or cuts out."""
-        return self.best is not None and self._rank[0]
-
-    def seen(self, info: FormatInfo) -> tuple[str, ...]:
-        """Those of the format's markers that are in the renderings."""
-        return tuple(marker for marker in info.markers if marker in self._rendered)
-
-    def enter(self, info: FormatInfo, *, writing: bool = False) -> None:
-        """Tries a format. ``writing``: the format must also write the call as the template does."""
-        try:
-            fmt = info.load()
-            exact = [probe for probe in self.probes if _reads(fmt, probe)]
-            alike = not writing or all(_writes(fmt, probe) for probe in exact)
-            reasoning = fmt.features.reasoning
-        except Exception as error:  # a broken format must not stop the others
-            self.broken.append(f"{info.name} is left out: {error}")
-            return
-        self.tried.append(f"{info.name}: {len(exact)} of {len(self.probes)} probe turns parsed back exactly")
-        markers = self.seen(info)
-        own = fmt.build.__module__.endswith("." + fmt.name.replace("-", "_"))  # not another family's
-        rank = (reasoning or not self._thinks, sum(map(len, markers)), reasoning, own)
-        if exact and len(exact) == len(self.probes) and alike and rank > self._rank:
-            self.best, self._rank = info.name, rank
-            self.evidence = (
-                f"markers in the rendering: {', '.join(map(repr, markers))}",
-                f"parsed back exactly: {', '.join(probe.what for probe in exact)}",
-            )
-
-
-def _equals(name: str) -> tuple[str, ...]:
-    """A line of evidence that names the formats whose turns are written alike; no line if there are none."""
+    Who writes alike has a marker in the renderings too. A tree is not needed to tell, so none is built."""
     build = get_format(name).build
     alike = []
     for info in list_formats():
-        with suppress(Exception):  # a broken format must not stop the others
-            if info.name != name and info.load().build == build:
-                alike.append(info.name)
+        if info.name != name and contest.seen(info):
+            with suppress(Exception):  # a broken format must not stop the others
+                if info.format().build == build:
+                    alike.append(info.name)
     return (f"written alike, up to the end of the turn: {', '.join(alike)}",) if alike else ()
 
 
 def analysed(template: Template) -> Detection:
     """The detection by analysis: it finds `Detection.format` and proves it on the template's own renderings."""
+    from .analysis import analyse
+
     found = analyse(template)
     failed = tuple(f"{level} dropped: {why}" for level, why in found.levels if why)
     if found.analysis is None or found.format is None:
@@ -286,122 +222,3 @@ def analysed(template: Template) -> Detection:
 
 def _says_nothing(found: Detection) -> bool:
     return found.format is None or not found.format.features.reasoning
-
-
-def _probes(template: Template) -> Iterator[_Probe]:
-    """The turns that the template can render, each with its kind of message."""
-    can = template.probe()
-    answer = {"role": "assistant", "content": _CONTENT}
-    call = {"role": "assistant", "content": "", "tool_calls": [_CALL]}
-    wanted: list[tuple[str, dict[str, Any]]] = [("an answer", answer)]
-    if can.reasoning:
-        wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
-    if can.tool_calls:
-        wanted.append(("a call", call))
-        if can.reasoning_with_calls:
-            wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
-    for what, message in wanted:
-        probe = _turn(template, what, message)
-        if probe is not None:
-            yield probe
-
-
-def _turn(template: Template, what: str, message: dict[str, Any]) -> _Probe | None:
-    """The message as the template renders it; None if the template refuses it."""
-    thinking = True if "reasoning" in what else None
-    tools = _TOOLS if template.probe().tools else None
-    try:
-        turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
-    except TemplateError:
-        return None
-    return _Probe(what, message, *turn)
-
-
-def _several_calls(template: Template) -> list[_Probe]:
-    """A turn with two calls, if the template shows both."""
-    if not template.probe().parallel_calls:
-        return []
-    both = {"role": "assistant", "content": "", "tool_calls": [_CALL, {**_CALL, "id": "probe0002"}]}
-    probe = _turn(template, "two calls", both)
-    return [] if probe is None else [probe]
-
-
-def _without_end(template: Template, probes: list[_Probe]) -> list[_Probe]:
-    """The turns without their ends: another family's end of turn is not a stop of the format."""
-    end = next(iter(template.end_of_turn(get_format(CONTENT_ONLY))), "").strip()
-    return [replace(probe, wire=probe.wire.rstrip().removesuffix(end)) for probe in probes]
-
-
-def _cut_out(template: Template) -> tuple[str, str] | None:
-    """The markers of the thoughts that the template cuts out of a past answer; None if it leaves all of them in."""
-    thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
-    text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + _CONTENT
-    try:
-        rendered = template.render([*_HISTORY, {"role": "assistant", "content": text}, _AND_ON])
-    except TemplateError:
-        return None
-    if _CONTENT not in rendered:
-        return None
-    # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
-    return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
-
-
-def _behind_thoughts(probes: list[_Probe], markers: tuple[str, str]) -> list[_Probe]:
-    """The answer after a thought between these markers, which the prompt may have opened but not closed."""
-    begin, end = markers
-    found = []
-    for probe in probes:
-        if probe.what == "an answer" and end not in probe.opening:
-            thought = ("" if begin in probe.opening else begin) + _REASONING + end
-            message = {**probe.message, "reasoning_content": _REASONING}
-            what = "an answer behind reasoning that the template cuts out"
-            found.append(replace(probe, what=what, message=message, wire=thought + probe.wire))
-    return found
-
-
-def _context(template: Template) -> Iterator[str]:
-    """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
-    with suppress(TemplateError):
-        yield template.render(_HISTORY, add_generation_prompt=True)
-    turns: list[list[dict[str, Any]]] = [
-        _HISTORY,
-        [
-            *_HISTORY,
-            {"role": "assistant", "content": "", "tool_calls": [_CALL]},
-            {"role": "tool", "tool_call_id": _CALL["id"], "name": "probe_tool", "content": "found"},
-        ],
-    ]
-    for messages in turns:
-        for thinking in (None, True):
-            try:
-                yield template.render(
-                    messages, tools=_TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
-                )
-            except TemplateError:
-                continue
-
-
-def _reads(fmt: Format, probe: _Probe) -> bool:
-    """Whether the format's parser returns the message exactly."""
-    try:
-        turn = fmt.bind(tools=_TOOLS, prefix=prompt_prefix(fmt, probe.opening))
-        message = turn.parse(probe.wire)
-    except ChatParsersError:
-        return False
-    return message.complete and _said(message) == _asked(probe)
-
-
-def _writes(fmt: Format, probe: _Probe) -> bool:
-    """Whether the format writes the calls of the message exactly as the rendering has them."""
-    calls = probe.message.get("tool_calls")
-    return not calls or fmt.render({"content": "", "tool_calls": calls}, _TOOLS).strip() in probe.wire
-
-
-def _said(message: Message) -> tuple[str, str, list[tuple[str, Any]]]:
-    calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
-    return message.content, message.reasoning, calls
-
-
-def _asked(probe: _Probe) -> tuple[str, str, list[tuple[str, Any]]]:
-    calls = [(call["function"]["name"], _ARGUMENTS) for call in probe.message.get("tool_calls", ())]
-    return probe.message["content"], probe.message.get("reasoning_content", ""), calls

@@ -19,7 +19,7 @@ from .model_files import ModelFiles, no_tokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["is_template_text", "read_model", "read_tokenizer", "template_text"]
+__all__ = ["is_template_text", "read_model", "read_tokenizer"]
 
 _TOKENIZER_BYTES = 256_000_000
 
@@ -62,19 +62,6 @@ def is_template_text(source: object) -> bool:
     return isinstance(source, str) and any(mark in source for mark in ("{%", "{{", "\n"))
 
 
-def template_text(source: str | PathLike[str]) -> str:
-    """``source`` itself if it is a template's text, else the default template of the model files at that path.
-
-    Raises LoadError if a file cannot be read or has no template.
-    """
-    if isinstance(source, str) and is_template_text(source):
-        return source
-    templates = read_model(source).templates
-    if not templates:
-        raise LoadError(f"{source}: no chat template there; pass the template's own file or text")
-    return templates.get("default") or next(iter(templates.values()))
-
-
 def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:
     """The tokenizer of a ``tokenizer.json`` (by any name), a model folder or a ``.gguf`` file.
 
@@ -104,8 +91,9 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         special_tokens.update(_special_tokens(file, read_json(file) if fields is None else fields))
     eos_ids: tuple[int, ...] = ()
     special_ids: dict[str, int] = {}
+    config = read_json(folder / "config.json")
     for file in (folder / "config.json", folder / "generation_config.json"):
-        fields = read_json(file)
+        fields = config if file.name == "config.json" else read_json(file)
         nested = fields.get("text_config")
         if isinstance(nested, dict):
             fields = {**nested, **fields}
@@ -123,7 +111,7 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         eos_ids=eos_ids,
         special_tokens=special_tokens,
         special_ids=special_ids,
-        names=_names(folder, read_json(folder / "config.json"), tokenizer_config),
+        names=_names(folder, config, tokenizer_config),
         response_template=_response_template(folder, tokenizer_config),
         _read_tokenizer=(lambda: _tokenizer_json(tokenizer_file))
         if tokenizer_file.is_file()

@@ -51,6 +51,14 @@ class ModelFiles:
         """
         return self._read_tokenizer()
 
+    def template_name(self, tools: bool = True) -> str | None:
+        """The name of the chat template: ``tool_use`` for requests with ``tools``, if there is one, else ``default``,
+        else the first; None if there is none."""
+        for name in ("tool_use", "default") if tools else ("default",):
+            if name in self.templates:
+                return name
+        return next(iter(self.templates), None)
+
     @property
     def special_config(self) -> dict[str, Any]:
         """The ``config`` for ``SpecialTokens.from_tokenizer``."""

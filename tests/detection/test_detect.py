@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from chatparsers import Detection, TemplateError, detect
+from chatparsers import Detection, TemplateError, detect, load
 from chatparsers.detection.detect import CONTENT_ONLY, prompt_prefix
 from chatparsers.registry import get_format
 from chatparsers.templates.jinja.environment import environment
@@ -195,6 +196,29 @@ def test_no_format_explains_it() -> None:
 
 def test_a_text_that_renders_no_messages() -> None:
     assert detect("A page about {{ 'templates' }}.").name is None
+
+
+def test_a_model_is_read_once(tmp_path: Path) -> None:
+    """Each file is opened once, and a path tells what `load` finds there: its template for tools too."""
+    source = (OWN[0].parent / "qwen3.jinja").read_text(encoding="utf-8")
+    plain = "{% for m in messages %}<{{ m.role }}>{{ m.content }}</{{ m.role }}>{% endfor %}<assistant>"
+    templates = [{"name": "default", "template": plain}, {"name": "tool_use", "template": source}]
+    config = {"chat_template": templates, "eos_token": "<|im_end|>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    opened: list[str] = []
+    watching = [True]
+
+    def watch(event: str, arguments: tuple[object, ...]) -> None:
+        if watching and event == "open" and str(arguments[0]).startswith(str(tmp_path)):
+            opened.append(Path(str(arguments[0])).name)
+
+    sys.addaudithook(watch)
+    found = detect(tmp_path)
+    watching.clear()
+    assert (found.name, found.score) == ("qwen3", 1.0)
+    assert sorted(opened) == ["config.json", "tokenizer_config.json"]
+    assert load(tmp_path).detection == found
 
 
 def test_no_template() -> None:

@@ -66,6 +66,28 @@ assert stream.message.content == 'Hello'
     assert not {name for name in loaded if name.split(".")[:2] == ["chatparsers", "grammar"]}
 
 
+def test_a_known_template_needs_neither_the_analysis_nor_a_grammar() -> None:
+    """What detection of a known template does not use is not imported, and no other format's tree is built."""
+    template = ROOT / "tests" / "templates_own" / "qwen3.jinja"
+    if not template.exists():
+        pytest.skip("no templates: not a checkout")
+    code = f"""
+import chatparsers
+from chatparsers.core.definition import check
+checked = []
+inner = check.check
+from chatparsers.core.definition import format as definition
+definition.check = lambda tree: (checked.append(tree), inner(tree))[1]
+found = chatparsers.load({str(template)!r})
+names = [found.detection.name, found.format.name]
+result = [names, len(checked), sorted(set(sys.modules) - before)]"""
+    names, checked, loaded = fresh(code)
+    assert names == ["qwen3", "qwen3"]
+    assert 1 <= checked <= 10, "the trees of formats whose markers are not in the template were built"
+    packages = ("chatparsers.grammar", "chatparsers.interop", "chatparsers.detection.analysis", "tokenizers")
+    assert not [name for name in loaded if name.startswith(packages)]
+
+
 def test_texts_and_grammars_need_no_other_package() -> None:
     """Streams, all dialects of grammars and the list of formats work if the four packages cannot be imported."""
     code = """

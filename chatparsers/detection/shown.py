@@ -1,0 +1,166 @@
+"""The turns that a template renders of known messages, by which formats are told apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.definition.idioms import THOUGHTS
+from ..core.errors import TemplateError
+from ..registry import get_format
+from ..templates import Template
+
+__all__ = [
+    "ARGUMENTS",
+    "CALL",
+    "CONTENT",
+    "CONTENT_ONLY",
+    "TOOLS",
+    "Probe",
+    "behind_thoughts",
+    "context_of",
+    "cut_out",
+    "probes_of",
+    "several_calls",
+    "turn_of",
+    "without_end",
+]
+
+CONTENT_ONLY = "content-only"
+"""The format of templates that know neither tools nor reasoning."""
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "probe_tool",
+            "description": "Looks a thing up.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "thing": {"type": "string", "description": "What."},
+                    "count": {"type": "integer", "description": "How many."},
+                },
+                "required": ["thing"],
+            },
+        },
+    }
+]
+ARGUMENTS = {"thing": "needle in hay", "count": 7}
+CALL = {
+    "id": "probe0001",
+    "type": "function",
+    "function": {"name": "probe_tool", "arguments": json.dumps(ARGUMENTS)},
+}
+_HISTORY = [{"role": "user", "content": "Find it."}]
+_AND_ON = {"role": "user", "content": "Go on."}
+CONTENT = "The probe answers."
+_REASONING = "The probe thinks."
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A message that the template rendered: the message itself, the prompt, the part of the prompt that opens the
+    assistant's turn, and the turn as the model would have written it."""
+
+    what: str
+    message: Mapping[str, Any]
+    prompt: str
+    opening: str
+    wire: str
+
+
+def probes_of(template: Template) -> Iterator[Probe]:
+    """The turns that the template can render, each with its kind of message."""
+    can = template.probe()
+    answer = {"role": "assistant", "content": CONTENT}
+    call = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    wanted: list[tuple[str, dict[str, Any]]] = [("an answer", answer)]
+    if can.reasoning:
+        wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
+    if can.tool_calls:
+        wanted.append(("a call", call))
+        if can.reasoning_with_calls:
+            wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
+    for what, message in wanted:
+        probe = turn_of(template, what, message)
+        if probe is not None:
+            yield probe
+
+
+def turn_of(template: Template, what: str, message: dict[str, Any]) -> Probe | None:
+    """The message as the template renders it; None if the template refuses it."""
+    thinking = True if "reasoning" in what else None
+    tools = TOOLS if template.probe().tools else None
+    try:
+        turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
+    except TemplateError:
+        return None
+    return Probe(what, message, *turn)
+
+
+def several_calls(template: Template) -> list[Probe]:
+    """A turn with two calls, if the template shows both."""
+    if not template.probe().parallel_calls:
+        return []
+    both = {"role": "assistant", "content": "", "tool_calls": [CALL, {**CALL, "id": "probe0002"}]}
+    probe = turn_of(template, "two calls", both)
+    return [] if probe is None else [probe]
+
+
+def without_end(template: Template, probes: list[Probe]) -> list[Probe]:
+    """The turns without their ends: another family's end of turn is not a stop of the format."""
+    end = next(iter(template.end_of_turn(get_format(CONTENT_ONLY))), "").strip()
+    return [replace(probe, wire=probe.wire.rstrip().removesuffix(end)) for probe in probes]
+
+
+def cut_out(template: Template) -> tuple[str, str] | None:
+    """The markers of the thoughts that the template cuts out of a past answer; None if it leaves all of them in."""
+    thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
+    text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + CONTENT
+    try:
+        rendered = template.render([*_HISTORY, {"role": "assistant", "content": text}, _AND_ON])
+    except TemplateError:
+        return None
+    if CONTENT not in rendered:
+        return None
+    # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
+    return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
+
+
+def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:
+    """The answer after a thought between these markers, which the prompt may have opened but not closed."""
+    begin, end = markers
+    found = []
+    for probe in probes:
+        if probe.what == "an answer" and end not in probe.opening:
+            thought = ("" if begin in probe.opening else begin) + _REASONING + end
+            message = {**probe.message, "reasoning_content": _REASONING}
+            what = "an answer behind reasoning that the template cuts out"
+            found.append(replace(probe, what=what, message=message, wire=thought + probe.wire))
+    return found
+
+
+def context_of(template: Template) -> Iterator[str]:
+    """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
+    with suppress(TemplateError):
+        yield template.render(_HISTORY, add_generation_prompt=True)
+    turns: list[list[dict[str, Any]]] = [
+        _HISTORY,
+        [
+            *_HISTORY,
+            {"role": "assistant", "content": "", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": CALL["id"], "name": "probe_tool", "content": "found"},
+        ],
+    ]
+    for messages in turns:
+        for thinking in (None, True):
+            try:
+                yield template.render(
+                    messages, tools=TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
+                )
+            except TemplateError:
+                continue
