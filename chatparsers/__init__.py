@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .chat.conversation import Conversation, Grown
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
+    from .chat.sample import Kind, Sample
     from .core.definition.format import Features, Format
     from .core.errors import (
         AmbiguousFormat,
@@ -61,6 +62,7 @@ __all__ = [
     "FormatRef",
     "Grammar",
     "Grown",
+    "Kind",
     "LoadError",
     "Message",
     "OutputError",
@@ -68,6 +70,7 @@ __all__ = [
     "Reasoning",
     "Region",
     "RequestError",
+    "Sample",
     "SchemaError",
     "SpecialTokens",
     "Stream",
@@ -107,6 +110,7 @@ _HOME = {
     "FormatRef": "formats",
     "Grammar": "grammar",
     "Grown": "chat.conversation",
+    "Kind": "chat.sample",
     "LoadError": "core.errors",
     "Message": "core.message",
     "OutputError": "core.errors",
@@ -114,6 +118,7 @@ _HOME = {
     "Reasoning": "core.events",
     "Region": "core.message",
     "RequestError": "core.errors",
+    "Sample": "chat.sample",
     "SchemaError": "core.errors",
     "SpecialTokens": "tokens",
     "Stream": "core.parser.stream",

@@ -30,9 +30,12 @@ from ..tokens import ModelFiles, TokenizerLike, read_model, read_tokenizer
 from ..tokens.loaders import is_template_text
 from .continuation import continued
 from .conversation import Conversation
+from .frames import Frames
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
+from .request import check_messages
 from .syntax import with_calls
+from .training import Training
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -48,7 +51,7 @@ _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
 
 
-class Chat:
+class Chat(Training):
     """A model's template, format and tokenizer. Made by `load`."""
 
     def __init__(
@@ -73,6 +76,8 @@ class Chat:
         self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
         self._polyfills = _chosen(polyfills)
         self._warned: set[str] = set()
+        self.frames: dict[bytes, Frames] = {}
+        """What the template writes around answers, by the options of the request."""
 
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
@@ -192,9 +197,7 @@ class Chat:
         `RequestError` for malformed tools or an invalid choice, and for a choice if no call of this model could be
         read. Raises `TemplateError` if the messages cannot be rendered.
         """
-        if isinstance(messages, (str, Mapping)) or not messages:
-            found = type(messages).__name__ if messages else "none"
-            raise RequestError(f"messages: expected a list of at least one message, found {found}")
+        check_messages(messages)
         # The same list, as what is found of it is kept.
         tools = tools if tools is None or isinstance(tools, (list, tuple)) else list(tools)
         read_tools(tools)

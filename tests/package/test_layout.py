@@ -28,7 +28,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
-    ({"", "chat"}, {"jinja2", "tokenizers"}),
+    ({"", "chat"}, {"jinja2", "numpy", "tokenizers"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "starlette", "uvicorn"}),

@@ -1,0 +1,243 @@
+"""A finished conversation as a sample: its ids, and the loss mask of its answers.
+
+    messages ──render──> text ──find places──> spans of answers ──tokenizer──> ids, mask
+
+The text is rendered once and encoded once. An answer counts from behind its generation prompt to the end of its stop,
+if it stands in the text as it would be written at its turn. One whose thought or content the template dropped is
+context: it would teach the model to answer without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias
+
+from ..core.errors import RequestError
+from ..core.parser.turn import Turn
+from ..templates.messages import own
+from ..tokens.pieces import encode_behind
+from .frames import shape_of
+from .marks import Span, answer_runs, inside, other_runs, starting, stop_run
+from .places import Place, Places, find_places, missing
+from .request import Request
+from .sample import Kind, Run, Sample
+
+__all__ = ["How", "TrainOn", "encode", "encode_turns"]
+
+TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
+"""Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What of a conversation is counted, and how it is encoded: the options of `Chat.encode`."""
+
+    train_on: TrainOn = "all"
+    reasoning: bool = True
+    rewritten: bool = False
+    split: bool = False
+    final_stop: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.train_on) and self.train_on not in ("all", "last"):
+            raise RequestError(f"train_on: expected 'all', 'last' or a function, found {self.train_on!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """A conversation, its rendering and the places of its answers. ``begun``: the last answer is only begun."""
+
+    messages: Sequence[Mapping[str, Any]]
+    turn: Turn
+    text: str
+    places: Places
+    begun: bool
+
+
+def encode(
+    request: Request, messages: Sequence[Mapping[str, Any]], how: How, only: range | None = None
+) -> Sample:
+    """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
+    `Chat.prepare`."""
+    messages = [own(message) if isinstance(message, Mapping) else message for message in messages]
+    rendered = _render(request, messages, how)
+    counted, left_out = _counted(rendered, how, range(len(messages)) if only is None else only)
+    return _sample(request.chat.tokenizer, rendered, counted, left_out, how)
+
+
+def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
+    """A sample for each question, in which its own answers count; one for an answer that is shown whole only while it
+    is the last."""
+    found: list[Sample] = []
+    for cycle in _cycles(messages):
+        sample = encode(request, messages[: cycle.stop], how, cycle)
+        alone = [
+            encode(request, messages[: index + 1], how, range(index, index + 1))
+            for index in sample.left_out
+            if index + 1 < cycle.stop
+        ]
+        for index, other in zip([i for i in sample.left_out if i + 1 < cycle.stop], alone, strict=True):
+            if index not in other.left_out:
+                del sample.left_out[index]
+                found.append(other)
+        found.append(sample)
+    return [sample for sample in found if sample.counted or sample.left_out]
+
+
+def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
+    """The messages of each question: up to the next message of a user that follows another role."""
+    start = 0
+    for index in range(1, len(messages) + 1):
+        if index == len(messages) or (
+            messages[index].get("role") == "user" and messages[index - 1].get("role") in ("assistant", "tool")
+        ):
+            yield range(start, index)
+            start = index
+
+
+def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Rendered:
+    generate = bool(request.options.get("add_generation_prompt"))
+    begun = bool(request.options.get("continue_final_message"))
+    turn = request.prepare(messages)
+    text = turn.prompt
+    finished = messages[:-1] if begun else messages
+    options = {"continue_final_message": False, "add_generation_prompt": False}
+    bare = Request(request.chat, {**request.options, **options})
+    places = find_places(text, finished, bare.frames, bare.prepare)
+    if begun:
+        start = len(text) - len(turn.prefix)
+        places.answers[len(messages) - 1] = Place(start, len(text), len(text), "")
+    elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
+        text = _stopped(text, messages, bare, places)
+    return _Rendered(messages, turn, text, places, begun)
+
+
+def _stopped(text: str, messages: Sequence[Mapping[str, Any]], request: Request, places: Places) -> str:
+    """The text with the last answer's stop, if the template leaves that answer open: the one that would follow."""
+    place = places.answers.get(len(messages) - 1)
+    if place is None or place.end > place.stop:
+        return text
+    shape = shape_of(messages[-1])
+    behind = request.frames.behind(shape, "tool" if shape.calls else "user")
+    if behind is None or not behind.stop:
+        return text
+    stop = behind.text[: behind.stop]
+    places.answers[len(messages) - 1] = replace(place, end=place.stop + len(stop))
+    return text[: place.stop] + stop
+
+
+def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int, Place]], dict[int, str]]:
+    """The answers that count, and why others do not that were asked for."""
+    counted: list[tuple[int, Place]] = []
+    left_out: dict[int, str] = {}
+    answers = [index for index, message in enumerate(rendered.messages) if message.get("role") == "assistant"]
+    for index in answers:
+        message = rendered.messages[index]
+        if index not in only or not _wanted(how.train_on, message, index, answers[-1]):
+            continue
+        if rendered.begun and index + 1 == len(rendered.messages):
+            continue
+        place = rendered.places.answers.get(index)
+        if place is None:
+            left_out[index] = "moved"
+            continue
+        lost = missing(message, place.prefix + rendered.text[place.start : place.stop])
+        if lost and not how.rewritten:
+            left_out[index] = lost
+        else:
+            counted.append((index, place))
+    return counted, left_out
+
+
+def _wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int) -> bool:
+    if callable(train_on):
+        return bool(train_on(message, index))
+    return train_on == "all" or index == last
+
+
+def _sample(
+    tokenizer: Any,
+    rendered: _Rendered,
+    counted: Sequence[tuple[int, Place]],
+    left_out: Mapping[int, str],
+    how: How,
+) -> Sample:
+    text = rendered.text
+    ids, offsets = _encoded(tokenizer, text, rendered.places, how.split)
+    runs: list[Span] = []
+    for _, place in counted:
+        spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, place)
+        runs += (span if offsets is None else inside(offsets, *span) for span in spans)
+
+    def marks() -> tuple[list[Run], list[Run]]:
+        kinds, indices = _runs(rendered)
+        if offsets is None:
+            return kinds, indices
+        return starting(offsets, kinds), starting(offsets, indices)
+
+    return Sample(
+        ids,
+        runs,
+        kinds=marks,
+        text=text,
+        left_out=left_out,
+        unit="character" if tokenizer is None else "token",
+    )
+
+
+def _encoded(
+    tokenizer: Any, text: str, places: Places, split: bool
+) -> tuple[Sequence[int], Sequence[Span] | None]:
+    """The ids and their spans in the text; without a tokenizer its code points, and None."""
+    if tokenizer is None:
+        return list(map(ord, text)), None
+    if not split:
+        encoded = tokenizer.encode(text, add_special_tokens=False)
+        return encoded.ids, encoded.offsets
+    borders = sorted({0, len(text), *(at for p in places.answers.values() for at in (p.start, p.end))})
+    ids: list[int] = []
+    offsets: list[Span] = []
+    for start, end in pairwise(borders):
+        found, spans = encode_behind(tokenizer, text[start:end]) if start else _first(tokenizer, text[:end])
+        ids += found
+        offsets += ((start + first, start + last) for first, last in spans)
+    return ids, offsets
+
+
+def _first(tokenizer: Any, text: str) -> tuple[list[int], list[Span]]:
+    encoded = tokenizer.encode(text, add_special_tokens=False)
+    return encoded.ids, encoded.offsets
+
+
+def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:
+    """The runs of kinds and of messages, in characters."""
+    kinds: list[Run] = []
+    indices: list[Run] = []
+    for kind, message in other_runs(rendered.text, rendered.messages, rendered.places):
+        kinds.append(kind)
+        indices.append(message)
+    for index, place in rendered.places.answers.items():
+        kinds += _answer(rendered, place)
+        kinds.append(stop_run(place))
+        indices.append((place.start, place.end, index))
+    return kinds, indices
+
+
+def _answer(rendered: _Rendered, place: Place) -> Iterator[Run]:
+    """The kinds in an answer, as its reader says."""
+    turn = replace(rendered.turn, prefix=place.prefix)
+    message = turn.parse(rendered.text[place.start : place.stop])
+    for start, end, kind in answer_runs(message):
+        yield place.start + start, place.start + end, kind
+
+
+def _without_thoughts(rendered: _Rendered, place: Place) -> Iterator[Span]:
+    """The parts of an answer that are no reasoning."""
+    at = place.start
+    for start, end, kind in _answer(rendered, place):
+        if kind == Kind.REASONING:
+            yield at, start
+            at = end
+    yield at, place.end

@@ -1,0 +1,93 @@
+"""The options of `Chat.prepare`, kept for many renderings of one conversation.
+
+The clock and the seed of ids are fixed at the beginning, so that renderings can be compared. What was found of the
+template for such options is kept with the chat, and shared by all requests with the same ones.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from os import urandom
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import RequestError
+from ..core.parser.turn import Turn
+from .frames import Frames
+
+if TYPE_CHECKING:
+    from .chat import Chat
+
+__all__ = ["Request", "check_messages"]
+
+_FREE = ("now", "id_seed", "response_format", "parallel_tool_calls")
+"""Options on which no frame depends."""
+_KEPT = 64
+
+
+class Request:
+    """A chat, and the options with which it renders."""
+
+    def __init__(self, chat: Chat, options: Mapping[str, Any]) -> None:
+        self.chat = chat
+        self.options = dict(options)
+        tools = self.options.get("tools")
+        if tools is not None and not isinstance(tools, (list, tuple)):
+            self.options["tools"] = list(tools)
+        if self.options.get("now") is None:
+            self.options["now"] = datetime.now()
+        if self.options.get("id_seed") is None:
+            self.options["id_seed"] = urandom(8).hex()
+        self._frames: Frames | None = None
+
+    def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
+        """The turn for these messages. Raises the errors of `Chat.prepare`."""
+        return self.chat.prepare(messages, **{**self.options, **more})
+
+    @property
+    def frames(self) -> Frames:
+        """What the template writes around answers, for these options."""
+        if self._frames is None:
+            kept = self.chat.frames
+            key = self.key()
+            found = kept.get(key) if key is not None else None
+            if found is None:
+                found = Frames(Request(self.chat, self.options).prepare, self.chat.syntax, self.tool)
+                if key is not None:
+                    if len(kept) >= _KEPT:  # a caller may send ever new tools
+                        kept.clear()
+                    kept[key] = found
+            self._frames = found
+        return self._frames
+
+    @property
+    def tool(self) -> str:
+        """The name of a tool of the request; any name if there are none."""
+        for tool in self.options.get("tools") or ():
+            function = tool.get("function", tool)
+            name = function.get("name") if isinstance(function, Mapping) else None
+            if isinstance(name, str):
+                return name
+        return "needle_tool"
+
+    def key(self) -> bytes | None:
+        """The options on which a frame may depend, as bytes; None if they are no plain data."""
+        fixed = {name: value for name, value in sorted(self.options.items()) if name not in _FREE}
+        try:
+            return marshal.dumps(fixed, 2)
+        except ValueError:
+            return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"chat": self.chat, "options": self.options}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.chat, self.options, self._frames = state["chat"], state["options"], None
+
+
+def check_messages(messages: object) -> None:
+    """Raises `RequestError` for anything but a list of at least one message."""
+    if isinstance(messages, (str, Mapping)) or not messages:
+        found = type(messages).__name__ if messages else "none"
+        raise RequestError(f"messages: expected a list of at least one message, found {found}")

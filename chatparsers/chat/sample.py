@@ -1,0 +1,262 @@
+"""A sample: the ids of a conversation, and what each of them is.
+
+All columns are as long as `Sample.ids`. They are kept as arrays of the machine's numbers: small in memory and in a
+pickle, and readable by numpy and torch without a copy (`Sample.numpy`). The lists are made when they are asked for.
+The kinds and the messages of an encoded conversation are found at their first use (`Marks`): the loss mask needs
+neither.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from math import nan
+from typing import Any
+
+from ..core.errors import RequestError
+from ..core.public import public
+
+__all__ = ["Kind", "Marks", "Sample"]
+
+Run = tuple[int, int, int]
+"""First place, place behind the last, value."""
+
+
+@public
+class Kind(IntEnum):
+    """What one id of a sample is. The answer's kinds are those that `Message.regions` tells, with the parts of a call
+    apart: `CALL` is its name or id, `ARGUMENT` its arguments."""
+
+    MARKUP = 0
+    SYSTEM = 1
+    USER = 2
+    RESULT = 3
+    ANSWER_MARKUP = 4
+    REASONING = 5
+    CONTENT = 6
+    CALL = 7
+    ARGUMENT = 8
+    STOP = 9
+    PADDING = 10
+
+
+Marks = Callable[[], tuple[Sequence[Run], Sequence[Run]]]
+"""Finds the runs of kinds and the runs of messages. It is called once."""
+
+
+@public
+class Sample:
+    """Ids for training or scoring, with their loss mask. Made by `Chat.encode` and `Rollout.samples`.
+
+    ``truncated``: the last answer was cut off by length. ``left_out``: the place of each answer that is context only,
+    and why it is not counted. ``text``: the text that the ids spell. ``unit``: ``"token"``, or ``"character"`` if the
+    chat has no tokenizer; then the ids are code points.
+    """
+
+    __slots__ = (
+        "_ids",
+        "_kinds",
+        "_logprobs",
+        "_marks",
+        "_mask",
+        "_messages",
+        "_versions",
+        "left_out",
+        "text",
+        "truncated",
+        "unit",
+    )
+
+    def __init__(
+        self,
+        ids: Sequence[int],
+        counted: Sequence[tuple[int, int]] = (),
+        *,
+        kinds: Sequence[Run] | Marks = (),
+        messages: Sequence[Run] = (),
+        logprobs: Sequence[float] | None = None,
+        versions: Sequence[int] | None = None,
+        text: str = "",
+        truncated: bool = False,
+        left_out: Mapping[int, str] | None = None,
+        unit: str = "token",
+    ) -> None:
+        """``counted``: the runs of ids that a loss counts. ``kinds``, ``messages``: runs, or for both one function that
+        finds them."""
+        self._ids = array("q", ids)
+        self._mask = array("b", bytes(len(self._ids)))
+        for start, end in counted:
+            self._mask[start:end] = array("b", b"\x01" * (end - start))
+        self._kinds: array[int] | None = None
+        self._messages: array[int] | None = None
+        self._marks: Any = kinds if callable(kinds) else (tuple(kinds), tuple(messages))
+        self._logprobs = None if logprobs is None else array("d", logprobs)
+        self._versions = None if versions is None else array("q", versions)
+        self.text, self.truncated, self.unit = text, truncated, unit
+        self.left_out: dict[int, str] = dict(left_out or {})
+
+    # the columns
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the whole conversation."""
+        return self._ids.tolist()
+
+    @property
+    def loss_mask(self) -> list[int]:
+        """1 for each id that a loss counts, 0 for all others."""
+        return self._mask.tolist()
+
+    @property
+    def kinds(self) -> list[int]:
+        """The `Kind` of each id, as a number."""
+        return self._column("_kinds").tolist()
+
+    @property
+    def message_indices(self) -> list[int]:
+        """The place of the message whose text an id holds; -1 for the markup between messages."""
+        return self._column("_messages").tolist()
+
+    @property
+    def logprobs(self) -> list[float]:
+        """The logprob of each id under the model that sampled it; nan where none was given."""
+        return [nan] * len(self._ids) if self._logprobs is None else self._logprobs.tolist()
+
+    @property
+    def versions(self) -> list[int]:
+        """The version of the weights that sampled each id, as `Rollout.sampled` was told; -1 where none was given."""
+        return [-1] * len(self._ids) if self._versions is None else self._versions.tolist()
+
+    @property
+    def counted(self) -> int:
+        """How many ids a loss counts."""
+        return self._mask.count(1)
+
+    def labels(self, ignore: int = -100) -> list[int]:
+        """The ids as labels: ``ignore`` where no loss is counted. A model's own loss shifts them by one."""
+        return [id if mask else ignore for id, mask in zip(self._ids, self._mask, strict=True)]
+
+    def numpy(self, column: str = "ids") -> Any:
+        """A column as an array of numpy that shares its memory: no copy is made, and none must be changed.
+
+        ``column``: ``ids``, ``loss_mask``, ``kinds``, ``message_indices``, ``logprobs`` or ``versions``. Raises
+        `RequestError` for another name, and ImportError without numpy.
+        """
+        import numpy  # type: ignore[import-not-found,unused-ignore]  # of the caller, who asked for its arrays
+
+        slot = _SLOTS.get(column)
+        if slot is None:
+            raise RequestError(f"column: expected one of {', '.join(_SLOTS)}, found {column!r}")
+        column_ = self._column(slot)
+        return numpy.frombuffer(column_, dtype=numpy.dtype(column_.typecode))
+
+    def _column(self, slot: str) -> array[Any]:
+        if slot in ("_kinds", "_messages") and self._kinds is None:
+            kinds, messages = self._marks() if callable(self._marks) else self._marks
+            self._kinds = _filled("b", len(self._ids), int(Kind.MARKUP), kinds)
+            self._messages = _filled("i", len(self._ids), -1, messages)
+            self._marks = ((), ())
+        elif slot == "_logprobs" and self._logprobs is None:
+            self._logprobs = array("d", [nan]) * len(self._ids)
+        elif slot == "_versions" and self._versions is None:
+            self._versions = array("q", [-1]) * len(self._ids)
+        found: array[Any] = getattr(self, slot)
+        return found
+
+    # parts
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __getitem__(self, message: int | slice) -> Sample:
+        """The part of one message, or of a slice of messages, from its first id to its last. Raises IndexError if no id
+        holds text of them."""
+        indices = self._column("_messages")
+        top = max(indices, default=-1) + 1
+        chosen = message if isinstance(message, slice) else slice(message, message + 1 or None)
+        wanted = set(range(top)[chosen])
+        places = [place for place, index in enumerate(indices) if index in wanted]
+        if not places:
+            raise IndexError(f"sample: no id holds text of message {message}; there are {top} messages")
+        return self._cut(places[0], places[-1] + 1)
+
+    __iter__ = None
+
+    def _cut(self, start: int, end: int) -> Sample:
+        other = Sample((), text="", left_out=self.left_out, unit=self.unit)
+        for slot in _SLOTS.values():
+            if slot in ("_kinds", "_messages") or getattr(self, slot) is not None:
+                setattr(other, slot, self._column(slot)[start:end])
+        other.truncated = self.truncated and end == len(self)
+        return other
+
+    def padded(self, length: int, id: int = 0) -> Sample:
+        """The sample with ``id`` behind it up to ``length`` ids, of the kind `PADDING`. Raises `RequestError` if the
+        sample is longer."""
+        missing = length - len(self)
+        if missing < 0:
+            raise RequestError(f"padded: expected a length of at least {len(self)}, found {length}")
+        other = self._cut(0, len(self))
+        fill = {
+            "_ids": id,
+            "_mask": 0,
+            "_kinds": Kind.PADDING,
+            "_messages": -1,
+            "_logprobs": nan,
+            "_versions": -1,
+        }
+        for slot, value in fill.items():
+            column = getattr(other, slot)
+            if column is not None:
+                column.extend([value] * missing)
+        other.text = self.text
+        return other
+
+    # copies
+
+    def __repr__(self) -> str:
+        more = [f"{self.counted} counted"]
+        more += [f"{len(self.left_out)} answers left out"] if self.left_out else []
+        more += ["truncated"] if self.truncated else []
+        return f"<Sample: {len(self)} {self.unit}s, {', '.join(more)}>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sample):
+            return NotImplemented
+        mine, theirs = self.__getstate__(), other.__getstate__()
+        same = all(mine[name] == theirs[name] for name in mine if name != "_logprobs")
+        # nan is not equal to nan: the bytes of both are compared.
+        return same and self._column("_logprobs").tobytes() == other._column("_logprobs").tobytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._column("_kinds")
+        return {name: getattr(self, name) for name in Sample.__slots__ if name not in ("_marks", *_GIVEN)} | {
+            name: self._column(name) for name in _GIVEN
+        }
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self._marks = ((), ())
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+_GIVEN = ("_logprobs", "_versions")
+_SLOTS = {
+    "ids": "_ids",
+    "loss_mask": "_mask",
+    "kinds": "_kinds",
+    "message_indices": "_messages",
+    "logprobs": "_logprobs",
+    "versions": "_versions",
+}
+
+
+def _filled(code: Any, length: int, value: int, runs: Sequence[Run]) -> array[int]:
+    """A column of ``value``, with the runs over it."""
+    column = array(code, [value]) * length
+    for start, end, kind in runs:
+        column[start:end] = array(code, [kind]) * (end - start)
+    return column

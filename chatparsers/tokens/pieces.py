@@ -1,0 +1,41 @@
+"""The ids of a text that stands behind others.
+
+Some tokenizers write a space at the beginning of a text that no text inside has. So a piece is encoded behind an added
+token, which is then taken off: a tokenizer splits a text at added tokens first.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from .vocabulary import Vocabulary
+
+__all__ = ["encode_behind"]
+
+
+Spans = list[tuple[int, int]]
+
+
+def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:
+    """The ids of ``text`` behind other text, without a merge over the border, and the span of each.
+
+    ``before``: the added token that stands there; then its flags decide what becomes of white space behind it.
+    """
+    if not text:
+        return [], []
+    vocabulary = Vocabulary.of(tokenizer)
+    anchor = before if before and vocabulary.id_of(before) is not None else _anchor(vocabulary)
+    encoded = tokenizer.encode(anchor + text, add_special_tokens=False)
+    ids: list[int] = encoded.ids
+    if not anchor:
+        return ids, encoded.offsets
+    size = len(anchor)
+    return ids[1:], [(max(first - size, 0), last - size) for first, last in encoded.offsets[1:]]
+
+
+@lru_cache(maxsize=64)
+def _anchor(vocabulary: Vocabulary) -> str:
+    """A special token that takes no white space beside it; ``""`` if there is none."""
+    texts = (token.text for token in vocabulary.added.values() if token.special)
+    return next((text for text in texts if text.strip() == text), "")

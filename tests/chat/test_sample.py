@@ -1,0 +1,149 @@
+"""`Chat.encode`: the mask counts what a model would have to write, and every id has its kind."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+import chatparsers
+from chatparsers import Chat, Kind, RequestError, Sample
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from dialogues import TOOLS
+
+OWN = Path(__file__).parents[1] / "templates_own"
+QUESTION = {"role": "user", "content": "Is it cold in Oslo?"}
+CALL: dict[str, Any] = {
+    "role": "assistant",
+    "content": "",
+    "reasoning_content": "I look it up.",
+    "tool_calls": [
+        {"id": "c1", "type": "function", "function": {"name": "get_weather", "arguments": '{"city":"Oslo"}'}}
+    ],
+}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "4 degrees"}
+ANSWER = {"role": "assistant", "content": "Rather.", "reasoning_content": "4 is cold."}
+AGENT = [QUESTION, CALL, RESULT, ANSWER]
+
+
+def bytewise(*special: str) -> Tokenizer:
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    tokenizer = Tokenizer(models.BPE(vocab={char: id for id, char in enumerate(alphabet)}, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, special=True) for text in special])
+    return tokenizer
+
+
+def qwen3() -> Chat:
+    special = ("<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>")
+    return chatparsers.load(OWN / "qwen3.jinja", tokenizer=bytewise(*special))
+
+
+def spelt(chat: Chat, sample: Sample, value: int = 1) -> str:
+    ids = [id for id, mask in zip(sample.ids, sample.loss_mask, strict=True) if mask == value]
+    text: str = chat.tokenizer.decode(ids, skip_special_tokens=False)
+    return text
+
+
+def test_all_that_the_model_wrote_counts_with_its_stop() -> None:
+    chat = qwen3()
+    sample = chat.encode(AGENT, tools=TOOLS)
+    assert (
+        sample.ids
+        == chat.tokenizer.encode(chat.prepare(AGENT, tools=TOOLS, add_generation_prompt=False).prompt).ids
+    )
+    assert spelt(chat, sample) == (
+        '<think>\nI look it up.\n</think>\n\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n'
+        "</tool_call><|im_end|><think>\n4 is cold.\n</think>\n\nRather.<|im_end|>"
+    )
+    assert [place for place, label in enumerate(sample.labels()) if label != -100] == [
+        place for place, mask in enumerate(sample.loss_mask) if mask
+    ]
+    assert all(map(math.isnan, sample.logprobs)) and len(sample.logprobs) == len(sample)
+
+
+def test_a_dropped_thought_makes_an_answer_context() -> None:
+    chat = qwen3()
+    messages = [*AGENT, {"role": "user", "content": "Thanks"}, {"role": "assistant", "content": "Bye."}]
+    sample = chat.encode(messages, tools=TOOLS)
+    assert sample.left_out == {1: "thought", 3: "thought"}
+    assert spelt(chat, sample) == "<think>\n\n</think>\n\nBye.<|im_end|>"
+    turns = chat.encode(messages, tools=TOOLS, split_turns=True)
+    assert [spelt(chat, turn) for turn in turns] == [
+        spelt(chat, chat.encode(AGENT, tools=TOOLS)),
+        spelt(chat, sample),
+    ]
+    counted = chat.encode(messages, tools=TOOLS, rewritten=True)
+    assert counted.left_out == {} and spelt(chat, counted).count("<|im_end|>") == 3
+
+
+def test_the_prompts_empty_thought_is_not_counted() -> None:
+    chat = qwen3()
+    sample = chat.encode([QUESTION, {"role": "assistant", "content": "No."}], thinking=False)
+    assert spelt(chat, sample) == "No.<|im_end|>"
+
+
+def test_which_answers_count() -> None:
+    chat = qwen3()
+    last = chat.encode(AGENT, tools=TOOLS, train_on="last")
+    assert spelt(chat, last).endswith("Rather.<|im_end|>") and "tool_call" not in spelt(chat, last)
+    calls = chat.encode(AGENT, tools=TOOLS, train_on=lambda message, index: "tool_calls" in message)
+    assert "tool_call" in spelt(chat, calls) and "Rather" not in spelt(chat, calls)
+    no_thoughts = spelt(chat, chat.encode(AGENT, tools=TOOLS, reasoning=False))
+    assert "cold" not in no_thoughts and "Rather.<|im_end|>" in no_thoughts
+    with pytest.raises(RequestError, match="train_on"):
+        chat.encode(AGENT, train_on="first")  # type: ignore[call-overload]
+
+
+def test_every_id_has_its_kind_and_its_message() -> None:
+    chat = qwen3()
+    sample = chat.encode(AGENT, tools=TOOLS)
+
+    def of(kind: Kind) -> str:
+        ids = [id for id, found in zip(sample.ids, sample.kinds, strict=True) if found == kind]
+        text: str = chat.tokenizer.decode(ids, skip_special_tokens=False)
+        return text
+
+    assert of(Kind.USER) == QUESTION["content"] and of(Kind.RESULT) == RESULT["content"]
+    assert of(Kind.REASONING) == "I look it up.4 is cold." and of(Kind.CONTENT) == "Rather."
+    assert of(Kind.CALL) == "get_weather" and of(Kind.ARGUMENT) == '{"city": "Oslo"}'
+    assert of(Kind.STOP) == "<|im_end|>" * 2
+    assert spelt(chat, sample[1]).startswith("<think>") and spelt(chat, sample[-1]).endswith(
+        "Rather.<|im_end|>"
+    )
+    assert chat.tokenizer.decode(sample[2].ids) == RESULT["content"]
+    assert len(sample[1:4]) > len(sample[1]) + len(sample[2]) + len(sample[3])
+    with pytest.raises(IndexError):
+        sample[9]
+
+
+def test_a_sample_without_a_tokenizer_counts_characters() -> None:
+    with_ids, chat = qwen3(), chatparsers.load(OWN / "qwen3.jinja")
+    sample = chat.encode(AGENT, tools=TOOLS)
+    counted = "".join(char for char, mask in zip(sample.text, sample.loss_mask, strict=True) if mask)
+    assert sample.unit == "character" and counted == spelt(with_ids, with_ids.encode(AGENT, tools=TOOLS))
+
+
+def test_a_sample_is_copied_padded_and_read_by_numpy() -> None:
+    numpy = pytest.importorskip("numpy")
+    sample = qwen3().encode(AGENT, tools=TOOLS)
+    for twin in (pickle.loads(pickle.dumps(sample)), copy.deepcopy(sample)):
+        assert twin == sample and repr(twin) == repr(sample) and twin.kinds == sample.kinds
+    for column in ("ids", "loss_mask", "kinds", "message_indices"):
+        array = sample.numpy(column)
+        assert array.tolist() == getattr(sample, column)
+        assert numpy.shares_memory(array, sample.numpy(column))
+    padded = sample.padded(len(sample) + 3, id=7)
+    assert padded.ids == [*sample.ids, 7, 7, 7] and padded.kinds[-3:] == [Kind.PADDING] * 3
+    assert padded.loss_mask[-3:] == [0, 0, 0] and padded != sample
+    with pytest.raises(RequestError, match="length of at least"):
+        sample.padded(3)
