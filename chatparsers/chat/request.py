@@ -10,26 +10,37 @@ import marshal
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import urandom
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from ..core.definition.format import Format
 from ..core.errors import RequestError
 from ..core.parser.turn import Turn
 from .frames import Frames
 
-if TYPE_CHECKING:
-    from .chat import Chat
-
-__all__ = ["Request", "check_messages"]
+__all__ = ["Model", "Request", "check_messages"]
 
 _FREE = ("now", "id_seed", "response_format", "parallel_tool_calls")
 """Options on which no frame depends."""
 _KEPT = 64
 
 
+class Model(Protocol):
+    """What of a `Chat` is used here."""
+
+    frames: dict[bytes, Frames]
+
+    @property
+    def tokenizer(self) -> Any: ...
+    @property
+    def syntax(self) -> Format: ...
+    @property
+    def prepare(self) -> Any: ...
+
+
 class Request:
     """A chat, and the options with which it renders."""
 
-    def __init__(self, chat: Chat, options: Mapping[str, Any]) -> None:
+    def __init__(self, chat: Model, options: Mapping[str, Any]) -> None:
         self.chat = chat
         self.options = dict(options)
         tools = self.options.get("tools")
@@ -43,7 +54,8 @@ class Request:
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
-        return self.chat.prepare(messages, **{**self.options, **more})
+        turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
+        return turn
 
     @property
     def frames(self) -> Frames:
