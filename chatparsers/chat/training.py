@@ -71,8 +71,9 @@ class Training:
         ``train_on``: ``"all"`` answers, the ``"last"``, or a function of the message and its index.
         ``reasoning=False`` does not count thoughts. ``split``: prompt and answers are encoded apart, as an engine has
         them. ``split_turns``: a list with a sample for each question, so that every answer counts once. ``final_stop``:
-        a last answer that the template leaves open gets its stop. ``request``: the keywords of `prepare`, which add no generation prompt here unless told. Without a
-        tokenizer, the sample counts characters. Raises the errors of `prepare`.
+        a last answer that the template leaves open gets its stop. ``request``: the keywords of `prepare`; no generation
+        prompt is added unless they ask for it. Without a tokenizer, the sample counts characters. Raises the errors of
+        `prepare`.
         """
         check_messages(messages)
         how = How(train_on, reasoning, rewritten, split, final_stop)
