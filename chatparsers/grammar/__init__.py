@@ -21,6 +21,7 @@ from ..core.kept import Kept
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .schemas import Weakened
+from .target import Target
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
 
@@ -108,16 +109,15 @@ def write(
         known = _CACHE.get(key)
         if known is not None:
             return known[1]
+    target = Target(
+        free=dialect != "gbnf",
+        counts_text=dialect == "lark",
+        counts_escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
+        open_objects=additional_properties,
+    )
     found = None
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
-        reading = read(
-            request,
-            free=dialect != "gbnf",
-            open_objects=additional_properties,
-            counted=dialect == "lark",
-            escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
-            budget=Budget(size, max_work),
-        )
+        reading = read(request, target, Budget(size, max_work))
         if reading is None:
             break
         text = _WRITERS[dialect](reading, ids, engine)

@@ -13,12 +13,12 @@ from engines import FULL, compile_for
 
 from chatparsers.core.schema.document import Document
 from chatparsers.core.values import Json
-from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.ir import Alt, Ir
-from chatparsers.grammar.schemas import SchemaCompiler, Weakened
+from chatparsers.grammar.schemas import Output, SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
+from chatparsers.grammar.target import Target
 
 ENGINES = ("xgrammar", "llguidance")
 
@@ -39,12 +39,9 @@ def spell(value: Any) -> str:
 
 def compiled(schema: Any) -> tuple[Ir, dict[str, Ir], tuple[Weakened, ...]]:
     """A schema's grammar. Its objects are open, as JSON Schema says."""
-    rules: dict[str, Ir] = {}
-    weakened: dict[Weakened, None] = {}
-    root = SchemaCompiler(
-        Document(schema), syntax_of(Json()), rules, weakened, Budget(), open_objects=True
-    ).value([(schema, "$")])
-    return root, rules, tuple(weakened)
+    output = Output(target=Target(open_objects=True))
+    root = SchemaCompiler(Document(schema), syntax_of(Json()), output).value([(schema, "$")])
+    return root, output.rules, tuple(output.weakened)
 
 
 def judges(root: Ir, rules: dict[str, Ir]) -> dict[str, Any]:

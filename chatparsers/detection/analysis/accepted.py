@@ -37,7 +37,7 @@ def accepts(turn: Turn, *texts: str) -> bool:
         tuple(turn.stops),
         {},
     )
-    reading = read(request, free=False, open_objects=False, counted=False)
+    reading = read(request)
     return reading is None or any(
         len(text) in _Matcher(reading, text).behind(reading.root, 0) for text in texts
     )

@@ -85,8 +85,9 @@ from ..ir import (
 )
 from ..regular.automaton import nullable
 from ..regular.regex import read_regex
-from ..schemas import Equal, SchemaCompiler, Weakened, Where, content
+from ..schemas import Equal, Output, SchemaCompiler, Weakened, Where, content
 from ..syntaxes import RawText, syntax_of
+from ..target import Target
 from .residual import residual
 from .triggers import (
     NO_TEXT,
@@ -134,19 +135,13 @@ _JSON = Json()
 
 
 class _Reader:
-    def __init__(
-        self, request: Request, open_objects: bool, counted: bool, escapes: bool, budget: Budget
-    ) -> None:
+    def __init__(self, request: Request, target: Target, budget: Budget) -> None:
         self.request = request
-        self.open_objects = open_objects
-        self.counted = counted
-        self.escapes = escapes
-        self.budget = budget
-        self.rules: dict[str, Ir] = {}
+        self.output = Output(budget=budget, target=target)
+        self.rules = self.output.rules
         self.literals: dict[str, Ir] = {}
         """What each literal text is read as."""
-        self.weakened: dict[Weakened, None] = {}
-        self.equal = Equal(self.rules, self.weakened, budget)
+        self.equal = Equal(self.output)
         """The values of arguments that are written one by one."""
         self.equals: dict[Syntax, Equal] = {}
         """The values inside an object of arguments, by its syntax."""
@@ -315,16 +310,11 @@ class _Reader:
         if found is None:
             equal = self.equals.get(syntax)
             if equal is None:
-                equal = self.equals[syntax] = Equal(self.rules, self.weakened, self.budget)
+                equal = self.equals[syntax] = Equal(self.output)
             found = self.compilers[key] = SchemaCompiler(
                 document,
                 syntax_of(syntax, tuple(self.request.marker_ids)),
-                self.rules,
-                self.weakened,
-                self.budget,
-                self.open_objects,
-                self.counted,
-                self.escapes,
+                self.output,
                 equal,
             )
         return found
@@ -637,7 +627,7 @@ class _Arguments:
             why = (
                 "a name that the schema does not list cannot be written twice: such members are not generated"
             )
-            self.reader.weakened[Weakened(wheres[0][1], "additionalProperties", why)] = None
+            self.reader.output.tell(wheres[0][1], "additionalProperties", why)
         return made if never(made) else name.beside(made)
 
     def made(self, argument: Argument, wheres: list[Where]) -> Ir:
@@ -712,36 +702,32 @@ def _exits(body: Body, within: Span) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read(
-    request: Request,
-    *,
-    free: bool = False,
-    open_objects: bool = False,
-    counted: bool = False,
-    escapes: bool = True,
-    budget: Budget | None = None,
-) -> Reading | None:
+def read(request: Request, target: Target | None = None, budget: Budget | None = None) -> Reading | None:
     """The grammar of a request, None if nothing is constrained.
 
-    ``free``: with mode auto, text and calls together (`Free`) instead of only the calls. ``open_objects``: members that
-    a schema does not mention are generated. ``counted``: the dialect counts the characters of text up to a marker,
-    ``escapes``: all characters of a long string. ``budget`` is spent on the schemas. Raises `SchemaError`,
-    `RequestError`, `DefinitionError`.
+    With mode auto, a dialect that has a form for it gets text and calls together (`Free`) instead of only the calls.
+    ``budget`` is spent on the schemas. Raises `SchemaError`, `RequestError`, `DefinitionError`.
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
     calls = request.options.tools and request.options.mode != "none"
     if not calls and request.options.schema is None and not user:
         return None
-    reader = _Reader(request, open_objects, counted, escapes, budget or Budget())
+    target = target or Target()
+    reader = _Reader(request, target, budget or Budget())
     body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")
     if body.calls is None and body.start is None and request.options.schema is None and not user:
         return None
-    if user is False and request.options.schema is None and request.options.mode == "auto" and not free:
+    if (
+        user is False
+        and request.options.schema is None
+        and request.options.mode == "auto"
+        and not target.free
+    ):
         return _lazy(reader, body)
-    reader.free = free
+    reader.free = target.free
     root = residual(reader.node(request.tree), request.prefix)
     if root is None:
         reader.allow_thought = True
@@ -749,7 +735,7 @@ def read(
     if root is None:
         root = reader.body(body)
     reader.check_names()
-    return Reading(root, reader.rules, False, (), tuple(reader.weakened))
+    return Reading(root, reader.rules, False, (), tuple(reader.output.weakened))
 
 
 def _lazy(reader: _Reader, body: Body) -> Reading | None:
@@ -778,4 +764,4 @@ def _lazy(reader: _Reader, body: Body) -> Reading | None:
     if start is not None:
         at_start(start)
     triggers.update(dict.fromkeys(words(body, calls, request.marker_ids, reader.names)))
-    return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.weakened))
+    return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.output.weakened))

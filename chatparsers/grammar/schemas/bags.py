@@ -10,7 +10,7 @@ from typing import Any
 
 from ...core.schema.document import ANYTHING
 
-__all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown"]
+__all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown", "useful"]
 
 Where = tuple[Any, str]
 """A schema and its JSON path."""
@@ -93,3 +93,9 @@ def shown(value: Any) -> str:
     except (TypeError, ValueError):
         text = f"a {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def useful(wheres: list[Where]) -> list[Where]:
+    """The schemas without those that say nothing."""
+    found = [where for where in wheres if where[0] is not True and where[0] != {}]
+    return found or [(True, "")]

@@ -7,13 +7,13 @@ write the value again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sized
+from collections.abc import Callable, Hashable
 from marshal import dumps
 from typing import Any
 
 from ...core.schema.keywords import KEYWORDS, NOTES
-from ..budget import Budget
 from ..ir import Ir
+from .output import Output
 
 __all__ = ["Equal", "content"]
 
@@ -32,12 +32,10 @@ def content(schema: Any) -> bytes | None:
 
 
 class Equal:
-    """The values of one grammar's schemas, by their content. ``rules`` and ``weakened`` show what a value adds."""
+    """The values of one grammar's schemas, by their content. The grammar's output shows what a value adds."""
 
-    def __init__(self, rules: Sized, weakened: Sized, budget: Budget) -> None:
-        self.rules = rules
-        self.weakened = weakened
-        self.budget = budget
+    def __init__(self, output: Output) -> None:
+        self.output = output
         self.known: dict[Hashable, tuple[Ir, int]] = {}
 
     def get(self, key: Hashable) -> Ir | None:
@@ -45,16 +43,17 @@ class Equal:
         found = self.known.get(key)
         if found is None:
             return None
-        self.budget.size -= found[1]
+        self.output.budget.size -= found[1]
         return found[0]
 
     def watch(self, key: Hashable) -> Callable[[Ir], Ir]:
         """Call it before a value is made, and call the result with the value, which is then known."""
-        rules, weakened, size = len(self.rules), len(self.weakened), self.budget.size
+        output = self.output
+        rules, weakened, size = len(output.rules), len(output.weakened), output.budget.size
 
         def made(value: Ir) -> Ir:
-            if (len(self.rules), len(self.weakened)) == (rules, weakened):
-                self.known[key] = value, size - self.budget.size
+            if (len(output.rules), len(output.weakened)) == (rules, weakened):
+                self.known[key] = value, size - output.budget.size
             return value
 
         return made

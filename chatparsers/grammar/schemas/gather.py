@@ -8,18 +8,18 @@ itself adds nothing there, and is reported. At last the keywords of each set are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import SchemaError
 from ...core.schema.document import LEADING, Document, Unresolved, references
 from ...core.schema.keywords import KEYWORDS, NOTES, names
-from ..budget import Budget
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown
 from .constraints import Gather
 from .disjoint import disjoint
 from .keywords import RULES, SPEAKING, Rule
+from .output import Output
 
 __all__ = ["Gatherer"]
 
@@ -37,15 +37,13 @@ _CHOOSING = frozenset(row.name for row in KEYWORDS.values() if row.same) - _ALWA
 
 
 class Gatherer:
-    """Gathers the schemas of one document. ``tell`` receives each weakened keyword."""
+    """Gathers the schemas of one document."""
 
-    def __init__(
-        self, document: Document, budget: Budget, tell: Callable[[Weakened], None], open_objects: bool
-    ) -> None:
+    def __init__(self, document: Document, output: Output) -> None:
         self.document = document
-        self.budget = budget
-        self.tell = tell
-        self.open_objects = open_objects
+        self.budget = output.budget
+        self.tell = output.report
+        self.open_objects = output.target.open_objects
         self.known: dict[int, list[Together]] = {}
         self.active: set[int] = set()
         self.cyclic = False

@@ -1,0 +1,122 @@
+"""Strings: patterns and lengths, as far as engines bear them, in quotes or as raw text."""
+
+from __future__ import annotations
+
+from ..ir import ANY, CHAIN, NOTHING, Chars, Ir, Lang, Part, Rep, charset, seq, texts
+from ..regular.numbers import INTEGER, NUMBER
+from ..regular.regex import Unsupported, read_regex
+from ..syntaxes import RawText, Syntax
+from .bags import Bag
+from .output import Output
+
+__all__ = ["Parts", "regex", "string", "string_parts"]
+
+Parts = tuple[Part, ...]
+
+_MOST_COUNTED = 256
+"""The most states for counting the characters of text up to a marker."""
+_SPACES = Rep(Chars(charset(" \t\r\n")), 0, None)
+
+
+def regex(expression: str, path: str, keyword: str, output: Output) -> Ir | None:
+    """The strings in which the regular expression finds a match. If a grammar cannot say them, reports it and returns
+    None."""
+    try:
+        return read_regex(expression)
+    except Unsupported as reason:
+        output.tell(path, keyword, f"the regular expression has {reason}")
+        return None
+
+
+def string_parts(bag: Bag, output: Output) -> Parts:
+    """The patterns of a string."""
+    nodes = (regex(expression, path, keyword, output) for expression, path, keyword in bag.patterns)
+    return tuple(Part(node) for node in nodes if node is not None)
+
+
+def string(bag: Bag, raw: RawText | None, nested: bool, syntax: Syntax, output: Output) -> Ir:
+    """The strings of a bag. ``raw``: how they are written, if not in the syntax's own way."""
+    if bag.most is not None and bag.most < bag.least:
+        return NOTHING
+    parts = string_parts(bag, output)
+    least, most = bag.least, bag.most
+    if raw:
+        parts = _raw_parts(parts, bag, raw, output)
+    stops = (raw or syntax).stops
+    if parts:
+        size = output.states(Lang(parts, least, most, stops=stops))
+        if size == 0:
+            return NOTHING
+        if size is None:
+            _, path, keyword = bag.patterns[-1] if bag.patterns else ("", bag.path, "maxLength")
+            if least or most is not None:
+                counted = "maxLength" if most is not None else "minLength"
+                output.tell(path, counted, "beside a pattern it takes too many states")
+                least, most = 0, None
+            parts = _few(parts, stops, path, keyword, output)
+    elif stops and not output.target.counts_text:
+        least, most = _count_to_stop(bag, stops, output)
+    elif not raw and not output.target.counts_escapes and (least if most is None else most) > CHAIN:
+        _tell_lengths(bag, "characters are counted up to the first escape", output)
+    return raw.write(parts, least, most) if raw else syntax.string(parts, least, most, nested)
+
+
+def _raw_parts(parts: Parts, bag: Bag, raw: RawText, output: Output) -> Parts:
+    """The constraints on a string that is written as raw text."""
+    if not parts and not bag.least and bag.most is None:
+        return raw.only
+    parts += _no_other(bag, raw, output)
+    if raw.escapes:
+        spelt = ", ".join(repr(char) for char, _ in raw.escapes)
+        output.tell(bag.path, "type", f"no string with {spelt} is generated: it is spelt in another way")
+    return raw.verbatim + parts
+
+
+def _no_other(bag: Bag, raw: RawText, output: Output) -> Parts:
+    """The constraints that keep raw text from being read as another type."""
+    found: list[Part] = []
+    if "number" in raw.types or "integer" in raw.types:
+        number = NUMBER if "number" in raw.types else INTEGER
+        found.append(Part(seq(_SPACES, number, _SPACES), False))
+    words = [word for kind in ("boolean", "null") if kind in raw.types for word in raw.words[kind]]
+    if words:
+        found.append(Part(seq(_SPACES, texts(words), _SPACES), False))
+    opening = "".join(char for kind, char in (("object", "{"), ("array", "[")) if kind in raw.types)
+    if opening:
+        found.append(Part(seq(_SPACES, Chars(charset(opening)), Rep(Chars(ANY), 0, None)), False))
+        begins = " or ".join(opening)
+        why = f"no string that begins with {begins} is generated: it may be read as another type"
+        output.tell(bag.path, "type", why)
+    return tuple(found)
+
+
+def _few(parts: Parts, stops: tuple[str, ...], path: str, keyword: str, output: Output) -> Parts:
+    """As many of the constraints as fit into an automaton of limited size."""
+    while parts and output.states(Lang(parts, stops=stops)) is None:
+        output.tell(path, keyword, "the regular expression takes too many states")
+        parts = parts[:-1]
+    return parts
+
+
+def _count_to_stop(bag: Bag, stops: tuple[str, ...], output: Output) -> tuple[int, int | None]:
+    """The lengths of text up to a stop that are counted.
+
+    Each count has one state for each character of a stop. A state costs some engines 12 ms.
+    """
+    states = 1 + sum(map(len, stops))
+    why = "text up to a marker is not counted: it takes too many states"
+    least, most = bag.least, bag.most
+    if most is not None and most * states > _MOST_COUNTED:
+        output.tell(bag.path, "maxLength", why)
+        most = None
+    if least * states > _MOST_COUNTED:
+        output.tell(bag.path, "minLength", why)
+        least = 0
+    return least, most
+
+
+def _tell_lengths(bag: Bag, why: str, output: Output) -> None:
+    if bag.most is not None:
+        output.tell(bag.path, "maxLength", why)
+    if bag.least:
+        output.tell(bag.path, "minLength", why)
