@@ -57,7 +57,8 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     call = p.each_tool(function) + again(p, "</function>")
     end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + call + end
-    return p.reads(whole, whole, call + p.optional(end))
+    json = p.token(open) << p.json_call(name="name", args="arguments") << p.token(close)
+    return p.reads(whole, whole, json, call + p.optional(end))
 
 
 def keyed_call(
@@ -68,6 +69,7 @@ def keyed_call(
     line: str = "",
     after: str = "",
     end: str = "",
+    also: tuple[str, ...] = (),
     tag: Callable[[str], Node] | None = None,
     name_end: Node | None = None,
     value: Callable[[Argument], Node] | None = None,
@@ -75,15 +77,16 @@ def keyed_call(
     """One call: a name, then tagged keys and values. ``<tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>…``
 
     ``call``, ``arg``: the names of the tags. ``line``: the white space after the name and after each key; ``after``:
-    after each value; ``end``: before the end of the call. ``tag``: makes the tag of a name, ``name_end``: what follows
+    after each value; ``end``: before the end of the call. ``also``: other names of the outer tags. ``tag``: makes the tag of a name, ``name_end``: what follows
     the call's name, ``value``: makes a value in its tags, each if the family writes it in another way. A key without a
-    value is left out.
+    value is left out. Models also write the arguments, or the whole call, as JSON.
     """
     mark = (lambda name: p.token(f"<{name}>")) if tag is None else tag
-    key, key_end, closer = mark(arg + "_key"), mark(f"/{arg}_key"), mark("/" + call)
+    opener, closer = mark(call), mark("/" + call)
+    key, key_end = mark(arg + "_key"), mark(f"/{arg}_key")
     no_value = key + p.chars(r"^<>\n") + key_end + p.space() + p.peek(key | closer)
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
-    begun = p.reads(line, p.space() + p.peek(key | closer)) if name_end is None else name_end
+    begun = p.reads(line, p.space() + p.peek(key | closer | "{")) if name_end is None else name_end
 
     def tagged(argument: Argument) -> Node:
         close = f"</{arg}_value>"
@@ -94,11 +97,19 @@ def keyed_call(
         written = name + (value or tagged)(argument) + p.space(after)
         return p.reads(written, written, no_value)
 
-    def one(tool: Tool) -> Node:
-        name = p.space() + p.name(tool) + begun
-        return name + p.each_arg(tool, argument) + p.space(end) + closer
+    def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
+        tagged = p.each_arg(tool, argument)
+        arguments = p.reads(tagged, p.peek("{") + p.args(tool), tagged)
+        return p.space() + p.name(tool) + known + begun + arguments + p.space(end) + closer
 
-    return mark(call) + p.each_tool(one)
+    def misnamed(name: str) -> list[Node]:
+        open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
+        declared = open + p.each_tool(lambda tool: one(tool, p.declared(), close))
+        return [declared, open << p.json_call(name="name", args="arguments") << close]
+
+    json = opener << p.json_call(name="name", args="arguments") << closer
+    whole = opener + p.each_tool(one)
+    return p.reads(whole, whole, json, *(way for name in also for way in misnamed(name)))
 
 
 def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node | None = None) -> Node:
@@ -115,7 +126,8 @@ def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node 
         closer = f"</{space}parameter>"
         return opener + p.value(arg, Raw(until=closer)) + closer + p.space(gap)
 
-    opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + ">"
+    begun = p.reads(">", ">", p.peek(f"<{space}parameter name="))
+    opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
     return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
 
 
@@ -144,7 +156,7 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
 def sections(p: Builder, answer: str) -> Node:
     """A turn of sections between tokens: thoughts, calls as an array of JSON with ids, and the answer.
 
-    ``answer``: the name in the tokens around the answer.
+    ``answer``: the name in the tokens around the answer. Models also write the other family's.
     """
     number = p.chars("0-9", 1, 4)
     call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
@@ -152,7 +164,9 @@ def sections(p: Builder, answer: str) -> Node:
     # From here on it is a call, also where the turn is cut off before the call's name.
     begun = p.reads("", p.space() + p.peek("[" << p.choice("{", p.negate(p.any()))) + p.cut())
     action = p.token("<|START_ACTION|>") + begun << array << p.token("<|END_ACTION|>")
-    response = p.span(f"<|START_{answer}|>", f"<|END_{answer}|>", optional=True)
+    names = dict.fromkeys((answer, "RESPONSE", "TEXT"))
+    begin, end = ([p.token(f"<|{side}_{name}|>") for name in names] for side in ("START", "END"))
+    response = p.span(p.reads(begin[0], *begin), p.reads(end[0], *end), optional=True)
     return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
 
 

@@ -8,10 +8,11 @@ Quirks:
 - Keys have no quotes. Strings stand verbatim between two `<|"|>` tokens, also in objects and lists.
 - If thinking is off, the prompt writes an empty thought.
 - The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
-- Seen in the wild: a call inside an open thought.
+- Seen in the wild: a call inside an open thought, `<|channel>` twice, a thought after the answer.
 """
 
 from chatparsers.core import Builder, Format, Gemma, Node, Tool
+from chatparsers.formats._shapes import again
 
 
 def build(p: Builder) -> Node:
@@ -21,7 +22,8 @@ def build(p: Builder) -> Node:
         return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 
     calls = p.calls(p.each_tool(call) << p.token("<tool_call|>"), p.space())
-    opener = p.token("<|channel>") + "thought" + p.trim("\n")
+    channel = p.token("<|channel>")
+    opener = channel + again(p, channel) + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")
     return p.think(opener, closer, until=calls) + p.body(calls)
 

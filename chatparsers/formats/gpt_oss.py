@@ -5,10 +5,11 @@
 Quirks:
 - The prompt ends in `<|start|>assistant`, and every further block begins with it.
 - The recipient stands in the channel header, or in the role header (as the template writes it).
-- Commentary without a recipient is content (a preamble). So is a message `to=assistant` or `to=user`.
+- Commentary without a recipient is content (a preamble). So is a message `to=user`, or `to=assistant` in the channel.
+  With `to=assistant` in the role, commentary is the answer of a tool, which the model invents: it is left out.
 - Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
-- Seen in the wild: a header that begins twice, a word between two blocks, the answer of a tool, which the model invents.
+- Seen in the wild: a header that begins twice, a word between two blocks.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
@@ -24,10 +25,12 @@ def build(p: Builder) -> Node:
     kind = p.optional(p.space() + p.negate("to=") + p.optional(constrain) + p.chars("a-zA-Z0-9_/+-"))
     any_channel = channel + p.choice("commentary", "analysis", "final")
     twice = p.many(any_channel + to_nobody + kind + p.peek(channel))
-    filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel))
+    filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel | begin))
+
+    to_itself = " to=assistant" + channel + "commentary"
 
     def block(strict: str, *also: str) -> Node:
-        role = p.optional(begin + "assistant" + to_nobody)
+        role = p.optional(begin + "assistant") + p.negate(to_itself) + to_nobody
         any_header = role + twice + channel + p.choice(strict, *also) + to_nobody + kind
         return p.reads(start + channel + strict, any_header) + message
 
@@ -37,7 +40,9 @@ def build(p: Builder) -> Node:
         in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
         header = p.reads(
-            in_channel | in_role, twice + any_channel + kind + to + kind, to + twice + any_channel + kind
+            in_channel | in_role,
+            twice + any_channel + kind + to + kind,
+            to + kind + twice + any_channel + kind,
         )
         ended = p.optional(p.token("<|call|>") + p.reads("", filler))
         return start + header + message + p.space() + p.args(tool) + ended
@@ -45,8 +50,9 @@ def build(p: Builder) -> Node:
     closer = p.reads(end, end + filler)
     reasoning = p.span(block("analysis"), closer)
     content = p.span(block("final", "commentary"), closer, optional=True)
-    to_model = begin + p.chars(NAME) + p.space() + "to=assistant" + any_channel + kind + message
-    marks = p.reads("", to_model + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>"))
+    to_model = begin + p.chars(NAME) + p.space() + "to=assistant" + any_channel | to_itself
+    invented = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
+    marks = p.reads("", invented)
     return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content, marks=marks)
 
 

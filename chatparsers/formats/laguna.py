@@ -6,12 +6,19 @@ Quirks:
 - The prompt of 2.1 opens the thought if thinking is on, else it closes it at once: a turn begins with `</think>` alone.
 - XS.2 and M.1 write a line break after each tag, also before `</assistant>`, which ends the turn.
 - Strings are raw text, verbatim between the tags; other types are JSON.
+- Seen in the wild, in XS.2: `<user>…</user>` around a call, calls and arguments as JSON.
 - Facts of XS.2 and M.1: the parsers `poolside_v1` of vLLM and SGLang, and Ollama's renderer.
 """
 
-from chatparsers.core import Format
-from chatparsers.formats.glm_4_5 import build as lines
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import keyed_call
 from chatparsers.formats.glm_4_7 import build as compact
+
+
+def lines(p: Builder) -> Node:
+    calls = p.calls(keyed_call(p, line="\n", after="\n", also=("user",)), p.space("\n"))
+    return p.think("\n<think>", "</think>\n", until=calls) + p.body(calls, lead="\n")
+
 
 FORMATS = (
     Format(

@@ -7,13 +7,11 @@
     </atem:function_calls>
 
 Quirks:
-- The prompt ends in `<|start|>assistant`, and every further message begins with it.
-- `<|eom|>` ends a message, `<|eot|>` the turn.
-- `to=self` is reasoning, `to=user` and `to=commentary` are content, `to=developer` is left out.
-- A message to nobody is reasoning in Spark, and content in Glimmer.
+- The prompt ends in `<|start|>assistant`, which begins each message. `<|eom|>` ends a message, `<|eot|>` the turn.
+- `to=self` is reasoning, `to=user`, `to=commentary` content; `to=developer` is left out. Nobody is `self`, in Glimmer `user`.
 - Strings are raw text, verbatim between the tags; other types are JSON.
-- Seen in the wild: no `<|eom|>` before the next message, a name that is written twice (`get_weather.get_weather`), several
-  invocations in one message.
+- Seen in the wild: no `<|eom|>` before the next message, a name twice (`get_weather.get_weather`), several invocations
+  in one message, a call that is addressed to the user or to nobody, `<|message|>` behind a call's name.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
@@ -22,38 +20,41 @@ from chatparsers.formats._shapes import addressee, invoke
 TWICE = r"(?:(?P<twice>.+)\.(?=(?P=twice)\Z))?(?P<name>.+)"
 
 
-def build(p: Builder) -> Node:
-    return _turn(p, nobody="self")
-
-
-def build_glimmer(p: Builder) -> Node:
-    return _turn(p, nobody="user")
-
-
-def _turn(p: Builder, nobody: str) -> Node:
+def build(p: Builder, nobody: str = "self") -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
     role = begin + "assistant"
+    wrapper, wrapper_end = "<atem:function_calls>", "</atem:function_calls>"
     people = p.choice("self", "user", "commentary", "developer") + message
 
     def block(*to: str) -> Node:
         named = p.optional(role) + p.space() + "to=" + p.choice(*to)
         return p.reads(p.expected(role) + " to=" + to[0], named, *([role] if nobody in to else [])) + message
 
+    def called(tool: Tool, known: Node | str = "") -> Node:
+        name = p.header(TWICE, p.name(tool)) + p.reads("", p.many(message) + known)
+        return p.space("\n") + invoke(p, tool, "atem:", name=name)
+
     def call(tool: Tool) -> Node:
         to = p.reads("", p.negate(people)) + addressee(p, tool)
-        header = p.expected(role) + p.space(" ") + "to=" + to + message << "<atem:function_calls>"
-        return header + p.space("\n") + invoke(p, tool, "atem:", name=p.header(TWICE, p.name(tool)))
+        return p.expected(role) + p.space(" ") + "to=" + to + message << wrapper + called(tool)
+
+    def misdirected(tool: Tool) -> Node:
+        to = p.optional(p.space() + "to=" + p.choice("user", "commentary", "atem:function_calls"))
+        alone = p.until(wrapper_end) + wrapper_end << p.choice(end, begin, "<|eot|>", p.end())
+        return p.optional(role) + to + message << wrapper + p.peek(alone) + called(tool, p.declared())
 
     more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
-    close = p.reads("", more) + p.space("\n") + "</atem:function_calls>"
-    calls = p.calls(p.each_tool(call) + close, p.expected(end)) + p.reads("", p.optional(end))
+    one = p.reads(p.each_tool(call), p.each_tool(call), p.each_tool(misdirected))
+    one += p.reads("", more) + p.space("\n") + wrapper_end
+    calls = p.calls(one, p.expected(end)) + p.reads("", p.optional(end))
+    content = p.span(block("user", "commentary"), end, optional=True)
     text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
-    return p.body(
-        calls,
-        reasoning=p.span(block("self"), end),
-        content=p.span(block("user", "commentary"), end, optional=True),
-        marks=role + " to=developer" + message + p.cut() + text | "</atem:function_calls>",
-    )
+    marks = role + " to=developer" + message + p.cut() + text | wrapper_end
+    return p.body(calls, reasoning=p.span(block("self"), end), content=content, marks=marks)
+
+
+def build_glimmer(p: Builder) -> Node:
+    return build(p, nobody="user")
 
 
 FORMATS = (

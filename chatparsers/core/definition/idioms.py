@@ -31,6 +31,7 @@ from .nodes import (
     Node,
     Nodelike,
     Not,
+    Peek,
     SameName,
     Sequence,
     Space,
@@ -168,9 +169,13 @@ class Builder(Primitives):
 
     def array(self, item: Node, indent: str = "") -> Node:
         """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
-        ``[item (, item)*]``"""
+        ``[item (, item)*]``
+
+        The parser takes objects without a comma between them.
+        """
         space = self.space()
-        items = self.calls(item, space + "," + self.space(indent or " "))
+        comma = space + "," + self.space(indent or " ")
+        items = self.calls(item, self.reads(comma, comma, space + Peek(Literal("{"))))
         return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
 
     def each_tool(self, make: Callable[[Tool], Nodelike]) -> Node:

@@ -257,7 +257,10 @@ def hollow(section: Node) -> Node | None:
     The section holds no call, or a call that is empty between its own markers.
     """
     kept = dict.fromkeys(
-        found.node for kind in (Calls, EachTool) if (found := _hollow(section, kind)).opened and found.closed
+        found.node
+        for kind in (Calls, EachTool)
+        for found in _hollow(section, kind)
+        if found.opened and found.closed
     )
     return Choice.of(*kept) if kept else None
 
@@ -272,30 +275,24 @@ class _Hollow(NamedTuple):
     closed: bool = False
 
 
-def _hollow(node: Node, kind: type[Node]) -> _Hollow:
-    """``node`` without its nodes of ``kind``."""
+def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
+    """``node`` without its nodes of ``kind``: one for each way to write it."""
     if isinstance(node, EachTool):
         call = through(node.any)
-        items = call.items if isinstance(call, Sequence) else ()
-        if (
-            items and isinstance(items[-1], Token) and not isinstance(items[0], Token)
-        ):  # the call ends the section
-            return _Hollow(Sequence.of(Space(""), items[-1]), holed=True, closed=True)
+        items = call.items if isinstance(call, Sequence) else (Space(""),)
+        opens, closes = isinstance(items[0], Token), isinstance(items[-1], Token)
+        if opens is not closes:  # one end of the call is an end of the section
+            ends = (items[0], Space("")) if opens else (Space(""), items[-1])
+            return [_Hollow(Sequence(ends), True, opens, closes)]
     if isinstance(node, kind):
-        return _Hollow(Space(""), holed=True)
+        return [_Hollow(Space(""), holed=True)]
     if isinstance(node, Choice):
-        parts = [part for part in (_hollow(option, kind) for option in node.options) if part.holed]
-        parts = [part for part in parts if part.opened and part.closed] or parts
-        if not parts:
-            return _Hollow(node)
-        kept = dict.fromkeys(part.node for part in parts)
-        return _Hollow(
-            Choice.of(*kept), True, all(part.opened for part in parts), all(part.closed for part in parts)
-        )
+        parts = [part for option in node.options for part in _hollow(option, kind) if part.holed]
+        return parts or [_Hollow(node)]
     if isinstance(node, Sequence):
         return _hollow_sequence(node, kind)
     inner = through(node)
-    return _Hollow(node) if inner is None else _hollow(inner, kind)
+    return [_Hollow(node)] if inner is None else _hollow(inner, kind)
 
 
 def _blank(node: Node) -> bool:
@@ -306,22 +303,23 @@ def _blank(node: Node) -> bool:
         return True
 
 
-def _hollow_sequence(node: Sequence, kind: type[Node]) -> _Hollow:
-    items: list[Node] = []
-    before = after = holed = False
+def _hollow_sequence(node: Sequence, kind: type[Node]) -> list[_Hollow]:
+    ways = [_Hollow(Sequence(()))]
     for item in node.items:
-        part = _hollow(item, kind)
-        if part.holed:
-            before, holed, after = before or part.opened, True, part.closed
-            items.append(part.node)
-            continue
-        while (inner := through(item)) is not None:
-            item = inner
-        if not holed and any(isinstance(part, (Peek, Not)) for part in walk(item)):
-            continue  # it looks at the calls
-        if holed and not after and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
-            item = item.node  # models may leave out this closer; without a call it must be there
-        after = after or (holed and not nullable(item))
-        before = before or not (holed or nullable(item) or _blank(item))
-        items.append(item)
-    return _Hollow(Sequence.of(*items), holed, before, after)
+        ways = [_followed(way, part, item) for way in ways for part in _hollow(item, kind)]
+    return ways
+
+
+def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
+    """``way``, the beginning of a sequence without its calls, and its next ``item``, of which ``part`` is left."""
+    if part.holed:
+        return _Hollow(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
+    while (inner := through(item)) is not None:
+        item = inner
+    if not way.holed and any(isinstance(below, (Peek, Not)) for below in walk(item)):
+        return way  # it looks at the calls
+    if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
+        item = item.node  # models may leave out this closer; without a call it must be there
+    closed = way.closed or (way.holed and not nullable(item))
+    opened = way.opened or not (way.holed or nullable(item) or _blank(item))
+    return _Hollow(Sequence.of(way.node, item), way.holed, opened, closed)

@@ -518,12 +518,12 @@ class _Compiler:
         self.broken_ends = tuple(text for text in self.ends if text not in inside)
 
         sections: list[Callable[[], None]] = []
+        if calls is not None:
+            sections.append(partial(self.node, calls, region, markup))
         if node.reasoning is not None:
             sections.append(partial(self._section, m.REASONING, markup, node.reasoning, exits + ends))
         if node.content is not None:
             sections.append(partial(self._section, m.CONTENT, markup, node.content, exits + ends))
-        if calls is not None:
-            sections.append(partial(self.node, calls, region, markup))
         sections += [partial(self.node, mark, markup, markup) for mark in marks]
 
         entry, loop, again, section, in_thought = (self.label() for _ in range(5))
@@ -541,9 +541,7 @@ class _Compiler:
             self.attempt(partial(self.node, end, markup, markup), over)
         if self.opened is not None:
             self.emit(m.IF, m.INTERRUPTED, self.reasoning)
-            if self.thought is not None and self.alphabet.unspellable.intersection(
-                tokens(self.thought.span.open)
-            ):
+            if self.thought is not None and self._unmistakable(tokens(self.thought.span.open)):
                 self.attempt(self.opened, self.reasoning)
         self.place(section)
         if sections:
@@ -607,6 +605,10 @@ class _Compiler:
         self.place(broke_out)
         self.emit(m.SET, m.INTERRUPTED)
         self.emit(m.JUMP, call)
+
+    def _unmistakable(self, openers: tuple[str, ...]) -> bool:
+        """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
+        return bool(self.alphabet.unspellable.intersection(openers)) or any("|" in text for text in openers)
 
     def _guarded(self, code: Callable[[], Any], done: _Label, broken: _Label, closed: _Label) -> None:
         """Emits ``code`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a call
