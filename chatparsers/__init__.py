@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .core.parser.turn import Turn
     from .detection.detect import Detection, detect
     from .formats import FormatRef
-    from .grammar import Grammar, Trigger
+    from .grammar import Grammar, Trigger, Weakened
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
     from .tokens import SpecialTokens
@@ -80,6 +80,7 @@ __all__ = [
     "Trigger",
     "Turn",
     "UnknownFormat",
+    "Weakened",
     "__version__",
     "clean_output",
     "detect",
@@ -128,6 +129,7 @@ _HOME = {
     "TemplateFormat": "chat.record",
     "Turn": "core.parser.turn",
     "UnknownFormat": "core.errors",
+    "Weakened": "grammar",
     "clean_output": "chat.chat",
     "detect": "detection.detect",
     "get_format": "registry",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from .core.definition.format import Format
 from .core.definition.idioms import Options
 from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
+from .core.public import public
 from .formats import FormatRef, chatparsers_register_formats
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _BUILTIN = "chatparsers"
 _REGISTERED = "register()"
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class FormatInfo:
     """What is known of a format before its module is imported.
@@ -66,6 +68,7 @@ _replacements: dict[str, FormatInfo] = {}
 _additions: dict[str, FormatInfo] = {}
 
 
+@public
 def get_format(name: str) -> Format:
     """The format that goes by ``name`` or alias.
 
@@ -89,6 +92,7 @@ def get_format(name: str) -> Format:
     return matches[0].load()
 
 
+@public
 def list_formats() -> list[FormatInfo]:
     """Every format, sorted by name: built-in, registered and of plugins. Imports no format's module.
 
@@ -104,6 +108,7 @@ def by_precedence() -> Iterator[tuple[bool, Iterable[FormatInfo]]]:
     yield False, _others()
 
 
+@public
 def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     """Makes a format known to this process.
 
@@ -124,6 +129,7 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     _replacements[_key(info.name)] = info
 
 
+@public
 def unregister(name: str) -> None:
     """Takes back `register`. Raises `UnknownFormat` if no format was registered under that name."""
     removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]

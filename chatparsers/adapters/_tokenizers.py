@@ -66,4 +66,4 @@ def _chat(tokenizer: Any, backend: Any, template: str | None, name: str | None) 
         special_tokens=texts,
         names=(Path(source).name,),
     )
-    return Chat(files, tokenizer=backend, format=None if name is None else get_format(name))
+    return Chat._made(files, tokenizer=backend, format=None if name is None else get_format(name))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from ..core.parser.turn import ToolChoice, Turn
+from ..core.public import made_by, public
 from ..core.schema.tools import read_tools
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect_in
 from ..detection.names import known
@@ -51,11 +52,16 @@ _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
 
 
+@public
 class Chat(Training):
     """A model's template, format and tokenizer. Made by `load`."""
 
-    def __init__(
-        self,
+    def __init__(self) -> None:
+        made_by("a chat", "load()")
+
+    @classmethod
+    def _made(
+        cls,
         files: ModelFiles,
         *,
         tokenizer: Any = None,
@@ -64,6 +70,20 @@ class Chat(Training):
         analysed: bool = False,
         limits: Limits = DEFAULT,
         builtin: tuple[str, str] | None = None,
+    ) -> Chat:
+        chat: Chat = object.__new__(cls)
+        chat._open(files, tokenizer, format, _chosen(polyfills), analysed, limits, builtin)
+        return chat
+
+    def _open(
+        self,
+        files: ModelFiles,
+        tokenizer: Any,
+        format: Format | None,
+        polyfills: frozenset[str],
+        analysed: bool,
+        limits: Limits,
+        builtin: tuple[str, str] | None,
     ) -> None:
         self.files = files
         self.name = str(files.source)
@@ -74,10 +94,15 @@ class Chat(Training):
         self._format = format
         self._templates: dict[str, Template] = {}
         self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
-        self._polyfills = _chosen(polyfills)
+        self._polyfills = polyfills
         self._warned: set[str] = set()
         self.frames: dict[bytes, Frames] = {}
         """What the template writes around answers, by the options of the request."""
+
+    def __repr__(self) -> str:
+        known = "format" in self.__dict__ or self._format is not None
+        format = self.format.name if known else "format not yet detected"
+        return f"<Chat: {self.name}, {format}>"
 
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
@@ -291,7 +316,7 @@ class Chat(Training):
 
         ``messages``: the first messages. ``request``: the keywords of `prepare`, the same for every step.
         """
-        conversation = Conversation(self.prepare, self.tokenizer, request)
+        conversation = Conversation._made(self.prepare, self.tokenizer, request)
         first = list(messages)
         if first:
             conversation.append(*first)
@@ -353,6 +378,7 @@ class Chat(Training):
         return clean_output(text, format=self.format)
 
 
+@public
 def load(
     source: str | PathLike[str] | None = None,
     *,
@@ -401,7 +427,7 @@ def load(
             "tokenizer: expected a tokenizers.Tokenizer, a fast tokenizer of transformers or a path, found "
             f"{type(tokenizer).__name__}"
         )
-    return Chat(
+    return Chat._made(
         files,
         tokenizer=tokenizer,
         format=named,
@@ -424,6 +450,7 @@ def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> 
     return UNKNOWN, "nothing is known of the model"
 
 
+@public
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
     """The content of a finished raw output, as the format's parser reads it: no reasoning, no calls, no markup.
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Conversation", "Grown"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Grown:
     """What a step added.
@@ -38,6 +40,7 @@ class Grown:
     kept_ids: int | None = None
 
 
+@public
 class Conversation:
     """Messages and their rendering. Made by `Chat.conversation`.
 
@@ -45,7 +48,16 @@ class Conversation:
     turn of the last step.
     """
 
-    def __init__(self, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> None:
+    def __init__(self) -> None:
+        made_by("a conversation", "Chat.conversation()")
+
+    @classmethod
+    def _made(cls, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> Conversation:
+        conversation: Conversation = object.__new__(cls)
+        conversation._open(prepare, tokenizer, request)
+        return conversation
+
+    def _open(self, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> None:
         self._prepare = prepare
         self._tokenizer = tokenizer
         self._request = request
@@ -55,6 +67,10 @@ class Conversation:
         self.text = ""
         self.ids: list[int] = []
         self.turn: Turn | None = None
+
+    def __repr__(self) -> str:
+        size = f"{len(self.text):,} characters" if self._growing is None else f"{len(self.ids):,} ids"
+        return f"<Conversation: {len(self.messages)} messages, {size}>"
 
     def append(
         self,

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from ..core.definition.format import Format
 from ..core.errors import TemplateError
+from ..core.public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers
 
 __all__ = ["PromptMessage", "read_back"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
     """A message of a rendered conversation.

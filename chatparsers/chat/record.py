@@ -11,6 +11,7 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Span, Think
 from ..core.definition.tree import first, walk
 from ..core.errors import TemplateError
+from ..core.public import public
 from ..detection.detect import Detection, prompt_prefix
 from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
@@ -29,6 +30,7 @@ class RoleMarkers:
     after: str
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class TemplateFormat:
     """A model's format in full. ``extraction`` says in words how the parser divides a text."""

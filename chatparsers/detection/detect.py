@@ -29,6 +29,7 @@ from typing import Any
 
 from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, DefinitionError, LoadError
+from ..core.public import public
 from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import builtin_named
@@ -54,6 +55,7 @@ from .shown import (
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Detection:
     """What was found.
@@ -74,6 +76,7 @@ class Detection:
         return self.name is not None
 
 
+@public
 def detect(
     template: str | PathLike[str],
     *,

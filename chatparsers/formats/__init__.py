@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 from ..core.definition.format import Format
 from ..core.errors import DefinitionError
+from ..core.public import public
 from ..lazy import load_reference
 
 __all__ = ["FormatRef", "chatparsers_register_formats"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class FormatRef:
     """A reference to a format, whose module is imported when it is needed.

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
+from ..core.public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .schemas import Weakened
@@ -30,6 +31,7 @@ ENGINES = ("llama.cpp", "xgrammar")
 """The engines that read GBNF."""
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """A grammar's text (``str()``) and how to use it.

@@ -85,7 +85,7 @@ class Tester:
         request = dict(self.request)
         prefix = request.pop("prefix", None)
         turn = self.source.prepare(_HISTORY, **request)
-        return replace(turn, id_seed=_SEED, prefix=turn.prefix if prefix is None else prefix)
+        return turn._replace(id_seed=_SEED, prefix=turn.prefix if prefix is None else prefix)
 
     def read(self) -> Message:
         """The message. Raises AssertionError if a stream breaks a promise or the message depends on the cuts."""

@@ -109,7 +109,7 @@ class TinyModel:
             eos_ids=self.eos_ids,
             special_tokens=roles,
         )
-        return Chat(files, tokenizer=self.tokenizer, format=self.format)
+        return Chat._made(files, tokenizer=self.tokenizer, format=self.format)
 
     @property
     def eos_token(self) -> str:

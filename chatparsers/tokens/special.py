@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.public import public
 from .vocabulary import AddedToken, TokenizerLike, Vocabulary
 
 __all__ = ["SpecialTokens"]
@@ -44,6 +45,7 @@ _BEGINS = (
 _PADS = ("<pad>", "<|pad|>", "<PAD>", "[PAD]", "<｜▁pad▁｜>", "<|finetune_right_pad_id|>")
 
 
+@public
 @dataclass(frozen=True)
 class SpecialTokens:
     """The special tokens of one tokenizer."""

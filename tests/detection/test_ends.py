@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +38,7 @@ def leaks(path: Path) -> Iterator[str]:
         template, shown = chat.template(bool(tools)), None if "tools" in turn.polyfills else tools
         _, opened, wire = template.exchange(answer, history=[ASK], tools=shown)
         before = wire[: wire.rindex(ANSWER)]
-        turn = replace(turn, prefix=prompt_prefix(turn.format, opened))
+        turn = turn._replace(prefix=prompt_prefix(turn.format, opened))
         for more in ([], [NEXT]):
             rendered = chat.prepare([ASK, answer, *more], tools=tools, add_generation_prompt=False).prompt
             behind = rendered[rendered.rindex(ANSWER) + len(ANSWER) :]

@@ -108,7 +108,18 @@ for info in chatparsers.list_formats():
 
 @pytest.mark.parametrize("name", chatparsers.__all__)
 def test_every_public_name_is_there(name: str) -> None:
-    assert not isinstance(getattr(chatparsers, name), ModuleType)
+    shown = getattr(chatparsers, name)
+    assert not isinstance(shown, ModuleType)
+    if callable(shown) and name not in ("Event", "hookimpl"):  # a union, and pluggy's
+        assert shown.__module__ == "chatparsers"
+    if isinstance(shown, type):
+        assert shown.__repr__ is not object.__repr__, f"repr() of a {name} says nothing"
+
+
+@pytest.mark.parametrize("name", ["Chat", "Conversation", "Stream", "Turn"])
+def test_a_class_that_users_do_not_call_says_what_makes_it(name: str) -> None:
+    with pytest.raises(TypeError, match=r"expected .*\(\).* to make it, found a call of the class"):
+        getattr(chatparsers, name)()
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Features", "Format"]
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Features:
     """Whether a format has reasoning, tool calls, several calls in a turn, and call ids that the model must write."""
@@ -139,7 +140,7 @@ class Format:
         if known and known.respelt:
             warnings.warn(known.respelt, UserWarning, stacklevel=2)
         mode, named = read_choice(tool_choice, known)
-        return Turn(
+        return Turn._made(
             format=self,
             tools=known,
             options=Options(

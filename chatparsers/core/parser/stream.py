@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 from ..errors import OutputError, RequestError
 from ..events import Content, Event
 from ..message import FinishReason, Message, RegionKind
-from ..public import public
+from ..public import made_by, public
 from ..schema.tools import Toolset
 from ..values import Transcoder
 from . import machine as m
@@ -82,20 +82,29 @@ class Stream:
         "_value",
     )
 
-    def __init__(
-        self,
+    def __init__(self) -> None:
+        made_by("a stream", "Turn.stream()")
+
+    @classmethod
+    def _made(
+        cls,
         start: Start,
         start_ids: Callable[[], Start] | None,
         strict: bool,
         tools: Toolset,
         id_seed: str,
-    ) -> None:
+    ) -> Stream:
         """``start_ids`` makes a new start if the first piece is an id; it is None without a tokenizer. `Transcript`
         describes the other arguments."""
+        stream: Stream = object.__new__(cls)
+        stream._open(start_ids, strict)
+        stream._begin(start, tools, id_seed)
+        return stream
+
+    def _open(self, start_ids: Callable[[], Start] | None, strict: bool) -> None:
         self._start_ids = start_ids
         self._strict = strict
         self._finished = ""
-        self._begin(start, tools, id_seed)
 
     def _begin(self, start: Start, tools: Toolset, id_seed: str) -> None:
         machine, origin, read, call, ids = start

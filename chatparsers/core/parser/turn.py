@@ -12,7 +12,7 @@ from ..definition.idioms import Options
 from ..definition.nodes import Node
 from ..errors import RequestError, did_you_mean
 from ..message import Message
-from ..public import public
+from ..public import made_by, public
 from ..schema.tools import Toolset
 from .alphabet import Alphabet
 from .compile import program
@@ -50,7 +50,7 @@ ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 
 @public
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Turn:
     """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
 
@@ -71,6 +71,47 @@ class Turn:
     id_seed: str
     polyfills: tuple[str, ...]
 
+    def __init__(self) -> None:
+        made_by("a turn", "Format.bind() or Chat.prepare()")
+
+    @classmethod
+    def _made(
+        cls,
+        *,
+        format: Format,
+        tools: Toolset,
+        options: Options,
+        named: str | None,
+        response_format: Mapping[str, Any] | None,
+        prefix: str,
+        prompt: str,
+        tokenizer: Any,
+        token_config: Mapping[str, Any] | None,
+        id_seed: str,
+        polyfills: tuple[str, ...],
+    ) -> Turn:
+        turn = object.__new__(cls)
+        keep = object.__setattr__
+        keep(turn, "format", format)
+        keep(turn, "tools", tools)
+        keep(turn, "options", options)
+        keep(turn, "named", named)
+        keep(turn, "response_format", response_format)
+        keep(turn, "prefix", prefix)
+        keep(turn, "prompt", prompt)
+        keep(turn, "tokenizer", tokenizer)
+        keep(turn, "token_config", token_config)
+        keep(turn, "id_seed", id_seed)
+        keep(turn, "polyfills", polyfills)
+        return turn
+
+    def _replace(self, **changes: Any) -> Turn:
+        """This turn with other values of some fields."""
+        return Turn._made(**{**self._values(), **changes})
+
+    def _values(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def __repr__(self) -> str:
         tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
         parts = [self.format.name, tools, f"tool_choice={self.named or self.options.mode!r}"]
@@ -79,8 +120,7 @@ class Turn:
         return f"<Turn: {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return _restored, ({**values, "tokenizer": Named(self.tokenizer)},)
+        return _restored, ({**self._values(), "tokenizer": Named(self.tokenizer)},)
 
     @property
     def tree(self) -> Node:
@@ -148,7 +188,7 @@ class Turn:
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
         options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
-        return Stream(
+        return Stream._made(
             self._start(options, self.prefix, _PLAIN),
             None if self.tokenizer is None else partial(self.start_ids, options),
             strict,
@@ -296,4 +336,4 @@ def read_schema(response_format: Mapping[str, Any] | None) -> Any:
 
 
 def _restored(values: dict[str, Any]) -> Turn:
-    return Turn(**values)
+    return Turn._made(**values)

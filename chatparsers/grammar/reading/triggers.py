@@ -42,6 +42,7 @@ from ...core.definition.nodes import (
 )
 from ...core.definition.nodes import Chars as CharsNode
 from ...core.definition.tree import through, tokens, walk
+from ...core.public import public
 from ..ir import ANY, BLANKS, EMPTY, SPACES, Alt, Blank, Chars, Ir, Rep, Seq, Shared, Text, TokenRef, alt, seq
 from ..regular.regex import read_regex
 
@@ -64,6 +65,7 @@ NO_TEXT = (Cut, Implied, End, Declared)
 """The nodes that generate nothing."""
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Trigger:
     """A beginning that switches a lazy grammar on.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from ...core.public import public
 from ...core.schema.document import ANYTHING
 
 __all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown", "useful"]
@@ -16,6 +17,7 @@ Where = tuple[Any, str]
 """A schema and its JSON path."""
 
 
+@public
 @dataclass(frozen=True, slots=True)
 class Weakened:
     """A keyword that the grammar does not enforce: its path, its name, and the reason."""
