@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .chat.conversation import Conversation, Grown
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
+    from .chat.rows import parse_many
     from .chat.sample import Kind, Sample
     from .core.definition.format import Features, Format
     from .core.errors import (
@@ -88,6 +89,7 @@ __all__ = [
     "hookimpl",
     "list_formats",
     "load",
+    "parse_many",
     "register",
     "unregister",
 ]
@@ -136,6 +138,7 @@ _HOME = {
     "hookimpl": "plugins",
     "list_formats": "registry",
     "load": "chat.chat",
+    "parse_many": "chat.rows",
     "register": "registry",
     "unregister": "registry",
 }

@@ -29,6 +29,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
     ({"", "chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"data"}, {"pyarrow", "ray", "tqdm"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "starlette", "uvicorn"}),
@@ -67,7 +68,9 @@ DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry"), ("cli"
 TYPES = {"typing_extensions"}
 
 # Packages of extras. Without them, the modules that import them are not tried.
-EXTRAS = {"anyio", "httpx2", "starlette", "uvicorn", "xgrammar"}.union(*HOSTS.values())
+EXTRAS = {"anyio", "httpx2", "pyarrow", "ray", "starlette", "tqdm", "uvicorn", "xgrammar"}.union(
+    *HOSTS.values()
+)
 
 
 class Import(NamedTuple):

@@ -1,0 +1,347 @@
+"""Rows of recorded outputs: which model wrote them, which tools they had, and how each is read.
+
+A `Source` names a model or a format. It pickles, and it is opened once in each process, at its first use. A `RowReader`
+keeps one turn for each list of tools, so that a column that repeats its tools binds them once. No row raises: what
+cannot be read has an ``error``.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from ..core.definition.format import Format
+from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownFormat
+from ..core.message import Message
+from ..core.parser.turn import Turn
+from ..registry import get_format
+from ..tokens.loaders import is_template_text
+from .chat import Chat, load
+
+__all__ = [
+    "Kept",
+    "Model",
+    "Opened",
+    "RowReader",
+    "Source",
+    "parse_many",
+    "said_once",
+    "seeded",
+    "source_of",
+    "to_row",
+    "tool_list",
+]
+
+Model: TypeAlias = "str | PathLike[str] | Chat | Format"
+"""A model's files (folder, file or template), a format's name, or an object that was made of one."""
+
+_HELLO: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
+_TOOL: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": "any", "description": "", "parameters": {"type": "object"}}}
+]
+_KEPT = 4096
+_Value = TypeVar("_Value")
+
+
+class Kept(dict[str, _Value]):
+    """What was made of the last texts. The oldest goes first, so that it does not grow with the table."""
+
+    def keep(self, key: str, value: _Value) -> _Value:
+        """Keeps and returns ``value``."""
+        while len(self) >= _KEPT:
+            self.pop(next(iter(self)), None)
+        self[key] = value
+        return value
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model or a format, and how it is used. It pickles by what it says; `open` loads it once in each process."""
+
+    model: Any
+    tokenizer: str | None = None
+    thinking: bool | None = None
+    prefix: str | None = None
+
+    def open(self) -> Opened:
+        """The loaded model. Raises `LoadError`, `UnknownFormat` and `TemplateError` as `load` does."""
+        return _opened(self)
+
+
+@lru_cache(maxsize=64)
+def _opened(source: Source) -> Opened:
+    return Opened(source)
+
+
+def source_of(
+    model: Model,
+    *,
+    tokenizer: str | PathLike[str] | None = None,
+    thinking: bool | None = None,
+    prefix: str | None = None,
+) -> Source:
+    """The source that ``model`` names."""
+    named = fspath(model) if isinstance(model, PathLike) else model
+    if not isinstance(named, (str, Chat, Format)):
+        raise RequestError(
+            f"model: expected a model's files, a format's name, a Chat or a Format, found {type(model).__name__}"
+        )
+    return Source(named, None if tokenizer is None else fspath(tokenizer), thinking, prefix)
+
+
+class Opened:
+    """A loaded model: its chat (None for a format alone) and the turns that its outputs are read with."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.chat: Chat | None = None
+        self.tokenizer: Any = None
+        model = source.model
+        if isinstance(model, str):
+            model = _loaded(model, source.tokenizer)
+        elif source.tokenizer is not None and isinstance(model, Format):
+            from ..tokens import read_tokenizer
+
+            self.tokenizer = read_tokenizer(source.tokenizer)
+        if isinstance(model, Chat):
+            self.chat, self.tokenizer = model, model.tokenizer
+            self.format: Format = model.format
+        elif isinstance(model, tuple):
+            self.format, self.tokenizer = model
+        else:
+            self.format = model
+        self._first: dict[bool, Turn] = {}
+        self._rendering: Chat | None = self.chat
+
+    @property
+    def rendering(self) -> Chat:
+        """The chat that renders: for a format alone, that of its built-in template. Raises `LoadError` without one."""
+        if self._rendering is None:
+            name = self.format.name
+            self._rendering = load(template=name, format=name, tokenizer=self.tokenizer)
+        return self._rendering
+
+    def turn(self, tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
+        """The turn of an output whose request had ``tools``. Raises `RequestError` for malformed tools."""
+        first = self._first.get(bool(tools))
+        if first is None:
+            first = self._first[bool(tools)] = self._begun(bool(tools))
+        if not tools:
+            return first
+        return first.format.bind(
+            tools=tools,
+            prefix=first.prefix,
+            thinking=self.source.thinking,
+            tokenizer=self.tokenizer,
+            token_config=first.token_config,
+            id_seed="",
+        )
+
+    def _begun(self, tools: bool) -> Turn:
+        """A turn that shows what every turn of this model begins with: the prompt is always the same at its end."""
+        given, thinking = _TOOL if tools else None, self.source.thinking
+        if self.chat is None:
+            return self.format.bind(
+                tools=given,
+                prefix=self.source.prefix or "",
+                thinking=thinking,
+                tokenizer=self.tokenizer,
+                id_seed="",
+            )
+        turn = self.chat.prepare(_HELLO, tools=given, thinking=thinking, id_seed="")
+        if self.source.prefix is None or turn.prefix == self.source.prefix:
+            return turn
+        return turn.format.bind(
+            tools=given,
+            prefix=self.source.prefix,
+            thinking=thinking,
+            tokenizer=self.tokenizer,
+            token_config=turn.token_config,
+            id_seed="",
+        )
+
+
+def _loaded(model: str, tokenizer: str | None) -> Any:
+    """A chat, or a format with its tokenizer."""
+    if is_template_text(model) or Path(model).exists():
+        return load(model, tokenizer=tokenizer)
+    try:
+        format = get_format(model)
+    except UnknownFormat as error:
+        raise LoadError(
+            f"{model}: expected a model's folder or file, or a format's name, found neither ({error})"
+        ) from error
+    if tokenizer is None:
+        return format
+    from ..tokens import read_tokenizer
+
+    return format, read_tokenizer(tokenizer)
+
+
+def tool_list(value: object) -> list[Any]:
+    """The tools that a column's value names: JSON text, a list of objects, a list of JSON texts, or nothing.
+
+    Raises `RequestError` for anything else.
+    """
+    if isinstance(value, str):
+        if not value.strip():
+            return []
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise RequestError(
+                f"tools: expected a list as JSON text, found {value!r:.60}: {error}"
+            ) from error
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        value = value["tools"] if isinstance(value.get("tools"), list) else [value]
+    if not isinstance(value, (list, tuple)):
+        raise RequestError(f"tools: expected a list, found {type(value).__name__}")
+    try:
+        return [json.loads(tool) if isinstance(tool, str) else tool for tool in value]
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"tools: expected objects, or each as JSON text: {error}") from error
+
+
+class RowReader:
+    """Reads outputs, each with the tools of its own request. Its turns are kept between rows."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._opened = opened
+        self._turns: Kept[Turn | str] = Kept()
+
+    def read(self, output: Any, tools: str | None = None, seed: str = "") -> Message | str:
+        """The message of an output, text or ids; or, as text, why the row cannot be read.
+
+        ``tools``: a list as JSON text. ``seed``: ids of calls that the wire does not carry follow from it.
+        """
+        turn = self._turns.get(tools or "")
+        if turn is None:
+            turn = self._turns.keep(tools or "", self._bound(tools))
+        if isinstance(turn, str):
+            return turn
+        if not output and not isinstance(output, (str, list, tuple)):
+            return f"output: expected text or ids, found {'null' if output is None else repr(output)}"
+        try:
+            message = turn.parse(output)
+        except (ChatParsersError, TypeError) as error:
+            return f"output: {error}"
+        if message.tool_calls:
+            seeded(message, turn, seed or (output if isinstance(output, str) else repr(output)))
+        return message
+
+    def _bound(self, tools: str | None) -> Turn | str:
+        try:
+            return self._opened.turn(tool_list(tools))
+        except RequestError as error:
+            return str(error)
+
+
+def seeded(message: Message, turn: Turn, seed: str) -> None:
+    """Gives the calls whose ids are made up (from the empty seed of ``turn``) ids that follow from ``seed``."""
+    from ..core.parser.transcript import call_id
+
+    for place, call in enumerate(message.tool_calls):
+        if call.id == turn.call_id(call.index):
+            made = call_id(seed, call.index)
+            message.tool_calls[place] = type(call)(call.index, made, call.name, call.arguments, call.complete)
+
+
+def to_row(found: Message | str) -> dict[str, Any]:
+    """The columns of a read output, as `parse_many` says."""
+    if isinstance(found, str):
+        return {
+            "content": None,
+            "reasoning": None,
+            "tool_calls": None,
+            "complete": None,
+            "diagnostics": None,
+            "error": found,
+        }
+    return {
+        "content": found.content,
+        "reasoning": found.reasoning,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in found.tool_calls
+        ],
+        "complete": found.complete,
+        "diagnostics": [
+            {"code": d.code, "at": d.position, "expected": d.expected, "found": d.found}
+            for d in found.diagnostics
+        ],
+        "error": None,
+    }
+
+
+def parse_many(
+    rows: Iterable[Any],
+    model: Model,
+    *,
+    output: str = "output",
+    tools: str | Iterable[Mapping[str, Any]] | None = "tools",
+    row_id: str = "row_id",
+    tokenizer: str | PathLike[str] | None = None,
+    thinking: bool | None = None,
+    prefix: str | None = None,
+) -> list[dict[str, Any]]:
+    """Reads many recorded outputs of one model: a row of the result for each row, in order.
+
+    >>> rows = [{"output": '<tool_call>\\n{"name": "now", "arguments": {}}\\n</tool_call>'}, {"output": "Hello."}]
+    >>> [(row["content"], len(row["tool_calls"])) for row in parse_many(rows, "hermes-2-pro", tools=[{"name": "now"}])]
+    [('', 1), ('Hello.', 0)]
+
+    A row is a mapping with the output under the key ``output``, or the output itself: text, or ids. ``model``: its
+    files, a format's name, a `Chat` or a `Format`. ``tools``: a list for all rows, or the key of each row's own, which
+    are a list or JSON text. ``row_id``: the key of a name of the row; ids of calls that the output does not carry
+    follow from it, else from the output. ``prefix``: what the prompt already wrote of each answer; None: as the model's
+    template has it. Each result has ``content``, ``reasoning``, ``tool_calls`` (``id``, ``name``, ``arguments`` as JSON
+    text), ``complete``, ``diagnostics`` (``code``, ``at``, ``expected``, ``found``) and ``error``: None, or why the row
+    could not be read. Raises `LoadError`, `UnknownFormat` or `TemplateError` if the model cannot be loaded.
+    """
+    source = source_of(model, tokenizer=tokenizer, thinking=thinking, prefix=prefix)
+    reader = RowReader(source.open())
+    column = tools if isinstance(tools, str) else None
+    shared = None if tools is None or column is not None else json.dumps(list(tools))
+    out = []
+    with said_once():
+        for row in rows:
+            if isinstance(row, Mapping):
+                own = shared if column is None else as_text(row.get(column))
+                seed = row.get(row_id)
+                found = reader.read(row.get(output), own, "" if seed is None else str(seed))
+            else:
+                found = reader.read(row, shared)
+            out.append(to_row(found))
+    return out
+
+
+def as_text(value: Any) -> str | None:
+    """A value of a column of tools as JSON text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+_said: set[str] = set()
+
+
+@contextmanager
+def said_once(say: Callable[[str], None] | None = None) -> Iterator[None]:
+    """Warnings of the rows within are said once in a process, however many rows have them."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for text in dict.fromkeys(str(item.message) for item in caught):
+        kind = text.split(":", 1)[0]
+        if kind not in _said:
+            _said.add(kind)
+            if say is not None:
+                say(text)
+            else:
+                warnings.warn(f"{text} (said once)", UserWarning, stacklevel=4)

@@ -1,0 +1,121 @@
+"""Reads a column of recorded outputs into messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from typing import Any
+
+from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
+from ..core.errors import ChatParsersError
+from ..core.message import Message
+from .arrow import pyarrow as pa
+from .columns import CALLS, DIAGNOSTICS, added, as_table, json_texts, seeds, strings, values
+
+__all__ = ["Parse"]
+
+
+class Parse:
+    """Adds what each output says: ``content``, ``reasoning``, ``tool_calls``, ``complete``, ``diagnostics``, ``error``.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"output": ['<tool_call>\\n{"name": "now", "arguments": {}}\\n</tool_call>']})
+    >>> Parse("hermes-2-pro", tools=[{"name": "now"}])(table)["tool_calls"].to_pylist()[0][0]["name"]
+    'now'
+
+    ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of each
+    request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a column that
+    names each row's model instead; ``model`` is for rows where it is null. ``row_id``: the column of a name of the row;
+    ids of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids, if the
+    model's files have none. ``thinking``, ``prefix``: as in `parse_many`. A row that cannot be read has an ``error``
+    and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model cannot be loaded, and `RequestError` if
+    the table has no such column.
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        output: str = "output",
+        tools: str | Iterable[Mapping[str, Any]] | None = "tools",
+        model_column: str | None = None,
+        row_id: str = "row_id",
+        tokenizer: str | PathLike[str] | None = None,
+        thinking: bool | None = None,
+        prefix: str | None = None,
+    ) -> None:
+        if model is None and model_column is None:
+            raise ValueError("Parse: expected a model, or model_column=, found neither")
+        self.options: dict[str, Any] = {"tokenizer": tokenizer, "thinking": thinking, "prefix": prefix}
+        self.source: Source | None = None if model is None else source_of(model, **self.options)
+        self.output = output
+        self.tools = tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))
+        self.tools_column = tools if isinstance(tools, str) else None
+        self.model_column = model_column
+        self.row_id = row_id
+        self._readers: dict[str | None, RowReader | str] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_readers": {}}
+
+    def __call__(self, table: Any) -> Any:
+        """The table with the columns of what its outputs say."""
+        table = as_table(table)
+        outputs, names = strings(table, self.output), seeds(table, self.row_id)
+        models = [None] * len(outputs)
+        if self.model_column is not None:
+            models = values(table, self.model_column) or []
+        tools = None if self.tools_column is None else json_texts(table, self.tools_column)
+        if tools is None:
+            tools = [self.tools if self.tools_column is None else None] * len(outputs)
+        if self.source is not None:
+            self._reader(None)  # a model that cannot be loaded raises here
+        with said_once():
+            found = [
+                reader
+                if isinstance(reader := self._reader(model), str)
+                else reader.read(output, own, seed or "")
+                for model, output, own, seed in zip(models, outputs, tools, names, strict=True)
+            ]
+        return added(table, _columns(found))
+
+    def _reader(self, model: str | None) -> RowReader | str:
+        reader = self._readers.get(model)
+        if reader is None:
+            reader = self._readers[model] = self._opened(model)
+        return reader
+
+    def _opened(self, model: str | None) -> RowReader | str:
+        if model is None:
+            if self.source is None:
+                return f"{self.model_column}: expected a model's name, found null"
+            return RowReader(self.source.open())
+        try:
+            return RowReader(source_of(as_text(model) or "", **self.options).open())
+        except ChatParsersError as error:
+            return f"{self.model_column}: {error}"
+
+
+def _columns(found: list[Message | str]) -> dict[str, tuple[Any, list[Any]]]:
+    read = [None if isinstance(one, str) else one for one in found]
+    return {
+        "content": (pa.string(), [None if one is None else one.content for one in read]),
+        "reasoning": (pa.string(), [None if one is None else one.reasoning for one in read]),
+        "tool_calls": (
+            CALLS,
+            [
+                None if one is None else [(call.id, call.name, call.arguments) for call in one.tool_calls]
+                for one in read
+            ],
+        ),
+        "complete": (pa.bool_(), [None if one is None else one.complete for one in read]),
+        "diagnostics": (
+            DIAGNOSTICS,
+            [
+                None if one is None else [(d.code, d.position, d.expected, d.found) for d in one.diagnostics]
+                for one in read
+            ],
+        ),
+        "error": (pa.string(), [one if isinstance(one, str) else None for one in found]),
+    }
