@@ -15,6 +15,7 @@ from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from ..core.parser.turn import ToolChoice, Turn
 from ..core.public import made_by, public
+from ..core.schema.tool_shapes import AnyTool
 from ..core.schema.tools import read_tools
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect_in
 from ..detection.names import known
@@ -198,7 +199,7 @@ class Chat(Training):
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        tools: Iterable[Mapping[str, Any]] | None = None,
+        tools: Iterable[AnyTool] | None = None,
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
@@ -223,9 +224,7 @@ class Chat(Training):
         read. Raises `TemplateError` if the messages cannot be rendered.
         """
         check_messages(messages)
-        # The same list, as what is found of it is kept.
-        tools = tools if tools is None or isinstance(tools, (list, tuple)) else list(tools)
-        read_tools(tools)
+        tools = read_tools(tools).raw or None
         renderer = self.renderer(bool(tools), polyfills)
         template = renderer.template
         variables = self._variables(template, thinking, template_kwargs, documents, now)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from ..core.definition.format import Format
 from ..core.errors import RequestError
 from ..core.parser.turn import Turn
+from ..core.schema.tools import read_tools
 from .frames import Frames
 
 __all__ = ["Model", "Request", "check_messages"]
@@ -43,9 +44,8 @@ class Request:
     def __init__(self, chat: Model, options: Mapping[str, Any]) -> None:
         self.chat = chat
         self.options = dict(options)
-        tools = self.options.get("tools")
-        if tools is not None and not isinstance(tools, (list, tuple)):
-            self.options["tools"] = list(tools)
+        if self.options.get("tools") is not None:
+            self.options["tools"] = read_tools(self.options["tools"]).raw
         if self.options.get("now") is None:
             self.options["now"] = datetime.now()
         if self.options.get("id_seed") is None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import DefinitionError, RequestError
 from ..parser.tokenizer import read_tokenizer
 from ..public import public
+from ..schema.tool_shapes import AnyTool
 from ..schema.tools import read_tools
 from .check import check, check_model, check_texts
 from .idioms import Builder, Options
@@ -93,7 +94,7 @@ class Format:
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
         return _preserved_tokens(self)
 
-    def render(self, message: Mapping[str, Any], tools: Iterable[Mapping[str, Any]] | None = None) -> str:
+    def render(self, message: Mapping[str, Any], tools: Iterable[AnyTool] | None = None) -> str:
         """Writes ``message``, an OpenAI-shaped assistant's message, as a model of this format would.
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
@@ -108,7 +109,7 @@ class Format:
     def bind(
         self,
         *,
-        tools: Iterable[Mapping[str, Any]] | None = None,
+        tools: Iterable[AnyTool] | None = None,
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import DefinitionError, RequestError
 from .document import ANYTHING, SPELLINGS, Document, Schema, respelt
+from .tool_shapes import AnyTool, functions_of
 
 __all__ = [
     "ANYTHING",
@@ -134,16 +135,18 @@ UNKNOWN = Argument("", True, False)
 class Toolset:
     """The tools of a request, by name. A running parser looks them up.
 
-    Creating it checks that the tools have distinct names, and raises `RequestError`, which names the tool and the
-    field. A tool's schema is read at the first `get`.
+    Creating it checks that the tools have distinct names and only known fields, and raises `RequestError`, which names
+    the tool and the field. A tool's schema is read at the first `get`.
     """
 
     __slots__ = ("_functions", "_tools", "raw")
 
-    def __init__(self, raw: Sequence[Mapping[str, Any]] = ()) -> None:
-        self.raw = raw
-        """The tools as the request gives them."""
-        self._functions = _functions(raw) if raw else {}
+    def __init__(self, given: Sequence[AnyTool] = ()) -> None:
+        self.raw: Sequence[Mapping[str, Any]] = ()
+        """The tools in OpenAI's shape; the request's own list, if they have that shape there."""
+        self._functions: dict[str, Mapping[str, Any]] = {}
+        if given:
+            self.raw, self._functions = functions_of(given)
         self._tools: dict[str, Tool] = {}
 
     def __bool__(self) -> bool:
@@ -165,7 +168,7 @@ class Toolset:
                 return None
             parameters = function.get("parameters")
             if parameters is None:
-                parameters = function.get("input_schema", {"type": "object", "properties": {}})
+                parameters = {"type": "object", "properties": {}}
             tool = self._tools[name] = Tool(name, parameters, str(function.get("description") or ""))
         return tool
 
@@ -199,7 +202,7 @@ def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
     found = [
         f"{tool}{path}: {name!r} is read as {SPELLINGS[name]!r}"
         for tool, function in functions.items()
-        for path, name in respelt(function.get("parameters", function.get("input_schema")))
+        for path, name in respelt(function.get("parameters"))
     ]
     if not found:
         return ""
@@ -210,8 +213,8 @@ def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
 _SHOWN = 5
 
 
-def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
-    """The tools of a request: a list of OpenAI's ``{"type": "function", "function": {…}}`` or of bare functions.
+def read_tools(tools: Iterable[AnyTool] | None) -> Toolset:
+    """The tools of a request: a list, of which each is in one of the shapes of `chatparsers.core.schema.tool_shapes`.
 
     Raises `RequestError` for anything else.
     """
@@ -219,35 +222,10 @@ def read_tools(tools: Iterable[Mapping[str, Any]] | None) -> Toolset:
         return Toolset(tools)
     if tools is None:
         return Toolset()
-    if isinstance(tools, (Mapping, str, bytes)) or not isinstance(tools, Iterable):
-        raise RequestError(f"tools: expected a list of tools, found {type(tools).__name__}")
+    if isinstance(tools, (Mapping, str, bytes, type)) or not isinstance(tools, Iterable):
+        if isinstance(tools, (str, bytes)):
+            hint = ": json.loads reads a text"
+        else:
+            hint = ": put one tool into a list" if isinstance(tools, Mapping) or callable(tools) else ""
+        raise RequestError(f"tools: expected a list of tools, found {type(tools).__name__}{hint}")
     return Toolset(tuple(tools))
-
-
-def _functions(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The functions of the tools by name.
-
-    This runs for each request, so the usual list is read by comprehensions; `_checked` reads any other.
-    """
-    try:
-        found = {(function := tool["function"])["name"]: function for tool in raw}
-        types = {*map(type, found), *map(type, found.values())}
-        usual = len(found) == len(raw) and types == {str, dict}
-    except (KeyError, TypeError, AttributeError, IndexError):
-        usual = False
-    return found if usual and "" not in found else _checked(raw)
-
-
-def _checked(raw: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    found: dict[str, Mapping[str, Any]] = {}
-    for index, tool in enumerate(raw):
-        if not isinstance(tool, Mapping):
-            raise RequestError(f"tools[{index}]: expected an object, found {type(tool).__name__}")
-        function = tool.get("function", tool)
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(name, str) or not name:
-            raise RequestError(f"tools[{index}].function.name: expected a name, found {name!r}")
-        if name in found:
-            raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
-        found[name] = function
-    return found

@@ -133,12 +133,9 @@ def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
     functions = [tool.get("function", tool) for tool in tools]
     lines = "\n".join(to_json(function) for function in functions)
     properties = {"argument_name": {"type": "string"}}
-    sample = {
-        "name": "tool_name",
-        "arguments": '{"argument_name": "value"}',
-        "parameters": {"type": "object", "properties": properties},
-    }
-    call = {"id": "call00000", "type": "function", "function": sample}
+    sample = {"name": "tool_name", "parameters": {"type": "object", "properties": properties}}
+    written = {"name": "tool_name", "arguments": '{"argument_name": "value"}'}
+    call = {"id": "call00000", "type": "function", "function": written}
     example = syntax.render({"role": "assistant", "content": "", "tool_calls": [call]}, [sample])
     return (
         "You can call tools. They are described here as JSON, one on each line:\n\n"

@@ -1,0 +1,130 @@
+"""Tools in every shape that users have them, as OpenAI's ``{"type": "function", "function": {…}}``.
+
+Templates read that shape, and so does the rest of the package. A list that has it already is used as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from ..errors import RequestError, did_you_mean
+
+__all__ = ["AnyTool", "Dumped", "functions_of", "open_ai_shaped"]
+
+
+class Dumped(Protocol):
+    """A record of pydantic's, such as the ``Tool`` of MCP's package."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+AnyTool: TypeAlias = Mapping[str, Any] | Callable[..., Any] | Dumped
+"""A tool: an object of OpenAI's, Anthropic's or MCP's API, a Python function, or a pydantic model."""
+
+_Functions: TypeAlias = tuple[Sequence[Mapping[str, Any]], dict[str, Mapping[str, Any]]]
+
+_FIELDS = ("name", "description", "parameters", "strict", "return", "response", "parameter_definitions")
+"""The fields of a function that some template reads."""
+_SPELLINGS = ("parameters", "input_schema", "inputSchema")
+"""How the APIs spell the field of the arguments' schema."""
+_DROPPED = (
+    *("cache_control", "defer_loading", "allowed_callers", "input_examples", "eager_input_streaming"),
+    *("title", "outputSchema", "annotations", "icons", "execution", "_meta"),
+)
+"""Fields of Anthropic's API and of MCP that say nothing to the model."""
+_FUNCTION_KEYS = frozenset(_FIELDS)
+_OUTER_KEYS = frozenset({"type", "function"})
+_KNOWN = frozenset({*_FIELDS, *_SPELLINGS, *_DROPPED, "type"})
+_TYPES = (None, "function", "custom")
+
+
+def functions_of(
+    tools: Sequence[AnyTool],
+) -> tuple[Sequence[Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
+    """The tools in OpenAI's shape, and their functions by name.
+
+    This runs for each request, so the usual list is read by comprehensions and returned itself. Raises `RequestError`,
+    which names the tool and the field.
+    """
+    found = _usual(tools)
+    return _checked(tools) if found is None else found
+
+
+def _usual(tools: Sequence[Any]) -> _Functions | None:
+    try:
+        found = {(function := tool["function"])["name"]: function for tool in tools}
+        types = {*map(type, found), *map(type, found.values()), *map(type, tools)}
+        if (
+            len(found) == len(tools)
+            and types == _USUAL
+            and "" not in found
+            and _OUTER_KEYS.issuperset(set().union(*tools))
+            and _FUNCTION_KEYS.issuperset(set().union(*found.values()))
+            and {tool["type"] for tool in tools} == _FUNCTION
+        ):
+            return tools, found
+    except (KeyError, TypeError, AttributeError, IndexError):
+        pass
+    return None
+
+
+_USUAL = {str, dict}
+_FUNCTION = {"function"}
+
+
+def _checked(tools: Sequence[AnyTool]) -> _Functions:
+    shaped: list[Mapping[str, Any]] = []
+    found: dict[str, Mapping[str, Any]] = {}
+    for index, tool in enumerate(tools):
+        tool = open_ai_shaped(tool, f"tools[{index}]")
+        name = tool["function"]["name"]
+        if name in found:
+            raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
+        found[name] = tool["function"]
+        shaped.append(tool)
+    return shaped, found
+
+
+def open_ai_shaped(tool: AnyTool, path: str = "tool") -> dict[str, Any]:
+    """One tool in OpenAI's shape. Raises `RequestError`, which begins with ``path``."""
+    if not isinstance(tool, Mapping):
+        from .functions import described
+
+        tool = described(tool, path)
+    function, at = tool.get("function", tool), f"{path}.function" if "function" in tool else path
+    if not isinstance(function, Mapping):
+        raise RequestError(
+            f"{at}: expected an object with name and parameters, found {type(function).__name__}"
+        )
+    kind = tool.get("type")
+    if kind not in _TYPES:
+        raise RequestError(
+            f"{path}.type: expected 'function', found {kind!r} (a tool that a server runs has no schema: leave it out)"
+        )
+    known = _KNOWN if function is tool else _KNOWN | {"function"}
+    for place, keys in ((path, tool), (at, function)):
+        for key in keys:
+            if key not in known:
+                raise RequestError(f"{place}: unknown field {key!r}: {_hint(str(key))}")
+    # the name first, and the schema under one name, whatever the order and the spelling
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        raise RequestError(f"{path}.function.name: expected a name, found {name!r}")
+    fields = {key: function[key] for key in function if key in _FUNCTION_KEYS}
+    spelt = [key for key in _SPELLINGS if key in function]
+    if len(spelt) > 1:
+        raise RequestError(f"{at}: expected one schema, found {' and '.join(spelt)}: leave one of them out")
+    if spelt and spelt[0] != "parameters":
+        fields["parameters"] = function[spelt[0]]
+    if isinstance(fields.get("parameters"), str):
+        raise RequestError(f"{at}.{spelt[0]}: expected a JSON Schema, found a text: json.loads reads it")
+    if function is tool:
+        fields = {key: fields[key] for key in _FIELDS if key in fields}
+    return {"type": "function", "function": fields}
+
+
+def _hint(key: str) -> str:
+    shown = ("name", "description", "parameters", "strict", "input_schema", "inputSchema")
+    hint = did_you_mean(key, shown)
+    return hint.replace("known are", "a tool has") if hint.startswith("known") else hint
