@@ -62,6 +62,8 @@ _ROWS = (
     Keyword("maxLength", _STRING),
     Keyword("pattern", _STRING),
     Keyword("format", _STRING),
+    Keyword("contentEncoding", _STRING),
+    Keyword("contentMediaType", _STRING),
     Keyword("contentSchema", _STRING, ("one",)),
     # numbers
     Keyword("minimum", _NUMBER),

@@ -1,9 +1,22 @@
-"""The string formats of JSON Schema that a grammar can say, as regular expressions. They follow the RFCs that they
-cite."""
+"""The string formats and encodings of JSON Schema that a grammar can say, as regular expressions. They follow the RFCs
+that JSON Schema cites."""
 
 from __future__ import annotations
 
-__all__ = ["EXPRESSIONS", "UNSAID"]
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = ["ENCODINGS", "FORMATS", "Named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Sets of strings that a keyword names: those with a regular expression, and those that no grammar can say. Any
+    other name is only an annotation."""
+
+    expressions: Mapping[str, str]
+    unsaid: frozenset[str]
+
 
 # years that have a 29th of February
 _LEAP = r"(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)"
@@ -36,7 +49,7 @@ _IPV6 = "|".join(
     + [rf":(?::{_H16}){{1,7}}", rf"(?:{_H16}:){{1,7}}:"]
 )
 
-EXPRESSIONS = {
+_FORMATS = {
     "date": f"^{_DATE}$",
     "time": f"^{_TIME}$",
     "date-time": f"^{_DATE}[Tt]{_TIME}$",
@@ -51,17 +64,29 @@ EXPRESSIONS = {
     "uri": f"^{_URI}$",
 }
 
-UNSAID = frozenset(
-    {
-        "idn-email",
-        "idn-hostname",
-        "iri",
-        "iri-reference",
-        "json-pointer",
-        "regex",
-        "relative-json-pointer",
-        "uri-reference",
-        "uri-template",
-    }
+FORMATS = Named(
+    _FORMATS,
+    frozenset(
+        {
+            "idn-email",
+            "idn-hostname",
+            "iri",
+            "iri-reference",
+            "json-pointer",
+            "regex",
+            "relative-json-pointer",
+            "uri-reference",
+            "uri-template",
+        }
+    ),
 )
-"""Formats that JSON Schema defines and that are reported as weakened. Any other name is only an annotation."""
+
+ENCODINGS = Named(
+    {
+        "base64": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+        "base64url": "^(?:[A-Za-z0-9_-]{4})*(?:[A-Za-z0-9_-]{2}(?:==)?|[A-Za-z0-9_-]{3}=?)?$",
+        "base32": "^(?:[A-Z2-7]{8})*(?:[A-Z2-7]{2}={6}|[A-Z2-7]{4}={4}|[A-Z2-7]{5}={3}|[A-Z2-7]{7}=)?$",
+        "base16": "^(?:[0-9A-Fa-f]{2})*$",
+    },
+    frozenset({"quoted-printable"}),
+)

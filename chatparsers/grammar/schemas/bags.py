@@ -59,7 +59,8 @@ class Bag:
     names: list[Where] = field(default_factory=list)
     least_members: int = 0
     most_members: int | None = None
-    dependent: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+    dependent: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
+    """(member, the members that it needs, keyword)"""
     sealed: list[Where] = field(default_factory=list)
     """The schemas that admit only the members that they name."""
     prefix: list[tuple[list[Any], Any, str]] = field(default_factory=list)

@@ -10,7 +10,7 @@ from ...core.errors import SchemaError
 from ...core.schema.document import ANYTHING, SPELLINGS, TYPES
 from ...core.schema.keywords import SILENT
 from ..regular.regex import Unsupported, read_regex
-from ..regular.string_formats import EXPRESSIONS, UNSAID
+from ..regular.string_formats import Named
 from .bags import Bag, Shape, Weakened, narrow, shown
 from .listed import check_text, check_value, identity
 
@@ -21,13 +21,14 @@ __all__ = [
     "Schema",
     "bound",
     "count",
+    "dependent",
     "expect",
+    "named",
     "on_condition",
     "on_const",
-    "on_dependent",
     "on_dependent_schemas",
-    "on_format",
     "on_items",
+    "on_media_type",
     "on_members",
     "on_multiple",
     "on_names",
@@ -207,12 +208,23 @@ def on_pattern(bag: Bag, value: Any, path: str, schema: Schema, around: Around) 
     bag.patterns.append((value, path, "pattern"))
 
 
-def on_format(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
-    expect(value, str, "a format's name", path, "format")
-    if value in EXPRESSIONS:
-        bag.patterns.append((EXPRESSIONS[value], path, "format"))
-    elif value in UNSAID:
-        bag.told.append(Weakened(path, "format", f"no grammar for {value!r}"))
+def named(keyword: str, sets: Named) -> Gather:
+    """A keyword that names a set of strings."""
+
+    def add(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+        expect(value, str, "a name", path, keyword)
+        if value in sets.expressions:
+            bag.patterns.append((sets.expressions[value], path, keyword))
+        elif value in sets.unsaid:
+            bag.told.append(Weakened(path, keyword, f"no grammar for {value!r}"))
+
+    return add
+
+
+def on_media_type(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, str, "a media type", path, "contentMediaType")
+    if value == "application/json":
+        bag.told.append(Weakened(path, "contentMediaType", "the inside of a string is not parsed"))
 
 
 def on_required(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
@@ -227,21 +239,23 @@ def on_names(bag: Bag, value: Any, path: str, schema: Schema, around: Around) ->
     bag.names.append((value, f"{path}.propertyNames"))
 
 
-def on_dependent(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
-    expect(value, Mapping, "an object of lists of names", path, "dependentRequired")
-    for name, needed in value.items():
-        check_text(name, f"{path}.dependentRequired")
-        if isinstance(needed, (list, tuple)):
-            for other in needed:
-                check_text(other, f"{path}.dependentRequired.{name}")
-            if needed:
-                bag.dependent.append((name, tuple(needed)))
+def dependent(keyword: str) -> Gather:
+    """``dependentRequired`` and ``dependencies``, which may also hold schemas."""
+
+    def add(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+        expect(value, Mapping, "an object of lists of names", path, keyword)
+        for name, needed in value.items():
+            check_text(name, f"{path}.{keyword}")
+            if isinstance(needed, (list, tuple)):
                 for other in needed:
-                    bag.dependent.append((other, ()))
-        elif needed is not True:
-            bag.told.append(
-                Weakened(path, "dependencies", "a grammar cannot look back at the members before")
-            )
+                    check_text(other, f"{path}.{keyword}.{name}")
+                if needed:
+                    bag.dependent.append((name, tuple(needed), keyword))
+                    bag.dependent += [(other, (), keyword) for other in needed]
+            elif needed is not True:
+                bag.told.append(Weakened(path, keyword, "a grammar cannot look back at the members before"))
+
+    return add
 
 
 def on_unique(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import ge, gt, le, lt
 
 from ...core.schema.keywords import ANYTHING, KEYWORDS, Keyword
+from ..regular.string_formats import ENCODINGS, FORMATS
 from . import constraints as c
 from . import verdicts as v
 from .constraints import Gather
@@ -61,7 +62,9 @@ _RULES = (
     Rule("minLength", c.count("minLength", "least", True), v.sized(True)),
     Rule("maxLength", c.count("maxLength", "most", False), v.sized(False)),
     Rule("pattern", c.on_pattern, v.pattern),
-    Rule("format", c.on_format, v.form),
+    Rule("format", c.named("format", FORMATS), v.named(FORMATS)),
+    Rule("contentEncoding", c.named("contentEncoding", ENCODINGS), v.named(ENCODINGS)),
+    Rule("contentMediaType", c.on_media_type, v.media_type),
     Rule("contentSchema", unsaid=_INSIDE),
     # numbers
     Rule("minimum", c.bound("minimum", True, False), v.compared(ge)),
@@ -85,9 +88,9 @@ _RULES = (
     Rule("propertyNames", c.on_names, v.property_names),
     Rule("minProperties", c.count("minProperties", "least_members", True), v.sized(True)),
     Rule("maxProperties", c.count("maxProperties", "most_members", False), v.sized(False)),
-    Rule("dependentRequired", c.on_dependent, v.dependent),
+    Rule("dependentRequired", c.dependent("dependentRequired"), v.dependent),
     Rule("dependentSchemas", c.on_dependent_schemas, v.dependent),
-    Rule("dependencies", c.on_dependent, v.dependent),
+    Rule("dependencies", c.dependent("dependencies"), v.dependent),
     Rule("unevaluatedProperties", c.on_unevaluated_members),
 )
 

@@ -31,7 +31,7 @@ class Objects:
             [
                 *(name for shape in bag.shapes for name in shape.properties),
                 *bag.required,
-                *(name for name, _ in bag.dependent),
+                *(name for name, _, _ in bag.dependent),
                 *bag.maybe,
             ]
         )
@@ -101,9 +101,11 @@ class Objects:
         enough = _enough(bag, members, least if least > required else 0)
         body, exact = arrange(members, form.separator, extra, enough, most)
         if not exact:
-            counted = "minProperties" if least > required else "dependentRequired"
-            keyword = "maxProperties" if most is not None else counted
-            self.output.tell(bag.path, keyword, "not counted among so many members")
+            keywords = {keyword: None for _, needed, keyword in bag.dependent if needed}
+            keywords |= {"minProperties": None} if least > required else {}
+            keywords |= {"maxProperties": None} if most is not None else {}
+            for keyword in keywords:
+                self.output.tell(bag.path, keyword, "not counted among so many members")
         return form.whole(body)
 
     def _of_others(self, extra: Ir, least: int, most: int | None, bag: Bag, form: Form) -> Ir:
@@ -121,7 +123,7 @@ class Objects:
 def _enough(bag: Bag, members: list[Member], least: int) -> Callable[[frozenset[str]], bool] | None:
     """A test of the names of an object's members; None if it would always hold."""
     there = frozenset(member.name for member in members)
-    dependent = [(name, needed) for name, needed in bag.dependent if name in there and needed]
+    dependent = [(name, needed) for name, needed, _ in bag.dependent if name in there and needed]
     if not least and not dependent:
         return None
     return lambda names: (

@@ -6,12 +6,13 @@ not count as satisfied before the end. A malformed keyword says nothing: gatheri
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
 from ...core.schema.document import type_of
-from ..regular.string_formats import EXPRESSIONS, UNSAID
+from ..regular.string_formats import Named
 from ..steps import Steps
 from .constraints import Schema, type_names
 from .listed import identities, identity
@@ -29,9 +30,10 @@ __all__ = [
     "contains",
     "dependent",
     "divided",
-    "form",
     "items",
     "kind",
+    "media_type",
+    "named",
     "none_of",
     "one_of",
     "others",
@@ -184,10 +186,31 @@ def pattern(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
     return ask.finds(said, value)
 
 
-def form(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
-    if said in EXPRESSIONS:
-        return ask.finds(EXPRESSIONS[said], value)
-    return None if said in UNSAID else True
+def named(sets: Named) -> Judged:
+    """A keyword that names a set of strings."""
+
+    def judged(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
+        if not isinstance(said, str):
+            return True
+        if said in sets.expressions:
+            return ask.finds(sets.expressions[said], value)
+        return None if said in sets.unsaid else True
+
+    return judged
+
+
+def media_type(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
+    if said != "application/json" or "contentEncoding" in schema:
+        return None if said == "application/json" else True
+    try:
+        json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
 
 
 def sized(lower: bool) -> Judged:
