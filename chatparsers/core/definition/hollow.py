@@ -1,0 +1,89 @@
+"""An empty section of calls, as models write one that then call nothing: its opener, white space and its closer.
+
+A heuristic: the tree says how a section with calls is written, and not how one without is. So the calls are taken out,
+and what is left counts if text stands on both sides of the hole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..errors import DefinitionError
+from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
+from .tree import first, nullable, through, walk
+
+__all__ = ["hollow"]
+
+
+def hollow(section: Node) -> Node | None:
+    """An empty section of calls: its opener, white space and its closer. None if it lacks one of the two markers.
+
+    The section holds no call, or a call that is empty between its own markers.
+    """
+    kept = dict.fromkeys(
+        found.node
+        for kind in (Calls, EachTool)
+        for found in _hollow(section, kind)
+        if found.opened and found.closed
+    )
+    return Choice.of(*kept) if kept else None
+
+
+class _Hollow(NamedTuple):
+    """A node with white space in place of its calls. ``holed``: the node has calls. ``opened``: text must come before
+    their place. ``closed``: text must come after it."""
+
+    node: Node
+    holed: bool = False
+    opened: bool = False
+    closed: bool = False
+
+
+def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
+    """``node`` without its nodes of ``kind``: one for each way to write it."""
+    if isinstance(node, EachTool):
+        call = through(node.any)
+        items = call.items if isinstance(call, Sequence) else (Space(""),)
+        opens, closes = isinstance(items[0], Token), isinstance(items[-1], Token)
+        if opens is not closes:  # one end of the call is an end of the section
+            ends = (items[0], Space("")) if opens else (Space(""), items[-1])
+            return [_Hollow(Sequence(ends), True, opens, closes)]
+    if isinstance(node, kind):
+        return [_Hollow(Space(""), holed=True)]
+    if isinstance(node, Choice):
+        parts = [part for option in node.options for part in _hollow(option, kind) if part.holed]
+        return parts or [_Hollow(node)]
+    if isinstance(node, Sequence):
+        return _hollow_sequence(node, kind)
+    inner = through(node)
+    return [_Hollow(node)] if inner is None else _hollow(inner, kind)
+
+
+def _blank(node: Node) -> bool:
+    """Whether ``node`` begins without a text to look for."""
+    try:
+        return not first(node)
+    except DefinitionError:
+        return True
+
+
+def _hollow_sequence(node: Sequence, kind: type[Node]) -> list[_Hollow]:
+    ways = [_Hollow(Sequence(()))]
+    for item in node.items:
+        ways = [_followed(way, part, item) for way in ways for part in _hollow(item, kind)]
+    return ways
+
+
+def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
+    """``way``, the beginning of a sequence without its calls, and its next ``item``, of which ``part`` is left."""
+    if part.holed:
+        return _Hollow(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
+    while (inner := through(item)) is not None:
+        item = inner
+    if not way.holed and any(isinstance(below, (Peek, Not)) for below in walk(item)):
+        return way  # it looks at the calls
+    if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
+        item = item.node  # models may leave out this closer; without a call it must be there
+    closed = way.closed or (way.holed and not nullable(item))
+    opened = way.opened or not (way.holed or nullable(item) or _blank(item))
+    return _Hollow(Sequence.of(way.node, item), way.holed, opened, closed)

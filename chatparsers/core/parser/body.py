@@ -1,0 +1,391 @@
+"""The code of a turn's body: reasoning, then a loop of sections with text between them, until the end of the turn.
+
+``(opener reasoning)? start? (end / opener reasoning / section / stray closer / stray opener / text)*``
+
+An opener of reasoning counts at the start and after a thought or a call. Elsewhere it is text, unless it is a special
+token that no text can spell.
+
+Strategy: `outline` reads off the whole tree what the loop must know before any code is written. A body then finds its
+`_Sections`: what may begin or end in its running text. All of this is passed on as values; the emitting methods share
+only the code and the labels of one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+from ..definition.hollow import hollow
+from ..definition.idioms import THOUGHTS
+from ..definition.nodes import (
+    Args,
+    Body,
+    Choice,
+    EachArg,
+    Literal,
+    Many,
+    Node,
+    Not,
+    Peek,
+    Sequence,
+    Space,
+    Span,
+    Think,
+    Token,
+    Value,
+)
+from ..definition.tree import children, first, head, tokens, walk
+from ..values import AnswerScanner
+from ..values.raw import StopFinder
+from . import machine as m
+from .code import Code, Ends, Label, Place
+from .recovery import CompileNode, Recovery
+
+__all__ = ["UNDECLARED", "BodyCompiler", "Outline", "outline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the loop must know of the whole turn."""
+
+    stops: tuple[str, ...]
+    """The texts that end the turn."""
+    closers: tuple[str, ...]
+    """The special tokens with which nothing begins. In running text, one of these is markup."""
+    thought: Think | None
+    """The reasoning that is read before the body."""
+    declared: bool
+    """Whether the format declares that reasoning."""
+    answers: bool
+    """The content is JSON. Models put a Markdown fence around it."""
+    inline: bool
+    """Reasoning is content."""
+
+    @property
+    def thoughts(self) -> tuple[str, ...]:
+        """The texts that open the reasoning that the format declares."""
+        return first(self.thought.span.open) if self.declared and self.thought is not None else ()
+
+
+def outline(tree: Node, stops: tuple[str, ...], answers: bool, inline: bool) -> Outline:
+    """The outline of a tree. A tree that is a body alone, without reasoning, gets the thought of a model whose format
+    declares none."""
+    thought = next((node for node in walk(tree) if isinstance(node, Think)), None)
+    declared = thought is not None
+    if isinstance(tree, Body) and tree.reasoning is None:
+        thought = UNDECLARED
+    return Outline(stops, _closers(tree), thought, declared, answers, inline)
+
+
+class _Sections(NamedTuple):
+    """What may begin and end in the running text of a body."""
+
+    calls: Node | None
+    """The calls, after any part of the white space that the template writes before them."""
+    exits: list[Node]
+    """The beginning of each section."""
+    ends: list[Node]
+    """The ends of the turn."""
+    marks: list[Node]
+    """Other markup."""
+    starts: tuple[str, ...]
+    """The texts with which a section or a thought begins."""
+    stops: tuple[str, ...]
+    """The texts at which something may begin or end."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The places of the loop of one body."""
+
+    entry: Label
+    """The first round, and the round after a thought, where an opener of reasoning counts."""
+    top: Label
+    section: Label
+    in_thought: Label
+    """Goes on with reasoning that a call broke out of."""
+
+
+class BodyCompiler:
+    """Emits the code of reasoning at the start, of a body, and of its sections."""
+
+    def __init__(self, code: Code, outline: Outline, node: CompileNode, recovery: Recovery) -> None:
+        self.code = code
+        self.outline = outline
+        self.node = node
+        self.recovery = recovery
+        self.reasoning = Label()
+        """The place after the opener of reasoning, where the reasoning continues."""
+
+    def think(self, node: Think, at: Place) -> None:
+        """Reads the opener of reasoning at the start of the turn. `_thought` reads the rest."""
+        if node.always:
+            self.code.emit(m.JUMP, self.reasoning)
+        else:
+            self._opener(node, at)
+
+    def _opener(self, node: Think, at: Place) -> None:
+        """Continues with the reasoning if its opener follows, after any white space."""
+        opener = Sequence.of(Space(""), node.span.open)
+        self.code.attempt(partial(self.node, opener, at.markers), self.reasoning)
+
+    def body(self, node: Body, at: Place) -> None:
+        """Emits the loop, and the reasoning before it."""
+        code, outline = self.code, self.outline
+        parts = self._sections(node)
+        at = at._replace(ends=_ends(node, parts, outline.thoughts))
+        markers = at.markers
+        thought = outline.thought
+        # The place of the thought's markers, which are content if the reasoning is.
+        opener = Place(m.CONTENT, m.CONTENT, at.ends) if outline.inline else markers
+        sections = self._section_codes(node, parts, at)
+
+        loop = _Loop(Label(), Label(), Label(), Label())
+        again, broken, text, over = Label(), Label(), Label(), Label()
+        code.place(loop.entry)
+        if thought is not None:
+            self._opener(thought, opener)
+        if outline.answers:
+            self.node(_FENCE, markers)
+        if node.start is not None:
+            self.recovery.guarded(partial(self.node, node.start, at), again, broken, again)
+        code.place(loop.top)
+        code.emit(m.TOP, over)
+        for end in parts.ends:
+            code.attempt(partial(self.node, end, markers), over)
+        if thought is not None:
+            code.emit(m.IF, m.INTERRUPTED, self.reasoning)
+            if outline.declared and self._unmistakable(tokens(thought.span.open)):
+                self._opener(thought, opener)
+        code.place(loop.section)
+        if sections:
+            self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
+        if thought is not None:
+            code.emit(m.IF, m.INTERRUPTED, loop.in_thought)
+        code.emit(m.IF, m.SPELT, text)
+        self._stray_closers(at.markup, again)
+        code.place(text)
+        self._stray_openers(parts.starts)
+        self._answer(m.CONTENT, loop.top)
+        self._running_text(parts.stops, loop.top)
+        self.recovery.broken_call(broken, again, at.ends)
+        code.place(again)
+        code.emit(m.UNSET, m.SPELT)
+        if thought is not None:
+            code.emit(m.IF, m.INTERRUPTED, loop.top)
+            if outline.declared:
+                self._opener(thought, opener)
+        code.emit(m.JUMP, loop.top)
+        if thought is not None:
+            self._thought(thought, loop, parts.ends, at.ends)
+        code.place(over)
+        code.emit(m.AFTER)
+
+    def _sections(self, node: Body) -> _Sections:
+        """What may begin and end in running text."""
+        leads = [Literal(node.lead[start:]) for start in range(len(node.lead) + 1)]
+        calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
+        openers = [calls, *(span.open for span in (node.reasoning, node.content) if span is not None)]
+        exits = [head(opener) for opener in openers if opener is not None]
+        stops, thoughts = self.outline.stops, self.outline.thoughts
+        starts = tuple(dict.fromkeys([*(text for opener in exits for text in first(opener)), *thoughts]))
+        marks = [node.marks] if node.marks is not None else []
+        empty = hollow(node.calls) if node.calls is not None else None
+        if empty is not None:
+            marks.append(empty)
+        if self.outline.answers:
+            marks.append(_FENCE_END)
+        begun = [text for mark in marks for text in first(mark)]
+        return _Sections(
+            calls,
+            exits,
+            [Literal(stop) for stop in stops],
+            marks,
+            starts,
+            tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *begun))),
+        )
+
+    def _section_codes(self, node: Body, parts: _Sections, at: Place) -> list[Callable[[], None]]:
+        """What emits each section, in the order in which the machine tries them."""
+        exits = parts.exits + parts.ends
+        sections: list[Callable[[], None]] = []
+        if parts.calls is not None:
+            sections.append(partial(self.node, parts.calls, at))
+        if node.reasoning is not None:
+            place = at._replace(region=m.REASONING)
+            if self.outline.inline:
+                place = Place(m.CONTENT, m.CONTENT, at.ends)
+            sections.append(partial(self._section, place, node.reasoning, exits))
+        if node.content is not None:
+            sections.append(partial(self._section, at._replace(region=m.CONTENT), node.content, exits))
+        sections += [partial(self.node, mark, at.markers) for mark in parts.marks]
+        return sections
+
+    def _thought(self, node: Think, loop: _Loop, turn_ends: list[Node], ends: Ends) -> None:
+        """Reads reasoning after its opener. At its closer, continues with the first round of the loop. At a call that
+        breaks out of the reasoning, continues with the section. After such a call the reasoning goes on, and need not
+        be closed."""
+        code, span = self.code, node.span
+        at = Place(m.REASONING, m.MARKUP, ends)
+        if self.outline.inline:
+            at = Place(m.CONTENT, m.CONTENT, ends)
+        markers = at.markers
+        assert span.close is not None
+        closers = first(span.close)
+        exits = [head(node.until)] if node.until is not None else []
+        scan, quiet, go_on, done, broke_out = (Label() for _ in range(5))
+        code.place(self.reasoning)
+        code.emit(m.CUT)
+        code.emit(m.PLACE, at.region)
+        code.emit(m.IF, m.INTERRUPTED, scan)
+        self.node(Many(span.open), markers)
+        code.place(scan)
+        code.text(at.region, [*closers, *(text for exit in exits + turn_ends for text in first(exit))])
+        code.emit(m.IF, m.INTERRUPTED, quiet)
+        code.emit(m.UNCLOSED, loop.top, "" if span.optional else _shown(closers))
+        code.emit(m.JUMP, go_on)
+        code.place(quiet)
+        code.emit(m.UNCLOSED, loop.top, "")
+        code.place(go_on)
+        code.attempt(partial(self.node, span.close, markers), done)
+        for end in turn_ends:
+            code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
+        for exit in exits:
+            code.attempt(partial(self.node, exit, markers), broke_out, m.BACK)
+        code.place(loop.in_thought)
+        code.emit(m.ONE, at.region, None, "a character")
+        code.emit(m.JUMP, scan)
+        code.place(done)
+        code.emit(m.UNSET, m.INTERRUPTED)
+        code.emit(m.JUMP, loop.entry)
+        code.place(broke_out)
+        code.emit(m.SET, m.INTERRUPTED)
+        code.emit(m.JUMP, loop.section)
+
+    def _unmistakable(self, openers: tuple[str, ...]) -> bool:
+        """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
+        special = self.code.alphabet.unspellable
+        return bool(special.intersection(openers)) or any("|" in text for text in openers)
+
+    def _section(self, at: Place, span: Span, exits: list[Node]) -> None:
+        """Reads reasoning or content between markers: up to the closer, which it also reads, or until one of ``exits``
+        follows."""
+        code, region, markers = self.code, at.region, at.markers
+        self.node(span.open, markers)
+        code.emit(m.CUT)
+        code.emit(m.PLACE, region)
+        closers = first(span.close) if span.close is not None else ()
+        done, loop = Label(), code.here()
+        code.text(
+            region, [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
+        )
+        code.emit(m.UNCLOSED, done, "" if span.optional else _shown(closers))
+        if span.close is not None:
+            code.attempt(partial(self.node, span.close, markers), done)
+        for node in exits:
+            code.attempt(partial(self.node, node, markers), done, m.BACK)
+        self._answer(region, loop)
+        code.emit(m.ONE, region, None, "a character")
+        code.emit(m.JUMP, loop)
+        code.place(done)
+
+    def _stray_closers(self, markup: int, loop: Label) -> None:
+        """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
+        code = self.code
+        for closer in self.outline.closers:
+            for spelling in code.alphabet.spellings(closer):
+                absent = Label()
+                code.emit(m.CHOICE, absent)
+                code.emit(m.LIT, markup, spelling, repr(closer))
+                code.emit(m.STRAY, len(spelling))
+                code.emit(m.COMMIT, loop)
+                code.place(absent)
+
+    def _stray_openers(self, starts: Iterable[str]) -> None:
+        """Notes a section's opener that has no section. The parser reads it as text."""
+        spellings = self.code.spellings(text for text in starts if text == text.lstrip())
+        if spellings:
+            self.code.emit(m.UNOPENED, StopFinder(spellings).at)
+
+    def _running_text(self, stops: tuple[str, ...], loop: Label) -> None:
+        """Reads content: the character at which nothing begins, and all up to the next place where something may."""
+        self.code.emit(m.ONE, m.CONTENT, None, "a character")
+        self.code.text(m.CONTENT, (*stops, *self._begins(m.CONTENT)))
+        self.code.emit(m.JUMP, loop)
+
+    def _begins(self, region: int) -> tuple[str, ...]:
+        """How a JSON answer begins in text of ``region``."""
+        return ("{", "[") if self.outline.answers and region == m.CONTENT else ()
+
+    def _answer(self, region: int, loop: Label) -> None:
+        """Reads a JSON answer, if the request wants one. Markers inside it are plain text."""
+        begins = self._begins(region)
+        if begins:
+            code = self.code
+            begun, absent = Label(), Label()
+            code.emit(m.AT, begun, StopFinder(begins).at)
+            code.emit(m.JUMP, absent)
+            code.place(begun)
+            code.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)
+            code.emit(m.JUMP, loop)
+            code.place(absent)
+
+
+def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
+    """What ends the text after a call of this body that went wrong."""
+    unclosed = tuple(text for text in parts.stops if text not in thoughts)
+    begun = [text for mark in parts.marks for text in first(mark)]
+    inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
+    broken = tuple(text for text in unclosed if text not in inside)
+    if parts.exits or parts.marks:
+        return Ends(unclosed, broken, Choice.of(*parts.exits, *map(head, parts.marks)))
+    return Ends(unclosed, broken)
+
+
+def _shown(closers: tuple[str, ...]) -> str:
+    return " or ".join(map(repr, closers))
+
+
+def _closers(tree: Node) -> tuple[str, ...]:
+    """The special tokens of the tree with which nothing begins."""
+    openers: set[str] = set()
+    for node in walk(tree):
+        if isinstance(node, Think):
+            openers.update(first(node.span.open))
+        elif isinstance(node, Body):
+            spans = [span.open for span in (node.reasoning, node.content) if span is not None]
+            for part in (node.calls, node.marks, *spans):
+                openers.update(first(part) if part is not None else ())
+            openers.update(tokens(node.start) if node.start is not None else ())
+    return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
+
+
+def _tokens_of_arguments(tree: Node) -> set[str]:
+    """The special tokens that stand only in the arguments of calls."""
+    inside: set[str] = set()
+    outside: set[str] = set()
+    rest = [tree]
+    while rest:
+        node = rest.pop()
+        if isinstance(node, (EachArg, Args, Value)):
+            inside.update(tokens(node))
+        elif isinstance(node, Token):
+            outside.update(node.names)
+        elif not isinstance(node, (Peek, Not)):
+            rest.extend(children(node))
+    return inside - outside
+
+
+UNDECLARED = Think(
+    Span(
+        Choice(tuple(Sequence.of(Token(open), Space("")) for open, _ in THOUGHTS)),
+        Choice(tuple(Sequence.of(Choice.of("\n", ""), Token(close), Space("")) for _, close in THOUGHTS)),
+    )
+)
+"""The thought of a model whose format declares no reasoning: at the start, in any of the usual pairs of markers."""
+
+# The markdown fence that models put around a JSON answer. A JSON string holds no raw line break, so no data is lost.
+_FENCE = Many(Sequence.of(Space(""), "```", Many(Literal("json"), 0, 1), "\n"), 0, 1)
+_FENCE_END = Literal("\n```")

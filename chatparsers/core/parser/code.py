@@ -1,0 +1,131 @@
+"""The code of a program while it is written: instructions, labels, and the control flow that all nodes share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..definition.nodes import Node, Not, Sequence
+from ..values.raw import StopFinder
+from . import machine as m
+from .alphabet import Alphabet
+from .machine import Instruction
+
+__all__ = ["NEVER", "Code", "Ends", "Label", "Place"]
+
+NEVER: Node = Not(Sequence(()))
+"""Matches nowhere: nothing never fails to follow."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """Where the text after a call that went wrong is over. Before a body, no such place is known.
+
+    ``unclosed``: the texts that end the text after a call that is not closed. No thought begins there. ``broken``:
+    those of them that also end the rest of a broken call, whatever follows them: no section begins with them, and they
+    stand in other places than arguments too. ``begun``: the beginning of a section, which ends both only if it is there
+    whole.
+    """
+
+    unclosed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    begun: Node = NEVER
+
+
+class Place(NamedTuple):
+    """Where a node stands: the region of the text that it reads, the region of its markers, and what ends the text
+    after a call in it that went wrong."""
+
+    region: int
+    markup: int
+    ends: Ends
+
+    @property
+    def markers(self) -> Place:
+        """The place of the markers here."""
+        return Place(self.markup, self.markup, self.ends)
+
+
+class Label:
+    """A place in the code that instructions name before it is known."""
+
+    __slots__ = ("at",)
+
+    def __init__(self) -> None:
+        self.at = -1
+
+
+class Code:
+    """Instructions, in the order in which they are emitted."""
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        self.alphabet = alphabet
+        self.instructions: list[Instruction] = [(m.FAIL,)]
+
+    def emit(self, *instruction: Any) -> None:
+        """Appends an instruction. `linked` turns its `Label` operands into places."""
+        self.instructions.append(instruction)
+
+    def place(self, *labels: Label) -> None:
+        """Sets the labels to the present end of the code."""
+        for label in labels:
+            label.at = len(self.instructions)
+
+    def here(self) -> Label:
+        """A new label, set to the present end of the code."""
+        label = Label()
+        self.place(label)
+        return label
+
+    def linked(self) -> list[Instruction]:
+        """The code with a place instead of each label."""
+        return [
+            tuple(x.at if type(x) is Label else x for x in instruction) for instruction in self.instructions
+        ]
+
+    def attempt(self, code: Callable[[], Any], done: Label, leave: int = m.COMMIT) -> None:
+        """Emits ``code`` as the first alternative of a choice. If it succeeds, the machine goes to ``done``; if it
+        fails, the machine tries the code that follows. With `BACK` for ``leave``, success reads nothing."""
+        otherwise = Label()
+        self.emit(m.CHOICE, otherwise)
+        code()
+        self.emit(leave, done)
+        self.place(otherwise)
+
+    def choice_of(self, options: list[Callable[[], Any]]) -> None:
+        """Emits the options of an ordered choice."""
+        done = Label()
+        for option in options[:-1]:
+            self.attempt(option, done)
+        options[-1]()
+        self.place(done)
+
+    def any_number(self, code: Callable[[], Any]) -> None:
+        """Emits ``code`` as a loop that ends when it fails."""
+        loop = self.here()
+        self.attempt(code, loop)
+
+    def up_to(self, times: int, code: Callable[[], Any]) -> None:
+        """Emits ``code`` as often as ``times`` says. The machine tries each only after the one before it succeeded."""
+        done = Label()
+        for _ in range(times):
+            more = Label()
+            self.emit(m.CHOICE, done)
+            code()
+            self.emit(m.COMMIT, more)
+            self.place(more)
+        self.place(done)
+
+    def text(self, region: int, stops: Iterable[str]) -> None:
+        """Reads text of ``region`` up to the first of ``stops``."""
+        finder = StopFinder(self.spellings(stops))
+        self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
+
+    def at(self, there: Label, texts: Iterable[str]) -> None:
+        """Goes ``there`` if one of ``texts`` follows."""
+        self.emit(m.AT, there, StopFinder(self.spellings(texts)).at)
+
+    def spellings(self, texts: Iterable[str]) -> list[str]:
+        """The forms in which ``texts`` may stand in the machine's text."""
+        return [spelling for text in texts for spelling in self.alphabet.spellings(text)]

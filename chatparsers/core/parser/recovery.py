@@ -1,0 +1,149 @@
+"""The code that goes on after a call that broke: to the next call of its list, or back to the loop of the turn.
+
+Strategy: a recovery point stands before each section of a turn, and before each call of a list. A cut arms it. After a
+failure behind the cut, the text is read as part of the broken call, or as content after a call that is not closed,
+until something ends it (`Ends`). In a list, the next call counts only if it names a declared tool and begins as the
+format writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Sequence, Space, Token
+from ..definition.tree import first, head, tokens
+from ..errors import DefinitionError
+from . import machine as m
+from .code import Code, Ends, Label, Place
+
+__all__ = ["CompileNode", "Recovery"]
+
+CompileNode = Callable[[Node, Place], None]
+"""Emits a node's code for a place."""
+
+
+class _Next(NamedTuple):
+    """How the parser finds the next call after a broken one: what may stand before it, the beginning that marks it, and
+    the texts at which to look."""
+
+    gap: Node
+    begin: Node
+    texts: tuple[str, ...]
+
+
+class Recovery:
+    """Emits the code of recovery."""
+
+    def __init__(self, code: Code, node: CompileNode, begun: Callable[[Ends], None]) -> None:
+        self.code = code
+        self.node = node
+        self.begun = begun
+        """Emits a look for the beginning of a section."""
+
+    def guarded(self, section: Callable[[], Any], done: Label, broken: Label, closed: Label) -> None:
+        """Emits ``section`` with a recovery point. A failure inside a call continues at ``broken``, a failure after a
+        call at ``closed``. If it fails before it commits, the machine tries the code that follows."""
+        code = self.code
+        found, absent = Label(), Label()
+        code.emit(m.RECOVER, broken, closed)
+        code.emit(m.CHOICE, absent)
+        section()
+        code.emit(m.COMMIT, found)
+        code.place(found)
+        code.emit(m.DISARM)
+        code.emit(m.JUMP, done)
+        code.place(absent)
+        code.emit(m.DISARM)
+
+    def broken_call(self, entry: Label, loop: Label, ends: Ends) -> None:
+        """Reads the rest of a broken call: all up to the next place where something may begin."""
+        code = self.code
+        over = Label()
+        code.place(entry)
+        code.emit(m.MARK, m.BROKEN_BEGIN, None)
+        scan = code.here()
+        code.text(m.CALL, ends.unclosed)
+        self._over(over, ends.broken, ends)
+        code.emit(m.ONE, m.CALL, None, "a character")
+        code.emit(m.JUMP, scan)
+        code.place(over)
+        code.emit(m.MARK, m.BROKEN_END, None)
+        code.emit(m.JUMP, loop)
+
+    def calls(self, node: Calls, at: Place) -> None:
+        """Reads one call or several."""
+        item: Callable[[], None] = partial(self.node, node.item, at)
+        following = _next(node.item, node.separator)
+        if following is not None:
+            item = partial(self._recovered, item, following, at)
+        item()
+
+        def another() -> None:
+            self.node(node.separator, at)
+            item()
+
+        self.code.any_number(another)
+
+    def _recovered(self, item: Callable[[], None], following: _Next, at: Place) -> None:
+        """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
+        kind. That call must name a declared tool and begin as the format writes it."""
+        code, ends, markers = self.code, at.ends, at.markers
+        begun = Sequence.of(following.gap, following.begin)
+        again, done = Label(), Label()
+        broken, unclosed = Label(), Label()
+        code.place(again)
+        code.emit(m.RECOVER, broken, unclosed)
+        item()
+        code.emit(m.DISARM)
+        code.emit(m.JUMP, done)
+        for entry, region in ((broken, m.CALL), (unclosed, m.CONTENT)):
+            found, lost = Label(), Label()
+            code.place(entry)
+            if region == m.CALL:
+                code.emit(m.MARK, m.BROKEN_BEGIN, None)
+            scan = code.here()
+            code.text(region, (*following.texts, *ends.unclosed))
+            code.attempt(partial(self.node, begun, markers), found, m.BACK)
+            self._over(lost, ends.broken if region == m.CALL else ends.unclosed, ends)
+            code.emit(m.ONE, region, None, "a character")
+            code.emit(m.JUMP, scan)
+            code.place(lost)
+            if region == m.CALL:
+                code.emit(m.MARK, m.BROKEN_END, None)
+            code.emit(m.ABANDON)
+            code.place(found)
+            if region == m.CALL:
+                code.emit(m.MARK, m.BROKEN_END, None)
+            self.node(following.gap, markers)
+            code.emit(m.JUMP, again)
+        code.place(done)
+
+    def _over(self, over: Label, texts: tuple[str, ...], ends: Ends) -> None:
+        """Goes to ``over`` where the text after a call that went wrong is over: at one of ``texts``, at something that
+        begins, or at the end of the text."""
+        self.code.at(over, texts)
+        self.code.attempt(partial(self.begun, ends), over, m.BACK)
+
+
+def _next(item: Node, separator: Node) -> _Next | None:
+    """How the next call is found. If no text begins a call, the parser looks at the texts that separate two calls; None
+    if there are none either."""
+    begin = Sequence.of(head(item, True), Declared())
+    try:
+        texts = first(begin)
+    except DefinitionError:
+        return _separated(begin, separator)
+    closers = [Token(text) for text in tokens(item)]
+    between = Sequence.of(Not(begin), Choice.of(*closers), Space("")) if closers else None
+    return _Next(Many(between) if between is not None else Sequence(()), begin, texts)
+
+
+def _separated(begin: Node, separator: Node) -> _Next | None:
+    """As `_next`, for calls that begin with their names."""
+    try:
+        return _Next(separator, begin, first(separator))
+    except DefinitionError:
+        line = isinstance(separator, Space) and "\n" in separator.text
+        return _Next(separator, begin, ("\n",)) if line else None
