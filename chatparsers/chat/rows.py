@@ -128,6 +128,19 @@ class Opened:
             self._rendering = load(template=name, format=name, tokenizer=self.tokenizer)
         return self._rendering
 
+    def encoding(self, wrap: Callable[[Any], Any]) -> Chat:
+        """A chat that renders as this one, whose tokenizer is what ``wrap`` makes of it. Raises `RequestError` if there
+        is no tokenizer. A `Chat` that the caller made stays as it is."""
+        chat = self.rendering
+        if chat.tokenizer is None:
+            raise RequestError(f"{chat.name} has no tokenizer: give the model's folder, or tokenizer=")
+        wrapped = wrap(chat.tokenizer)
+        if isinstance(self.source.model, Chat):
+            return chat
+        if self.chat is None:
+            return load(template=self.format.name, format=self.format.name, tokenizer=wrapped)
+        return load(self.source.model, tokenizer=wrapped)
+
     def turn(self, tools: Sequence[Mapping[str, Any]] = ()) -> Turn:
         """The turn of an output whose request had ``tools``. Raises `RequestError` for malformed tools."""
         first = self._first.get(bool(tools))

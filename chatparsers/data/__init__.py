@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 from ..lazy import lazy_names
 
 if TYPE_CHECKING:
+    from .encode import Encode
     from .normalize import Normalize
     from .parse import Parse
     from .render import Render
     from .translate import Translate
 
-__all__ = ["Normalize", "Parse", "Render", "Translate"]
+__all__ = ["Encode", "Normalize", "Parse", "Render", "Translate"]
 
 _HOME = {
+    "Encode": "encode",
     "Normalize": "normalize",
     "Parse": "parse",
     "Render": "render",

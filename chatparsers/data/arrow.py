@@ -4,6 +4,7 @@ from __future__ import annotations
 
 try:
     import pyarrow
+    import pyarrow.compute  # noqa: F401 - as pyarrow.compute
 except ModuleNotFoundError as error:
     if error.name != "pyarrow":
         raise
