@@ -227,7 +227,7 @@ def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:
 
 def _answer(rendered: _Rendered, place: Place) -> Iterator[Run]:
     """The kinds in an answer, as its reader says."""
-    turn = replace(rendered.turn, prefix=place.prefix)
+    turn = rendered.turn._replace(prefix=place.prefix)
     message = turn.parse(rendered.text[place.start : place.stop])
     for start, end, kind in answer_runs(message):
         yield place.start + start, place.start + end, kind

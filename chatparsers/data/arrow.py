@@ -4,7 +4,7 @@ from __future__ import annotations
 
 try:
     import pyarrow
-    import pyarrow.compute  # noqa: F401 - as pyarrow.compute
+    import pyarrow.compute
 except ModuleNotFoundError as error:
     if error.name != "pyarrow":
         raise

@@ -92,7 +92,9 @@ class Encode:
         if isinstance(messages, str):
             return messages
         try:
-            return _encoding(self.source).encode(messages, tools=self.tools.read(tools), **self.options)
+            chat = _encoding(self.source)
+            sample: Sample = chat.encode(messages, tools=self.tools.read(tools), **self.options)
+            return sample
         except ChatParsersError as error:
             return str(error)
 
@@ -101,7 +103,6 @@ class Encode:
 def _encoding(source: Source) -> Chat:
     """A chat with a tokenizer that keeps what rows share."""
     return source.open().encoding(KeptTokenizer)
-
 
 
 def sample_columns(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 __all__ = ["Encoded", "KeptTokenizer"]
@@ -52,7 +53,7 @@ class KeptTokenizer:
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
         bounds = [0, *(start for start in starts if start), len(text)]
-        for begin, end in zip(bounds, bounds[1:], strict=False):
+        for begin, end in pairwise(bounds):
             part = text[begin:end]
             found = self._parts.get(part)
             if found is None:

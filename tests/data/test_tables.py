@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ import chatparsers
 
 pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
 
-from chatparsers.data import Normalize, Parse, Render, Translate
+from chatparsers.data import Encode, Normalize, Parse, Render, Translate
 
 FORMAT = "hermes-2-pro"
 
@@ -135,3 +137,52 @@ def test_what_is_normal_stays_as_it_is(draw: Draw) -> None:
     assert Normalize(wire="none")(once.drop_columns(["extra"])).select(["messages", "tools"]).to_pylist() == (
         once.select(["messages", "tools"]).to_pylist()
     )
+
+
+@pytest.fixture(scope="module")
+def model(shared_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A model's folder with a real template and a real tokenizer."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "chat_template.jinja").write_bytes(
+        (shared_dir / "templates" / "Qwen-Qwen3-0.6B.jinja").read_bytes()
+    )
+    packed = (shared_dir / "tokenizers" / "qwen3.json.gz").read_bytes()
+    (folder / "tokenizer.json").write_bytes(gzip.decompress(packed))
+    return str(folder)
+
+
+def test_encode_is_the_chats_own_encoding(model: str, draw: Draw) -> None:
+    table = conversations(draw, 24)
+    run = pickle.loads(pickle.dumps(Encode(model, max_length=150)))
+    read, chat = run(table).to_pylist(), chatparsers.load(model)
+    for row, before in zip(read, table.to_pylist(), strict=True):
+        messages = [{k: v for k, v in m.items() if v is not None} for m in before["messages"]]
+        sample = chat.encode(messages, tools=TOOLS, id_seed="")
+        assert row["error"] is None
+        assert row["length"] == min(150, len(sample)) and row["truncated"] == (len(sample) > 150)
+        for name, column in (
+            ("input_ids", sample.ids),
+            ("labels", sample.labels()),
+            ("loss_mask", sample.loss_mask),
+            ("kinds", sample.kinds),
+        ):
+            assert row[name] == column[:150], name
+    parts = [run(table.slice(start, 5)) for start in range(0, 24, 5)]
+    assert pa.concat_tables(parts).to_pylist() == read
+    assert run(table.slice(0, 0)).schema == run(table).schema
+
+
+def test_outputs_of_ids_are_read_with_the_models_tokenizer(model: str, draw: Draw) -> None:
+    chat = chatparsers.load(model)
+    texts = outputs(draw, 20)
+    ids = [chat.tokenizer.encode(text, add_special_tokens=False).ids for text in texts]
+    logged = [[{"id": id, "logprob": -0.5} for id in row] for row in ids]
+    read = [
+        Parse(model, tools=TOOLS, thinking=False)(pa.table({"output": column})).to_pylist()
+        for column in (ids, logged)
+    ]
+    turn = chat.prepare([{"role": "user", "content": "x"}], tools=TOOLS, thinking=False, id_seed="")
+    for row, other, one in zip(*read, ids, strict=True):
+        message = turn.parse(one)
+        assert row["content"] == other["content"] == message.content
+        assert [call["arguments"] for call in row["tool_calls"]] == [c.arguments for c in message.tool_calls]
