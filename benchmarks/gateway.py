@@ -176,7 +176,8 @@ def request(kind: str, tokens: int, pace: float) -> bytes:
     else:
         body |= {"prompt": "Hi", "n_predict": tokens}
     raw = json.dumps(body).encode()
-    return f"POST {PATH[kind]} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(raw)}\r\n\r\n".encode() + raw
+    head = f"POST {PATH[kind]} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    return f"{head}content-length: {len(raw)}\r\n\r\n".encode() + raw
 
 
 async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:

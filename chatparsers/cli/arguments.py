@@ -212,6 +212,30 @@ def _serve(commands: _Commands[_Parser]) -> None:
     serve.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
     serve.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
     serve.add_argument(
+        "--max-schemas", type=_positive, metavar="N", default=500_000, help="characters of tools (500000)"
+    )
+    serve.add_argument(
+        "--max-prompt", type=_positive, metavar="N", default=2_000_000, help="characters of it (2000000)"
+    )
+    serve.add_argument(
+        "--max-cpu", type=_some, metavar="S", default=10.0, help="seconds of CPU to prepare a request (10)"
+    )
+    serve.add_argument(
+        "--body-timeout", type=_some, metavar="S", default=30.0, help="seconds for a body to arrive (30)"
+    )
+    serve.add_argument(
+        "--allowed-hosts",
+        nargs="+",
+        metavar="NAME",
+        help="names of this server, besides addresses and localhost",
+    )
+    serve.add_argument(
+        "--cors",
+        nargs="+",
+        metavar="ORIGIN",
+        help="pages that may ask, such as https://chat.example; * allows all",
+    )
+    serve.add_argument(
         "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
     )
     serve.add_argument(

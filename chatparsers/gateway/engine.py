@@ -17,10 +17,14 @@ __all__ = ["Batch", "End", "Engine", "EngineError", "Job", "control_markers", "m
 
 
 class EngineError(ApiError):
-    """The engine failed, or cannot be reached."""
+    """The engine failed, or cannot be reached. ``where``: its address, for whoever runs the gateway; clients do not
+    read it."""
 
-    def __init__(self, message: str, *, status: int = 502, code: str = "engine_error") -> None:
+    def __init__(
+        self, message: str, *, status: int = 502, code: str = "engine_error", where: str | None = None
+    ) -> None:
         super().__init__(message, status=status, code=code)
+        self.where = where
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -14,11 +15,14 @@ from ..chat.chat import Chat
 from .engine import Batch, End, Engine, EngineError, Job, control_markers, marker_texts
 from .lines import Lines, read_data
 
-__all__ = ["HttpEngine", "Read", "text_of"]
+__all__ = ["HttpEngine", "Read", "count_of", "ids_of", "text_of"]
 
 _CLIENT_ERRORS = (400, 413, 422)
 _BUSY = (429, 503)
 _SHOWN = 500
+_LARGEST_ERROR = 65_536
+_LARGEST_ANSWER = 4 * 1024 * 1024
+"""How many bytes of an engine's error, and of its other answers, are read."""
 _PROBE = "Hello"
 _REPEATED = 16
 
@@ -82,9 +86,10 @@ class HttpEngine(Engine):
     async def get(self, path: str) -> dict[str, Any]:
         """The JSON object at a path; an empty one if there is none. Raises `EngineError` if nothing answers."""
         try:
-            response = await self._client.get(path)
-            found = response.json() if response.status_code == 200 else {}
-        except ValueError:
+            async with self._client.stream("GET", path) as response:
+                raw = await _bounded(response, _LARGEST_ANSWER)
+                found = json.loads(raw) if response.status_code == 200 else {}
+        except (ValueError, RecursionError):
             return {}
         except httpx2.HTTPError as error:
             raise self._broken(error) from error
@@ -123,7 +128,7 @@ class HttpEngine(Engine):
 
     def _broken(self, error: httpx2.HTTPError) -> EngineError:
         if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-            return EngineError(f"no engine answers at {self.url}: start it, or name its URL")
+            return EngineError("the engine does not answer", where=_shown(self.url))
         if isinstance(error, httpx2.TimeoutException):
             said = f"the engine was silent for {self._stall:g} seconds"
             return EngineError(said, status=504, code="engine_timeout")
@@ -140,10 +145,10 @@ class HttpEngine(Engine):
 
     async def _refused(self, response: httpx2.Response) -> None:
         """Raises the error for a response that is no stream."""
-        raw = await response.aread()
+        raw = await _bounded(response, _LARGEST_ERROR)
         status = response.status_code
         try:
-            said = _message(response.json())
+            said = _message(json.loads(raw))
         except (ValueError, RecursionError):
             said = raw[:_SHOWN].decode("utf-8", "replace")
         if status in _CLIENT_ERRORS:
@@ -230,6 +235,23 @@ def _drops(seen: str) -> EngineError:
     )
 
 
+async def _bounded(response: httpx2.Response, most: int) -> bytes:
+    """The beginning of a response's body."""
+    raw = bytearray()
+    async with aclosing(response.aiter_bytes()) as pieces:
+        async for piece in pieces:
+            raw += piece
+            if len(raw) >= most:
+                break
+    return bytes(raw[:most])
+
+
+def _shown(url: str) -> str:
+    """A URL without its user and password."""
+    found = httpx2.URL(url)
+    return str(found.copy_with(username=None, password=None)) if found.userinfo else url
+
+
 def _on_this_machine(url: str) -> bool:
     host = httpx2.URL(url).host
     try:
@@ -265,8 +287,33 @@ def _later(first: End | None, second: End | None) -> End | None:
 
 
 def text_of(value: object) -> str:
-    """A text of the engine; "" if it is none."""
-    return value if isinstance(value, str) else ""
+    """A text of the engine; "" for None. Raises `EngineError` for anything else: it would be lost."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise EngineError(f"the engine sent {_KINDS.get(type(value), 'a value')} for a text")
+    return value
+
+
+def ids_of(value: object) -> list[int] | None:
+    """The ids of the engine; None if there are none. Raises `EngineError` for what cannot be ids."""
+    if not isinstance(value, list) or not value:
+        return None
+    if not all(type(id) is int and id >= 0 for id in value):
+        raise EngineError("the engine sent a token's id that is no whole number")
+    return value
+
+
+def count_of(value: object) -> int | None:
+    """A count of tokens of the engine; None if there is none. Raises `EngineError` for what cannot be one."""
+    if value is None:
+        return None
+    if type(value) is not int or value < 0:
+        raise EngineError(f"the engine sent {value!r} for a count of tokens"[:_SHOWN])
+    return value
+
+
+_KINDS = {list: "a list", dict: "an object", int: "a number", float: "a number", bool: "true or false"}
 
 
 def _message(data: Any) -> str:

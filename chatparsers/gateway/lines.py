@@ -11,6 +11,9 @@ __all__ = ["Lines", "read_data", "read_object"]
 
 _decode = json.JSONDecoder().decode
 _LONGEST = 64 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"event", b"id", b"retry", b"")
+"""The other fields of server-sent events. The one without a name is a comment."""
 
 
 class Lines:
@@ -38,11 +41,19 @@ class Lines:
 
 
 def read_data(line: bytes) -> dict[str, Any] | None:
-    """The object in a line of a stream of server-sent events; None for other lines and for the end mark."""
+    """The object in a line of a stream of server-sent events; None for other lines and for the end mark.
+
+    Raises `EngineError` for a line that no such stream has, as it may hold what is lost then.
+    """
     if not line.startswith(b"data:"):
-        if line.startswith(b"error:"):
+        line = line.removeprefix(_BOM).rstrip(b"\r")
+        name = line.partition(b":")[0]
+        if name == b"error":
             return {"error": read_object(line[6:])}
-        return None
+        if name != b"data":
+            if name not in _FIELDS:
+                raise EngineError(f"the engine sent a line that is no event: {line[:80]!r}")
+            return None
     payload = line[5:].strip()
     if not payload or payload == b"[DONE]":
         return None

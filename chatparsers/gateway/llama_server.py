@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from ..chat.chat import Chat
 from ..core.parser.turn import Dialect
 from .engine import Batch, End, Job
-from .http_engine import HttpEngine, Read, text_of
+from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling
 
 __all__ = ["LlamaServer"]
@@ -72,18 +72,18 @@ class LlamaServer(HttpEngine):
         return read
 
     def read(self, data: Mapping[str, Any]) -> Batch:
-        tokens = data.get("tokens")
-        ids = list(tokens) if isinstance(tokens, list) and tokens else None
+        ids = ids_of(data.get("tokens"))
         end = None
         if data.get("stop"):
             limit = data.get("stop_type") == "limit" or data.get("stopped_limit") is True
             cached = data.get("tokens_cached") if data.get("timings") is None else None
-            timings = data.get("timings") or {}
+            given = data.get("timings")
+            timings = given if isinstance(given, dict) else {}
             end = End(
                 "length" if limit else "stop",
-                data.get("tokens_evaluated"),
-                data.get("tokens_predicted"),
-                timings.get("cache_n", 0) if cached is None else 0,
+                count_of(data.get("tokens_evaluated")),
+                count_of(data.get("tokens_predicted")),
+                (count_of(timings.get("cache_n")) or 0) if cached is None else 0,
             )
             ids = None  # the last event repeats what came before, or has nothing
         return Batch(text_of(data.get("content")), ids, end)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
+from ..core.message import FinishReason
 from .engine import Batch, End, EngineError, Job
-from .http_engine import HttpEngine, text_of
+from .http_engine import HttpEngine, count_of, text_of
 from .lines import read_object
 
 __all__ = ["Ollama"]
@@ -48,8 +49,8 @@ class Ollama(HttpEngine):
             )
         end = None
         if data.get("done"):
-            reason = "length" if data.get("done_reason") == "length" else "stop"
-            end = End(reason, data.get("prompt_eval_count"), data.get("eval_count"))  # type: ignore[arg-type]
+            reason: FinishReason = "length" if data.get("done_reason") == "length" else "stop"
+            end = End(reason, count_of(data.get("prompt_eval_count")), count_of(data.get("eval_count")))
         return Batch(text_of(data.get("response")), None, end)
 
     def forced(self, marker: str, id: int) -> None:

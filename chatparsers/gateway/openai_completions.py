@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from ..chat.chat import Chat
 from ..core.parser.turn import Dialect
-from .engine import Batch, End, Job
-from .http_engine import HttpEngine, text_of
+from .engine import Batch, End, EngineError, Job
+from .http_engine import HttpEngine, count_of, ids_of, text_of
 
 __all__ = ["VLLM", "OpenAICompletions", "SGLang"]
 
@@ -63,22 +63,25 @@ class OpenAICompletions(HttpEngine):
     def read(self, data: Mapping[str, Any]) -> Batch | None:
         choices = data.get("choices")
         choice = choices[0] if isinstance(choices, list) and choices else {}
+        if not isinstance(choice, dict):
+            raise EngineError("the engine sent a choice that is no object")
         usage = data.get("usage")
         if not choice and not isinstance(usage, dict):
             return None
         reason = choice.get("finish_reason")
-        ids = choice.get("token_ids")
+        ids = ids_of(choice.get("token_ids"))
         end = None
         if reason is not None or isinstance(usage, dict):
             counts = usage if isinstance(usage, dict) else {}
-            details = counts.get("prompt_tokens_details") or {}
+            given = counts.get("prompt_tokens_details")
+            details = given if isinstance(given, dict) else {}
             end = End(
                 None if reason is None else "length" if reason == "length" else "stop",
-                counts.get("prompt_tokens"),
-                counts.get("completion_tokens"),
-                details.get("cached_tokens") or 0,
+                count_of(counts.get("prompt_tokens")),
+                count_of(counts.get("completion_tokens")),
+                count_of(details.get("cached_tokens")) or 0,
             )
-        return Batch(text_of(choice.get("text")), list(ids) if isinstance(ids, list) else None, end)
+        return Batch(text_of(choice.get("text")), ids, end)
 
 
 class VLLM(OpenAICompletions):

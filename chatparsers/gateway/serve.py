@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from argparse import Namespace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,13 @@ import uvicorn
 from ..chat.chat import Chat, load
 from ..cli.files import Refused
 from .app import create_app
-from .engine import Engine
+from .engine import Engine, EngineError
+from .guard import is_loopback
 from .http_engine import HttpEngine
 from .llama_server import LlamaServer
 from .ollama import Ollama
 from .openai_completions import VLLM, OpenAICompletions, SGLang
+from .server import timed_protocol
 from .settings import Settings
 
 __all__ = ["KINDS", "run", "settings_of"]
@@ -35,8 +36,8 @@ KINDS: dict[str, type[HttpEngine]] = {
 
 def run(arguments: Namespace) -> int:
     """Serves until it is interrupted. Raises `Refused`, or `EngineError` if the engine cannot be used."""
-    key = arguments.api_key or os.environ.get("CHATPARSERS_API_KEY")
-    if key is None and not _loopback(arguments.host):
+    key = _key(arguments)
+    if key is None and not is_loopback(arguments.host):
         raise Refused(
             f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
             "say --api-key as well, or set CHATPARSERS_API_KEY"
@@ -45,9 +46,20 @@ def run(arguments: Namespace) -> int:
     settings = settings_of(arguments, name, key)
     app = create_app(chat, engine, settings)
     config = uvicorn.Config(
-        app, host=arguments.host, port=arguments.port, lifespan="off", log_level="warning", access_log=False
+        app,
+        host=arguments.host,
+        port=arguments.port,
+        http=timed_protocol(),
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
     )
-    asyncio.run(_serve(app, uvicorn.Server(config), chat, settings))
+    try:
+        asyncio.run(_serve(app, uvicorn.Server(config), chat, settings))
+    except EngineError as error:
+        if error.where is None:
+            raise
+        raise Refused(f"no engine answers at {error.where}: start it, or name its URL") from error
     return 0
 
 
@@ -63,6 +75,12 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         keep_alive=arguments.keep_alive,
         slow_client=arguments.slow_client,
         grammar=not arguments.no_grammar,
+        max_schemas=arguments.max_schemas,
+        max_prompt=arguments.max_prompt,
+        max_cpu=arguments.max_cpu,
+        body_timeout=arguments.body_timeout,
+        hosts=None if arguments.allowed_hosts is None else tuple(arguments.allowed_hosts),
+        cors=tuple(arguments.cors or ()),
     )
 
 
@@ -111,8 +129,15 @@ def _local(arguments: Namespace) -> tuple[Chat, Engine, str]:
     return chat, engine, Path(arguments.gguf).stem
 
 
-def _loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+def _key(arguments: Namespace) -> str | None:
+    """The key that clients must send. An empty one is refused: somebody meant to set one, and anybody can send it."""
+    if arguments.api_key is not None:
+        name, key = "--api-key", arguments.api_key
+    elif "CHATPARSERS_API_KEY" in os.environ:
+        name, key = "$CHATPARSERS_API_KEY", os.environ["CHATPARSERS_API_KEY"]
+    else:
+        return None
+    if not key.strip():
+        raise Refused(f"{name} is empty: name a key, or leave it out to serve this machine alone")
+    found: str = key
+    return found

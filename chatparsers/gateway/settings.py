@@ -12,10 +12,17 @@ class Settings:
     """The settings of a gateway. Sizes are in bytes, times in seconds.
 
     ``model``: the name that ``/v1/models`` shows. ``api_key``: the key that clients must send; None: none.
-    ``max_body``, ``max_tools``: what a request may have. ``concurrency``: how many requests may run at once; more get
-    the status 429. ``max_tokens``: for requests that name no limit; None leaves it to the engine. ``keep_alive``: after
-    so much silence a comment is sent, so that nothing between client and gateway closes the connection.
-    ``slow_client``: a client that takes nothing for so long is left. ``grammar``: whether grammars are sent.
+    ``concurrency``: how many requests may run at once; more get the status 429. ``max_tokens``: for requests that name
+    no limit; None leaves it to the engine. ``keep_alive``: after so much silence a comment is sent, so that nothing
+    between client and gateway closes the connection. ``slow_client``: a client that takes nothing for so long is left.
+    ``grammar``: whether grammars are sent.
+
+    What one request may cost, which `chatparsers.gateway.account` explains: ``max_body`` bytes, ``max_tools`` tools,
+    ``max_schemas`` characters of tools and schemas, ``max_prompt`` characters of the prompt, ``max_cpu`` seconds of CPU
+    before the engine is asked, ``body_timeout`` seconds for its body to arrive.
+
+    ``hosts``: names under which the gateway may be asked, besides addresses and ``localhost``; None: with a key any
+    name. ``cors``: the origins whose pages may ask, such as ``https://chat.example``; ``*`` allows all.
     """
 
     model: str = "chatparsers"
@@ -27,3 +34,13 @@ class Settings:
     keep_alive: float = 15.0
     slow_client: float = 120.0
     grammar: bool = True
+    max_schemas: int = 500_000
+    max_prompt: int = 2_000_000
+    max_cpu: float = 10.0
+    body_timeout: float = 30.0
+    hosts: tuple[str, ...] | None = None
+    cors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.api_key is not None and not self.api_key.strip():
+            raise ValueError("api_key: expected a key or None, found an empty text, which anybody can send")

@@ -34,6 +34,7 @@ __all__ = ["read_responses"]
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
+_PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
 _UNSUPPORTED = {
     "previous_response_id": _STATELESS,
@@ -48,6 +49,7 @@ def read_responses(body: object) -> Request:
     """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field."""
     body = whole_request(body)
     refuse(body, _UNSUPPORTED)
+    _metadata(body.get("metadata"))
     messages: list[dict[str, Any]] = []
     instructions = body.get("instructions")
     if not is_null(instructions):
@@ -83,6 +85,18 @@ def read_responses(body: object) -> Request:
         include_usage=True,
         body=body,
     )
+
+
+def _metadata(value: object) -> None:
+    """Metadata go back to the client, so they have the API's own bounds."""
+    pairs = mapping({} if value is None else value, "metadata")
+    if len(pairs) > _PAIRS:
+        raise ApiError(f"expected at most {_PAIRS} pairs, found {len(pairs)}", param="metadata")
+    for key, text in pairs.items():
+        path = f"metadata.{key[:_KEY]}"
+        if len(key) > _KEY or len(string(text, path)) > _TEXT_OF_PAIR:
+            said = f"expected at most {_KEY} characters for a key and {_TEXT_OF_PAIR} for its text"
+            raise ApiError(said, param=path)
 
 
 def _item(item: Mapping[str, Any], path: str, messages: list[dict[str, Any]]) -> None:

@@ -25,12 +25,12 @@ def upstream() -> Iterator[Callable[[Script], Upstream]]:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[Any], Server]]:
-    """``serve(app)``: the application on a port."""
+def serve() -> Iterator[Callable[..., Server]]:
+    """``serve(app)``: the application on a port. More arguments are options of ``uvicorn.Config``."""
     made: list[Server] = []
 
-    def make(app: Any) -> Server:
-        made.append(Server(app))
+    def make(app: Any, **options: Any) -> Server:
+        made.append(Server(app, **options))
         return made[-1]
 
     yield make

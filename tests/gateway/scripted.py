@@ -71,6 +71,8 @@ class Upstream:
         self._loop.close()
 
     def close(self) -> None:
+        if self._loop.is_closed():
+            return
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 

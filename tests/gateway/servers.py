@@ -11,13 +11,12 @@ from typing import Any
 class Server:
     """An ASGI application on a port, in a thread."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: Any, **options: Any) -> None:
         import uvicorn
 
         self.app = app
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=0, log_level="critical", timeout_graceful_shutdown=1
-        )
+        known = {"log_level": "critical", "timeout_graceful_shutdown": 1, **options}
+        config = uvicorn.Config(app, host="127.0.0.1", port=0, **known)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

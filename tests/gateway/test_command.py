@@ -83,9 +83,32 @@ def test_every_setting_has_a_flag() -> None:
         "--max-tokens": "11",
         "--keep-alive": "2.5",
         "--slow-client": "30",
+        "--max-schemas": "13",
+        "--max-prompt": "17",
+        "--max-cpu": "1.5",
+        "--body-timeout": "3.5",
     }
-    made = settings_of(build_parser().parse_args(["serve", *flags(given), "--no-grammar"]), "other", "key")
-    wanted = Settings("mine", "key", 3 * 1024 * 1024, 7, 9, 11, 2.5, 30.0, False)
+    lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*"]
+    made = settings_of(
+        build_parser().parse_args(["serve", *flags(given), "--no-grammar", *lists]), "other", "key"
+    )
+    wanted = Settings(
+        model="mine",
+        api_key="key",
+        max_body=3 * 1024 * 1024,
+        max_tools=7,
+        concurrency=9,
+        max_tokens=11,
+        keep_alive=2.5,
+        slow_client=30.0,
+        grammar=False,
+        max_schemas=13,
+        max_prompt=17,
+        max_cpu=1.5,
+        body_timeout=3.5,
+        hosts=("a.example", "b.example"),
+        cors=("*",),
+    )
     assert made == wanted and settings_of(build_parser().parse_args(["serve"]), "m", None) == Settings("m")
     assert not [name for name in fields(Settings) if getattr(made, name.name) == name.default]
     page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")

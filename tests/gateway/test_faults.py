@@ -63,6 +63,12 @@ def gateway(upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]) ->
     return make
 
 
+def head(size: int, host: str = "localhost", kind: str = "application/json") -> bytes:
+    """The head of a request, as bytes for a socket."""
+    first = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\n"
+    return f"{first}content-length: {size}\r\n\r\n".encode()
+
+
 def post(gateway: Any, api: str, **more: Any) -> httpx2.Response:
     return httpx2.post(gateway.url + PATHS[api], json={**BODIES[api], **more}, timeout=20)
 
@@ -246,8 +252,7 @@ def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any]) -> None:
     body = json.dumps({**ASK, "stream": True}).encode()
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
-        head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-        client.sendall(head.encode() + body)
+        client.sendall(head(len(body)) + body)
         before = -1
         while before != sent or not sent:
             before = sent
@@ -268,8 +273,7 @@ def test_a_client_that_takes_nothing_is_left(gateway: Callable[..., Any]) -> Non
     server = gateway(floods, slow_client=0.6)
     body = json.dumps({**ASK, "stream": True}).encode()
     with socket.create_connection(("127.0.0.1", server.port)) as client:
-        head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-        client.sendall(head.encode() + body)
+        client.sendall(head(len(body)) + body)
         soon(lambda: server.engine.left == 1)
 
 
@@ -327,6 +331,7 @@ def test_limits(gateway: Callable[..., Any]) -> None:
 
     def ask(body: Any, headers: dict[str, str] = keys, path: str = PATHS["chat"]) -> httpx2.Response:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {"content-type": "application/json", **headers}
         return httpx2.post(server.url + path, content=content, headers=headers, timeout=20)
 
     for headers in ({}, {"authorization": "Bearer public"}, {"x-api-key": "Secret"}):

@@ -1,0 +1,102 @@
+"""What one request may cost.
+
+A request comes from a stranger. Each thing that it can make the gateway spend has a limit. It is checked before it is
+spent where its size is known, and while it is spent where it is not:
+
+| what | limit | checked |
+|---|---|---|
+| seconds to send the body | `Settings.body_timeout` | while it arrives |
+| bytes of the body | `Settings.max_body` | while it arrives |
+| bytes of all bodies that arrive or wait | `READING` bodies of the largest size | while they arrive |
+| values in the body | `VALUES` | in the bytes, before they are read as JSON |
+| nesting of the body | `DEPTH` | before anything else walks through it |
+| tools, and characters of tools and schemas | `Settings.max_tools`, `max_schemas` | before the template is rendered |
+| characters of the messages, and of the prompt | `Settings.max_prompt` | before it is rendered, before it is encoded |
+| tokens of the prompt | the engine's context | before the engine is asked |
+| steps and size of the grammar | `MAX_SIZE`, `MAX_WORK` | while it is written |
+| seconds of CPU of all this | `Settings.max_cpu` | while they pass (`chatparsers.gateway.lanes`) |
+
+Memory has no limit of its own: it follows from the others. docs/security.md has what was measured. If the client
+leaves, the work is given up, wherever it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..serving import ApiError
+from .settings import Settings
+
+__all__ = ["DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
+
+READING = 4
+"""How many bodies of the largest size may arrive or wait to be read at once."""
+VALUES = 500_000
+"""How many values a body may have: a value of JSON takes up to 60 times its bytes in memory."""
+DEPTH = 100
+"""How deep a body may nest."""
+MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
+"""How many characters a grammar may have, and how many steps it may take: options of `Turn.grammar`."""
+
+
+class Account:
+    """The limits of one request. Each method raises `ApiError` if the request asks for more."""
+
+    __slots__ = ("_settings", "size")
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.size = 0
+
+    def arrived(self, size: int) -> None:
+        """So many more bytes of the body have come."""
+        self.size += size
+        if self.size > self._settings.max_body:
+            raise ApiError(f"expected a body of at most {self._settings.max_body:,} bytes", status=413)
+
+    def values(self, raw: bytes) -> None:
+        """The body is going to be read as JSON. A comma or a bracket in a text counts too."""
+        count = raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+        if count > VALUES:
+            raise ApiError(f"expected a body of at most {VALUES:,} values, found about {count:,}", status=413)
+
+    def schemas(self, tools: list[Any] | None, response_format: Any) -> None:
+        """Grammars of these are going to be made."""
+        most, largest = self._settings.max_tools, self._settings.max_schemas
+        if tools is not None and len(tools) > most:
+            raise ApiError(f"expected at most {most} tools, found {len(tools)}", param="tools")
+        for name, value in (("tools", tools), ("response_format", response_format)):
+            found = characters(value)
+            if found > largest:
+                said = f"expected at most {largest:,} characters of tools and schemas, found {found:,}"
+                raise ApiError(said, status=413, param=name)
+
+    def messages(self, messages: list[Any]) -> None:
+        """These are going to be rendered. A template may leave out as much as it shows."""
+        self.prompt(characters(messages) // 2)
+
+    def prompt(self, size: int) -> None:
+        """A prompt of so many characters is going to be encoded."""
+        most = self._settings.max_prompt
+        if size > most:
+            said = f"expected a prompt of at most {most:,} characters, found {size:,}: send less"
+            raise ApiError(said, status=413, code="prompt_too_long")
+
+
+def characters(value: object) -> int:
+    """About how many characters a value of JSON has when it is written."""
+    total, waiting = 0, [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, str):
+            total += len(found) + 2
+        elif isinstance(found, Mapping):
+            waiting += found.values()
+            total += sum(map(len, found)) + 6 * len(found) + 2
+        elif isinstance(found, list):
+            waiting += found
+            total += 2 * len(found) + 2
+        else:
+            total += 4
+    return total

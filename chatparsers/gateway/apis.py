@@ -1,0 +1,63 @@
+"""The three APIs: how each reads requests, writes answers and shapes errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.responses import JSONResponse, Response
+
+from ..core.parser.turn import Turn
+from ..serving import (
+    AnthropicMessages,
+    ApiError,
+    OpenAIChat,
+    OpenAIResponses,
+    Request,
+    Writer,
+    read_chat,
+    read_messages,
+    read_responses,
+)
+
+__all__ = ["CHAT", "COUNT", "MESSAGES", "RESPONSES", "Api", "api_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """How one API reads requests, writes answers and shapes errors."""
+
+    name: str
+    read: Callable[[object], Request]
+    writer: Callable[[str, Turn, Request], Writer[Any, Any]]
+    error: Callable[[ApiError], dict[str, Any]] = ApiError.openai
+
+    def failed(self, error: ApiError) -> Response:
+        """The response for an error before the first byte."""
+        headers = {"retry-after": "1"} if error.status in (429, 503) else None
+        return JSONResponse(self.error(error), error.status, headers)
+
+
+def _chat(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+    return OpenAIChat(model, call_id=turn.call_id, include_usage=request.include_usage)
+
+
+def _responses(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+    return OpenAIResponses(model, call_id=turn.call_id, request=request.body)
+
+
+def _messages(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+    return AnthropicMessages(model, call_id=turn.call_id)
+
+
+CHAT = Api("chat", read_chat, _chat)
+RESPONSES = Api("responses", read_responses, _responses)
+MESSAGES = Api("messages", read_messages, _messages, ApiError.anthropic)
+COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, ApiError.anthropic)
+
+
+def api_of(path: str) -> Api:
+    """The API whose clients ask at a path, for errors that come before anything is read."""
+    return MESSAGES if path.startswith("/v1/messages") else CHAT

@@ -1,0 +1,81 @@
+"""Reads a request's body: bytes from a stranger become JSON that nothing later stumbles over."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ..serving import ApiError
+from .account import DEPTH, Account
+
+__all__ = ["read_body"]
+
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may be half of a surrogate pair, which no UTF-8 can hold."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def read_body(raw: bytes, account: Account) -> object:
+    """The JSON in ``raw``. Raises `ApiError`, with the path of the value, for what is no JSON or cannot be sent on: a
+    number without an end, half of a character, or values that nest too deep."""
+    account.values(raw)
+    endless = False
+
+    def number(text: str) -> float:
+        nonlocal endless
+        found = float(text)
+        endless = endless or not math.isfinite(found)
+        return found
+
+    def constant(text: str) -> float:
+        nonlocal endless
+        endless = True
+        return math.nan if text == "NaN" else math.inf
+
+    try:
+        found: object = json.loads(raw, parse_float=number, parse_constant=constant)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(f"expected a JSON object: {error}") from error
+    if raw.count(b"[") + raw.count(b"{") > DEPTH:
+        _nesting(found)
+    if endless or _HALF.search(raw):
+        for path, value in _values(found):
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ApiError(f"expected a number that JSON can write, found {value}", param=path)
+            if isinstance(value, str) and _SURROGATE.search(value):
+                raise ApiError("expected text, found half of a character (a lone surrogate)", param=path)
+    return found
+
+
+def _nesting(value: object) -> None:
+    level = [value]
+    for _ in range(DEPTH):
+        level = (
+            [
+                inner
+                for item in level
+                for inner in (item.values() if isinstance(item, dict) else item)  # type: ignore[attr-defined]
+                if isinstance(inner, (dict, list))
+            ]
+            if level and isinstance(level[0], (dict, list))
+            else []
+        )
+        if not level:
+            return
+    raise ApiError(f"expected values that nest at most {DEPTH} deep")
+
+
+def _values(value: object) -> Iterator[tuple[str, object]]:
+    """All values with their paths; of an object its keys too."""
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        path, found = waiting.pop()
+        yield path, found
+        if isinstance(found, dict):
+            yield from ((path or "body", key) for key in found)
+            waiting += ((f"{path}.{key}" if path else key, inner) for key, inner in found.items())
+        elif isinstance(found, list):
+            waiting += ((f"{path}[{index}]", inner) for index, inner in enumerate(found))

@@ -1,0 +1,94 @@
+"""Who may ask: the key, the name under which the gateway is asked, the pages that may, and the kind of body.
+
+A gateway on 127.0.0.1 is reached by every page that the same user opens. A page may send a simple request, such as a
+form's, to any address, and by DNS rebinding it reads the answer too. So a body must be declared as JSON, which needs
+the consent of `Settings.cors`; a page of another origin is refused without it; and without a key the name in ``Host``
+must be an address, ``localhost`` or one of `Settings.hosts`: a page cannot rebind these.
+"""
+
+from __future__ import annotations
+
+import hmac
+from ipaddress import ip_address
+from typing import Any
+
+from starlette.datastructures import Headers
+
+from ..serving import ApiError
+from .settings import Settings
+
+__all__ = ["Guard", "is_loopback"]
+
+_SAFE = ("GET", "HEAD", "OPTIONS")
+
+
+class Guard:
+    """Checks the head of each request. ``keys``: those that clients may send; none: no key is asked for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.keys: tuple[bytes, ...] = () if settings.api_key is None else (settings.api_key.encode(),)
+        self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
+        self._cors = frozenset(settings.cors)
+
+    def check(self, scope: dict[str, Any]) -> None:
+        """Raises `ApiError` for a request that nobody may send like this, with a key or without."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._known(host):
+            said = f"this server is not known as {_name(host)!r}: ask by its address, or start it with --allowed-hosts"
+            raise ApiError(said, status=403, code="host_not_allowed")
+        origin = headers.get("origin")
+        if origin is not None and not self._allows(origin, scope["scheme"], host):
+            said = f"pages of {origin} may not ask this server: start it with --cors {origin}"
+            raise ApiError(said, status=403, code="origin_not_allowed")
+        if scope["method"] not in _SAFE:
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                said = f"expected the header content-type: application/json, found {kind or 'none'}"
+                raise ApiError(said, status=415)
+
+    def check_key(self, headers: Headers) -> None:
+        """Raises `ApiError` if a key is asked for and not given."""
+        if not self.keys:
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        given = headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
+        found = [
+            hmac.compare_digest(given.encode(), key) for key in self.keys
+        ]  # each, so that none shows by its time
+        if not any(found):
+            raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
+
+    def _known(self, host: str) -> bool:
+        name = _name(host)
+        if name == "localhost" or _address(name):
+            return True
+        if self._hosts is None:
+            return bool(self.keys)
+        return name in self._hosts or "*" in self._hosts
+
+    def _allows(self, origin: str, scheme: str, host: str) -> bool:
+        return bool({origin, "*"} & self._cors) or origin == f"{scheme}://{host}"
+
+
+def _name(host: str) -> str:
+    """The name or address in a ``Host``, without its port."""
+    if host.startswith("["):
+        return host.partition("]")[0][1:].lower()
+    return host.partition(":")[0].lower().rstrip(".")
+
+
+def _address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

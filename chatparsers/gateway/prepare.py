@@ -1,0 +1,154 @@
+"""From the bytes of a request to what the engine is asked: the turn, its prompt and its grammar.
+
+All of it runs in `chatparsers.gateway.lanes`, and `chatparsers.gateway.account` is asked before each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from starlette.requests import Request as HttpRequest
+
+from ..chat.chat import Chat
+from ..core.parser.turn import Turn
+from ..grammar import Grammar
+from ..serving import ApiError, Request
+from .account import MAX_SIZE, MAX_WORK, READING, Account
+from .body import read_body
+from .encode import Encoder
+from .engine import Engine
+from .lanes import Lanes
+from .settings import Settings
+
+__all__ = ["Prepared", "Preparing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A request, and what the engine is asked. ``prompt``: ids, or text if the engine or the chat has no ids."""
+
+    request: Request
+    turn: Turn
+    prompt: str | list[int]
+    grammar: Grammar | None
+
+
+class Preparing:
+    """Prepares the requests of a gateway."""
+
+    def __init__(self, chat: Chat, engine: Engine, settings: Settings) -> None:
+        self._chat = chat
+        self._engine = engine
+        self._settings = settings
+        self._lanes = Lanes(settings.max_cpu)
+        self._encoder: Encoder | None = None
+        self._arriving = 0
+
+    async def warm(self) -> None:
+        """Does what a first request would do."""
+        await self._lanes.run(self._chat.warm)
+
+    async def prepare(
+        self, read: Callable[[object], Request], http: HttpRequest, admit: Callable[[], None]
+    ) -> Prepared:
+        """The request that ``read`` finds in the body. ``admit``: called when the body is whole; it may raise.
+
+        Raises `ApiError`, `Left`, or ``ClientDisconnect``.
+        """
+        account = Account(self._settings)
+        try:
+            raw = await self._body(http, account)
+            admit()
+            return await self._lanes.run(self._work(read, account, raw), _left(http))
+        finally:
+            self._arriving -= account.size
+
+    async def count(self, read: Callable[[object], Request], http: HttpRequest) -> int:
+        """How many tokens the prompt of a request has."""
+        account = Account(self._settings)
+        raw = bytearray()
+
+        def work() -> int:
+            request = self._request(read, account, raw)
+            turn = self._chat.prepare(**request.prepare)
+            if turn.tokenizer is None:
+                raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
+            return len(self._encoded(turn, account))
+
+        try:
+            raw += await self._body(http, account)
+            return await self._lanes.run(work, _left(http))
+        finally:
+            self._arriving -= account.size
+
+    async def _body(self, http: HttpRequest, account: Account) -> bytearray:
+        """The bytes of the body. A client has some seconds for it, and all bodies together have a limit."""
+        raw = bytearray()
+        try:
+            with anyio.fail_after(self._settings.body_timeout):
+                async for piece in http.stream():
+                    self._arriving += len(piece)
+                    account.arrived(len(piece))
+                    raw += piece
+                    if self._arriving > READING * self._settings.max_body:
+                        raise ApiError("too many large requests arrive at once: try again later", status=429)
+        except TimeoutError as error:
+            said = f"the request's body did not arrive in {self._settings.body_timeout:g} seconds"
+            raise ApiError(said, status=408, code="request_timeout") from error
+        return raw
+
+    def _work(
+        self, read: Callable[[object], Request], account: Account, raw: bytearray
+    ) -> Callable[[], Prepared]:
+        def work() -> Prepared:
+            request = self._request(read, account, raw)
+            turn = self._chat.prepare(**request.prepare)
+            account.prompt(len(turn.prompt))
+            return Prepared(request, turn, self._prompt(turn, account), self._grammar(turn))
+
+        return work
+
+    def _request(self, read: Callable[[object], Request], account: Account, raw: bytearray) -> Request:
+        request = read(read_body(bytes(raw), account))
+        raw.clear()
+        account.schemas(request.tools, request.response_format)
+        account.messages(request.messages)
+        return request
+
+    def _prompt(self, turn: Turn, account: Account) -> str | list[int]:
+        if self._engine.takes_ids and turn.tokenizer is not None:
+            return self._encoded(turn, account)
+        # A server writes the first token before a text itself.
+        return turn.prompt.removeprefix(self._chat.files.bos_token or "")
+
+    def _encoded(self, turn: Turn, account: Account) -> list[int]:
+        account.prompt(len(turn.prompt))
+        if self._encoder is None:
+            self._encoder = Encoder(turn.tokenizer)
+        return self._encoder.encode(turn.prompt)
+
+    def _grammar(self, turn: Turn) -> Grammar | None:
+        engine = self._engine
+        if engine.dialect is None or not self._settings.grammar:
+            return None
+        references = None if engine.ids else False  # text is read by text, so the grammar must write text
+        return turn.grammar(
+            engine.dialect,
+            engine=engine.reader,
+            token_references=references,
+            max_size=MAX_SIZE,
+            max_work=MAX_WORK,
+        )
+
+
+def _left(http: HttpRequest) -> Callable[[], Any]:
+    """Waits until the client leaves: once its body has come, nothing else can."""
+
+    async def left() -> None:
+        while (await http.receive())["type"] != "http.disconnect":
+            pass
+
+    return left

@@ -1,0 +1,400 @@
+"""What a stranger may send: every request is answered, refused or given up within its account."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, forced, llama_end, llama_piece, soon
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import anyio
+import httpx2
+
+from chatparsers.cli.main import main
+from chatparsers.gateway import LlamaServer, Settings, create_app
+from chatparsers.gateway.account import DEPTH, VALUES, Account
+from chatparsers.gateway.body import read_body
+from chatparsers.gateway.encode import LONGEST, Encoder
+from chatparsers.gateway.lanes import Lanes, Left
+from chatparsers.gateway.server import timed_protocol
+from chatparsers.serving import ApiError
+from chatparsers.testing.tiny import tiny_model
+
+ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+PATHS = {
+    "chat": "/v1/chat/completions",
+    "responses": "/v1/responses",
+    "messages": "/v1/messages",
+    "count": "/v1/messages/count_tokens",
+}
+BODIES: dict[str, dict[str, Any]] = {
+    "chat": ASK,
+    "responses": {"model": "m", "input": "Hi"},
+    "messages": {**ASK, "max_tokens": 100},
+    "count": ASK,
+}
+JSON = {"content-type": "application/json"}
+OVERFLOWING = '"a": ' + "[" * (DEPTH + 1) + "]" * (DEPTH + 1)
+
+
+@pytest.fixture
+def gateway(upstream: Callable[[Any], Upstream], serve: Callable[..., Any]) -> Callable[..., Any]:
+    def make(script: Any = None, **settings: Any) -> Any:
+        engine = upstream(script or Llama(["Hello."], tiny_model("qwen3").tokenizer))
+        server = serve(create_app(tiny_model("qwen3").chat, LlamaServer(engine.url), Settings(**settings)))
+        server.engine = engine
+        return server
+
+    return make
+
+
+def error_of(api: str, answer: httpx2.Response) -> dict[str, Any]:
+    """The error of a response, which has the API's own shape."""
+    body = answer.json()
+    error: dict[str, Any] = body["error"]
+    if api in ("messages", "count"):
+        assert (
+            set(body) == {"type", "error"} and body["type"] == "error" and set(error) == {"type", "message"}
+        )
+    else:
+        assert set(body) == {"error"} and set(error) == {"message", "type", "param", "code"}
+    return error
+
+
+# who may ask
+
+
+@pytest.mark.parametrize("key", ["", "   "])
+def test_an_empty_key_starts_nothing(key: str, monkeypatch: Any, capsys: Any) -> None:
+    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server", "--model", "x"]
+    assert main(["serve", "--host", "0.0.0.0", "--api-key", key, *engine]) == 2
+    assert "--api-key is empty" in capsys.readouterr().err
+    monkeypatch.setenv("CHATPARSERS_API_KEY", key)
+    assert main(["serve", "--host", "0.0.0.0", *engine]) == 2
+    assert "$CHATPARSERS_API_KEY is empty" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="api_key"):
+        Settings(api_key=key)
+
+
+def test_pages_of_others_may_not_ask(gateway: Callable[..., Any]) -> None:
+    server, opened = gateway(), gateway(hosts=("ai.example",), cors=("https://chat.example",))
+    raw = json.dumps(ASK).encode()
+
+    def status(server: Any, **headers: str) -> int:
+        given = {**JSON, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        return int(
+            httpx2.post(server.url + PATHS["chat"], content=raw, headers=given, timeout=20).status_code
+        )
+
+    assert status(server) == 200
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        assert status(server, content_type=kind) == 415
+    assert status(server, content_type="application/json; charset=utf-8") == 200
+    for host in ("evil.example", "127.0.0.1.evil.example", "localhost.evil.example:80", ""):
+        assert status(server, host=host) == 403
+    for host in ("localhost:8000", "LOCALHOST", "127.0.0.1", "[::1]:80", "192.168.1.7:8000"):
+        assert status(server, host=host) == 200
+    for origin in ("https://evil.example", "null", "http://localhost:1"):
+        assert status(server, origin=origin) == 403
+    assert status(server, origin=server.url) == 200
+    assert status(opened, host="ai.example") == 200 and status(opened, host="evil.example") == 403
+    assert status(opened, origin="https://chat.example") == 200
+    assert status(opened, origin="https://evil.example") == 403
+    asks = {"origin": "https://chat.example", "access-control-request-method": "POST"}
+    asks["access-control-request-headers"] = "authorization, content-type"
+    allowed = httpx2.options(opened.url + PATHS["chat"], headers=asks).headers
+    assert allowed["access-control-allow-origin"] == "https://chat.example"
+    assert (
+        "access-control-allow-origin" not in httpx2.options(server.url + PATHS["chat"], headers=asks).headers
+    )
+    assert httpx2.get(f"{server.url}/health", headers={"host": "evil.example"}).status_code == 403
+
+
+def test_the_key_is_asked_for_under_any_name(gateway: Callable[..., Any]) -> None:
+    server = gateway(api_key="secret")
+    for headers, status in (
+        ({"authorization": "bearer secret"}, 200),
+        ({"authorization": "Bearer  secret"}, 200),
+        ({"x-api-key": "secret", "host": "any.example"}, 200),
+        ({"authorization": "Basic secret"}, 401),
+        ({"authorization": "secret"}, 401),
+        ({"x-api-key": ""}, 401),
+    ):
+        assert httpx2.post(server.url + PATHS["chat"], json=ASK, headers=headers).status_code == status
+
+
+# bodies
+
+
+HOSTILE = {
+    "1e999": ('"temperature": 1e999', 400, "temperature"),
+    "Infinity": ('"temperature": Infinity', 400, "temperature"),
+    "NaN": ('"metadata": {"a": [NaN]}', 400, "metadata.a[0]"),
+    "surrogate": ('"user": "a \\ud800 b"', 400, "user"),
+    "surrogate in a name": ('"tools": [{"name": "\\uDFFF"}]', 400, "tools[0].name"),
+    "surrogate as a key": ('"metadata": {"\\udc00": 1}', 400, "metadata"),
+    "nesting": (OVERFLOWING, 400, None),
+    "deep": ('"a": ' + "[" * 900 + "]" * 900, 400, None),
+    "values": ('"a": [' + "[]," * (VALUES // 2 + 1) + "0]", 413, None),
+    "long number": ('"seed": ' + "1" * 5000, 400, None),
+    "metadata": ('"metadata": {"a": "' + "x" * 600 + '"}', 400, "metadata.a"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_values(case: str, gateway: Callable[..., Any], capsys: Any) -> None:
+    """Each API says in its own shape what is wrong and where; nothing is a failure of the server."""
+    more, status, path = HOSTILE[case]
+    server = gateway()
+    for api, body in BODIES.items():
+        if case == "metadata" and api != "responses":  # it alone repeats them
+            continue
+        raw = json.dumps(body)[:-1] + f", {more}}}"
+        answer = httpx2.post(server.url + PATHS[api], content=raw.encode(), headers=JSON, timeout=20)
+        assert answer.status_code == status, answer.text
+        error = error_of(api, answer)
+        if path is not None:
+            assert path == error["param"] if "param" in error else error["message"].startswith(f"{path}: ")
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_what_is_said_in_pairs_is_read() -> None:
+    """A whole pair of surrogates is a character, and so is a text that only looks like half of one."""
+    account = Account(Settings())
+    assert read_body(b'{"a": "\\ud83d\\ude00"}', account) == {"a": "\U0001f600"}
+    assert read_body(b'{"a": "\\\\ud83d", "b": 1e30}', account) == {"a": "\\ud83d", "b": 1e30}
+    nested = json.dumps({"a": [[0]] * (DEPTH + 1)}).encode()
+    assert read_body(nested, account)
+
+
+def test_the_account_is_kept(gateway: Callable[..., Any]) -> None:
+    server = gateway(max_prompt=3000, max_schemas=2000)
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"enum": ["x" * 2000]}}}
+    for more in (
+        {"messages": [{"role": "user", "content": "x" * 7000}]},
+        {"messages": [{"role": "user", "content": "x" * 3000}]},
+        {"tools": [tool]},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {"enum": ["x" * 2000]}}}},
+    ):
+        answer = httpx2.post(server.url + PATHS["chat"], json={**ASK, **more}, timeout=20)
+        assert answer.status_code == 413 and "expected" in error_of("chat", answer)["message"]
+    assert len(server.engine.requests) == len([body for _, body in server.engine.requests if forced(body)])
+
+
+def test_a_half_sent_body_holds_no_slot(gateway: Callable[..., Any]) -> None:
+    server = gateway(concurrency=2, body_timeout=0.5)
+    halves = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5)]
+    head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    for half in halves:
+        half.sendall(f"{head}content-length: 100\r\n\r\n{{".encode())
+    soon(lambda: server.app.state.metrics.active == 0)
+    assert httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20).status_code == 200
+    for half in halves:
+        half.settimeout(10)
+        assert b"408" in half.recv(1000).split(b"\r\n")[0]
+        half.close()
+
+
+def test_a_connection_without_a_request_is_closed(serve: Callable[..., Any]) -> None:
+    """Nothing, half a head, and half a head after an answer."""
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return
+        await anyio.sleep(0.6)  # an answer may take longer than a head
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    server = serve(app, http=timed_protocol(0.3))
+    for first in (b"", b"GET / HTTP/1.1\r\nhost: x"):
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.settimeout(10)
+            client.sendall(first)
+            assert client.recv(100) == b""
+    with socket.create_connection(("127.0.0.1", server.port)) as client:
+        client.settimeout(10)
+        client.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert b"204" in client.recv(1000)
+        client.sendall(b"GET")
+        assert client.recv(100) == b""
+
+
+# work
+
+
+def test_work_is_given_up() -> None:
+    """When its client leaves, and when it takes too long. Its thread does other work then."""
+
+    def endless() -> None:
+        while True:
+            sum(range(1000))
+
+    async def leaves() -> None:
+        lanes = Lanes(0.4)
+        with pytest.raises(Left):
+            await lanes.run(endless, lambda: anyio.sleep(0.1))
+        with pytest.raises(ApiError, match=r"more than 0\.4 seconds of CPU"):
+            await lanes.run(endless)
+        for _ in range(20):
+            assert await lanes.run(lambda: 5, lambda: anyio.sleep(10)) == 5
+        with pytest.raises(ZeroDivisionError):
+            await lanes.run(lambda: 1 // 0)
+        with anyio.move_on_after(0.1):
+            await lanes.run(endless)
+        assert await lanes.run(lambda: 6) == 6
+
+    before = threading.active_count()
+    anyio.run(leaves)
+    soon(lambda: threading.active_count() <= before)
+
+
+def test_long_work_lets_others_pass() -> None:
+    async def both() -> None:
+        lanes, over = Lanes(20), threading.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lanes.run, lambda: over.wait(10))
+            await anyio.sleep(0)
+            for _ in range(3):
+                await lanes.run(lambda: None)
+            assert not over.is_set()
+            over.set()
+
+    anyio.run(both)
+
+
+def test_a_client_that_leaves_stops_the_work(gateway: Callable[..., Any]) -> None:
+    server = gateway()
+    properties = {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(4000)}
+    tool = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+    body = {**ASK, "tools": [{"type": "function", "function": tool}]}
+    with pytest.raises(httpx2.ReadTimeout):
+        httpx2.post(server.url + PATHS["chat"], json=body, timeout=0.2)
+    metrics = server.app.state.metrics
+    soon(lambda: metrics.active == 0 and metrics.value("requests", status="499") == 1)
+    assert httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20).status_code == 200
+    asked = [body for _, body in server.engine.requests if not forced(body)]
+    assert len(asked) == 1
+
+
+def test_long_prompts_are_encoded_in_pieces(tokenizer: Callable[[str], Any], pytestconfig: Any) -> None:
+    """The ids of the pieces are those of the whole, for every real tokenizer; what cannot be cut has a limit."""
+    root = Path(__file__).parents[2]
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "docs").glob("*.md"))[:6])
+    for name in ("qwen3", "llama3.1", "mistral-spm-v7", "o200k_harmony"):
+        known = tokenizer(name)
+        encoder = Encoder(known)
+        assert encoder.encode(text) == known.encode(text, add_special_tokens=False).ids
+        with pytest.raises(ApiError, match="must be encoded at once"):
+            encoder.encode("😀" * (LONGEST + 1))
+
+
+# engines
+
+
+BROKEN = {
+    "ids that are texts": {"content": "a", "tokens": ["x"]},
+    "ids that are fractions": {"content": "a", "tokens": [1.5]},
+    "ids that are nothing": {"content": "a", "tokens": [None]},
+    "ids that are negative": {"content": "a", "tokens": [-1]},
+    "content that is a list": {"content": ["a"], "tokens": [1]},
+    "content that is a number": {"content": 5, "tokens": [1]},
+    "a count that is a text": {"content": "", "stop": True, "tokens_evaluated": "5"},
+    "a count that is negative": {"content": "", "stop": True, "tokens_predicted": -5},
+}
+
+
+class Sends:
+    """An engine that passes the probe and then sends these bytes."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.probe = Llama(tokenizer=tiny_model("qwen3").tokenizer)
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Any) -> None:
+        if forced(body) is not None:
+            await self.probe(path, body, wire)
+            return
+        await wire.head()
+        await wire.send(self.raw)
+        await wire.end()
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_an_engine_must_not_send(case: str, gateway: Callable[..., Any], capsys: Any) -> None:
+    server = gateway(Sends(b"data: " + json.dumps(BROKEN[case]).encode() + b"\n\n" + llama_end()))
+    for api in ("chat", "responses", "messages"):
+        answer = httpx2.post(server.url + PATHS[api], json=BODIES[api], timeout=20)
+        assert answer.status_code == 502 and "the engine sent" in error_of(api, answer)["message"]
+        streamed = httpx2.post(server.url + PATHS[api], json={**BODIES[api], "stream": True}, timeout=20)
+        assert "the engine sent" in streamed.text
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_loses_nothing(gateway: Callable[..., Any]) -> None:
+    piece = llama_piece("Hello.", tiny_model("qwen3").tokenizer.encode("Hello.").ids)
+    server = gateway(Sends(b"\xef\xbb\xbf" + piece + llama_end()))
+    answer = httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20)
+    assert answer.json()["choices"][0]["message"]["content"] == "Hello."
+    server = gateway(Sends(piece + b'{"content": "more"}\n' + llama_end()))
+    answer = httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20)
+    assert answer.status_code == 502 and "no event" in answer.text
+
+
+def test_clients_see_no_address_of_the_engine(
+    upstream: Callable[[Any], Upstream], serve: Callable[..., Any]
+) -> None:
+    engine = upstream(Llama(["Hello."], tiny_model("qwen3").tokenizer))
+    made = LlamaServer(engine.url.replace("//", "//user:password@"))
+    server = serve(create_app(tiny_model("qwen3").chat, made))
+    engine.close()
+    for api in ("chat", "responses", "messages"):
+        answer = httpx2.post(server.url + PATHS[api], json=BODIES[api], timeout=20)
+        assert answer.status_code == 502 and "does not answer" in error_of(api, answer)["message"]
+        for secret in ("password", "user:", "127.0.0.1", str(engine.port)):
+            assert secret not in answer.text
+    with pytest.raises(Exception, match="does not answer") as caught:
+        anyio.run(made.get, "/v1/models")
+    assert caught.value.where == engine.url  # type: ignore[attr-defined]
+
+
+def test_an_error_of_an_engine_is_read_to_a_bound(gateway: Callable[..., Any]) -> None:
+    sent = 0
+
+    async def floods(path: str, body: dict[str, Any], wire: Any) -> None:
+        nonlocal sent
+        if forced(body) is not None:
+            await Llama(tokenizer=tiny_model("qwen3").tokenizer)(path, body, wire)
+            return
+        await wire.head(500, "text/plain")
+        while sent < 200_000_000:
+            await wire.send(b"x" * 100_000)
+            sent += 100_000
+        await wire.end()
+
+    server = gateway(floods)
+    answer = httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20)
+    assert answer.status_code == 502 and len(answer.content) < 2000
+    soon(lambda: server.engine.left == 1)
+    assert sent < 50_000_000
+
+
+def test_a_whole_campaign_leaves_nothing_behind(gateway: Callable[..., Any]) -> None:
+    """Vanishing clients at every moment: no slot is lost."""
+    server = gateway(Llama(["Hello. "] * 20, tiny_model("qwen3").tokenizer))
+    raw = json.dumps({**ASK, "stream": True}).encode()
+    head = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    whole = f"{head}content-length: {len(raw)}\r\n\r\n".encode() + raw
+    for cut in range(1, len(whole) + 1, 17):
+        with socket.create_connection(("127.0.0.1", server.port)) as client:
+            client.sendall(whole[:cut])
+            time.sleep(0.002)
+    soon(lambda: server.app.state.metrics.active == 0)
+    assert httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20).status_code == 200
