@@ -24,7 +24,6 @@ from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
 from itertools import islice
 from reprlib import repr as short
-from threading import RLock
 from typing import Any
 from warnings import warn
 
@@ -32,6 +31,7 @@ import pluggy
 
 from .core.definition.check import check_model
 from .core.errors import DefinitionError, did_you_mean
+from .core.kept import SharedLock
 from .formats import FormatRef
 
 __all__ = ["BUILTIN", "FormatRef", "Hooks", "PluginWarning", "Plugins", "Selection", "hookimpl", "plugins"]
@@ -148,6 +148,8 @@ class Plugins:
     def __post_init__(self) -> None:
         self._plugins: list[_Plugin] = []
         self._formats: list[tuple[str, FormatRef]] = []
+        self.loading = ""
+        """The plugin that is being imported or asked for its formats."""
 
     @property
     def names(self) -> list[str]:
@@ -170,6 +172,7 @@ class Plugins:
         for name in sorted((self.selection.allowed or frozenset()) - known):
             _warn(f"CHATPARSERS_PLUGINS allows {name!r}, which is not installed: {did_you_mean(name, known)}")
         for plugin in self._plugins:
+            self.loading = plugin.origin
             for result in plugin.call("chatparsers_register_formats") or ():
                 self._formats += [(plugin.origin, ref) for ref in _references(result, plugin.origin)]
 
@@ -211,6 +214,7 @@ class Plugins:
         if name in _interrupted:
             _warn(f"plugin {origin} is left out: it was interrupted while it loaded")
             return
+        self.loading = origin
         try:
             loaded = load()
             if any(loaded is plugin.object for plugin in self._plugins):
@@ -293,13 +297,28 @@ def _warn(message: str) -> None:
 
 _interrupted: set[str] = set()
 """The plugins that Ctrl-C interrupted. They may have caused it."""
-_lock = RLock()
+_PATIENCE = 10.0
+"""After so many seconds a thread says that it waits for a plugin."""
 _loaded: Plugins | None = None
+
+
+def _forget() -> None:
+    """In a forked child: forgets plugins that another thread was loading."""
+    global _loaded
+    _loaded = None
+
+
+_lock = SharedLock(_forget)
 
 
 def plugins() -> Plugins:
     """The plugins of this process, loaded at the first call."""
     global _loaded
+    if not _lock.wait(_PATIENCE):
+        loading = _loaded.loading if _loaded is not None else ""
+        _warn(
+            f"plugin {loading or '?'} is still being imported by another thread, and this thread waits for it"
+        )
     with _lock:
         if _loaded is None:
             # Set before loading, so that a plugin that asks for formats at import sees those loaded so far.

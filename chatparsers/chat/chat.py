@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
+from ..core.kept import cached
 from ..core.parser.turn import ToolChoice, Turn
 from ..core.public import made_by, public
 from ..core.schema.tool_shapes import AnyTool
@@ -105,6 +105,10 @@ class Chat(Training):
         format = self.format.name if known else "format not yet detected"
         return f"<Chat: {self.name}, {format}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # What was found of the template is not sent to another process: its renderers keep functions.
+        return {**self.__dict__, "_templates": {}, "_renderers": {}, "frames": {}}
+
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
 
@@ -137,13 +141,13 @@ class Chat(Training):
         """The name of the built-in template that is used; None if the template is the model's own."""
         return None if self._builtin is None else self._builtin[0]
 
-    @cached_property
+    @cached
     def tokenizer(self) -> TokenizerLike | None:
         """The model's tokenizer; None if its files have no tokenizer."""
         found: TokenizerLike | None = self._tokenizer if self._tokenizer is not None else self.files.tokenizer
         return found
 
-    @cached_property
+    @cached
     def detection(self) -> Detection:
         """How the format was found: by the template, else by the model's name."""
         if self._format is not None:
@@ -162,14 +166,14 @@ class Chat(Training):
             return found
         return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
 
-    @cached_property
+    @cached
     def format(self) -> Format:
         """The model's format, with the stops that its template writes. If no known format explains the template, it is
         the format that the analysis found, else `content-only`: then everything that the model writes is content."""
         found = self._format or self.detection.format or get_format(self.detection.name or CONTENT_ONLY)
         return self._with_stops(found, own=found.name != CONTENT_ONLY)
 
-    @cached_property
+    @cached
     def syntax(self) -> Format:
         """The format of tools and calls if the template shows no tools: the model's own, or one that many models know,
         with the model's own reasoning."""

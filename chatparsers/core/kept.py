@@ -1,17 +1,101 @@
-"""Caches that stay small whatever strangers send: bounded in bytes, or closed to what is long."""
+"""Caches that stay small whatever strangers send: bounded in bytes, or closed to what is long.
+
+A process may be forked while another of its threads holds a lock. That thread is not there in the child, so the child
+makes its locks anew, and forgets what the thread may have been changing (`renewed_in_child`).
+"""
 
 from __future__ import annotations
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import lru_cache, wraps
-from threading import Lock
-from typing import Any, Generic, TypeVar
+from threading import Lock, RLock
+from typing import Any, Generic, Protocol, TypeVar, overload
+from weakref import WeakSet
 
-__all__ = ["Kept", "kept"]
+__all__ = ["Kept", "Lockable", "SharedLock", "cached", "kept", "renewed_in_child"]
 
 _V = TypeVar("_V")
 _A = TypeVar("_A", bound=str | tuple[Any, ...])
+
+
+class Lockable(Protocol):
+    """What has a lock, and is used by several threads."""
+
+    def renew(self) -> None:
+        """Makes the lock anew in a forked child. What a thread of the parent may have left half done is dropped."""
+        ...
+
+
+_renewed: WeakSet[Any] = WeakSet()
+
+
+def renewed_in_child(held: Lockable) -> None:
+    """Has ``held`` renewed in each forked child of this process."""
+    _renewed.add(held)
+
+
+def _renew() -> None:
+    for held in list(_renewed):
+        held.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_renew)
+
+
+class SharedLock:
+    """A lock that one thread may take several times. ``forget`` is called in a forked child if another had it."""
+
+    def __init__(self, forget: Callable[[], None] | None = None) -> None:
+        self._lock = RLock()
+        self._forget = forget
+        renewed_in_child(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the lock is free within that time."""
+        if not self._lock.acquire(timeout=seconds):
+            return False
+        self._lock.release()
+        return True
+
+    def renew(self) -> None:
+        """Makes the lock anew, unless it is free or the thread that forked has it."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+            return
+        self._lock = RLock()
+        if self._forget is not None:
+            self._forget()
+
+
+class cached(Generic[_V]):  # named as a decorator
+    """`functools.cached_property` without its lock, which Python has up to 3.11: one for all objects of a class."""
+
+    def __init__(self, make: Callable[[Any], _V]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, held: None, owner: type) -> cached[_V]: ...
+    @overload
+    def __get__(self, held: object, owner: type) -> _V: ...
+    def __get__(self, held: object | None, owner: type) -> cached[_V] | _V:
+        if held is None:
+            return self
+        # Two threads may both make the value. Then all get the one that was put there first.
+        value: _V = held.__dict__.setdefault(self.name, self.make(held))
+        return value
 
 
 class Kept(Generic[_V]):
@@ -25,6 +109,13 @@ class Kept(Generic[_V]):
         self.size = 0
         self._values: OrderedDict[Hashable, tuple[_V, int]] = OrderedDict()
         self._lock = Lock()
+        renewed_in_child(self)
+
+    def renew(self) -> None:
+        """Makes the lock anew in a forked child, and forgets all values if a thread was changing them."""
+        held, self._lock = self._lock.locked(), Lock()
+        if held:
+            self.clear()
 
     def __len__(self) -> int:
         return len(self._values)
@@ -52,7 +143,7 @@ class Kept(Generic[_V]):
     def clear(self) -> None:
         """Forgets all values."""
         with self._lock:
-            self._values.clear()
+            self._values = OrderedDict()
             self.size = 0
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, TemplateError
+from ..core.kept import cached
 from .jinja.failure import place
 from .probe.capabilities import probe_tools
 from .probe.edges import opening
@@ -109,7 +109,7 @@ class Renderer:
             "any way of writing it (change the conversation; polyfills=False renders it with that loss)"
         )
 
-    @cached_property
+    @cached
     def _knows_results(self) -> bool:
         """Whether the template has a place for results, and does not just print any role's name."""
         can = self.template.probe()
@@ -132,7 +132,7 @@ class Renderer:
             other = other.replace(spelt("needlerole"), spelt("tool"))
         return "needleresult" in shown and shown != other
 
-    @cached_property
+    @cached
     def _reads_back(self) -> bool:
         """Whether a call that stands in the text of an assistant's message is read as that call."""
         call = {"id": "call00000", "type": "function", "function": _CALL}

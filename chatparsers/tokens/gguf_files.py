@@ -10,6 +10,7 @@ The keys are those of the GGUF specification (ggml-org/ggml, ``docs/gguf.md``).
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,8 +83,12 @@ def read_gguf(path: Path) -> ModelFiles:
         special_tokens=texts,
         special_ids={f"{role}_id": roles[role] for role in ("bos_token", "pad_token") if role in roles},
         names=tuple(dict.fromkeys([*(name for name in names if name), path.stem])),
-        _read_tokenizer=lambda: _build(Metadata(path)),  # read anew, not kept: it is tens of megabytes
+        _read_tokenizer=partial(_tokenizer, path),  # read anew, not kept: it is tens of megabytes
     )
+
+
+def _tokenizer(path: Path) -> Tokenizer | None:
+    return _build(Metadata(path))
 
 
 def _build(metadata: Metadata) -> Tokenizer | None:

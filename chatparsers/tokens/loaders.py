@@ -8,6 +8,7 @@ If files disagree, the order is that of transformers. A ``chat_template.jinja`` 
 
 from __future__ import annotations
 
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +114,7 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         special_ids=special_ids,
         names=_names(folder, config, tokenizer_config),
         response_template=_response_template(folder, tokenizer_config),
-        _read_tokenizer=(lambda: _tokenizer_json(tokenizer_file))
+        _read_tokenizer=partial(_tokenizer_json, tokenizer_file)
         if tokenizer_file.is_file()
         else no_tokenizer,
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..core.kept import cached
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -43,7 +44,7 @@ class ModelFiles:
     """The ``response_template`` of transformers, which says how a message is cut out of the model's text."""
     _read_tokenizer: _ReadTokenizer = field(default=no_tokenizer, repr=False, compare=False)
 
-    @cached_property
+    @cached
     def tokenizer(self) -> Tokenizer | None:
         """The model's ``tokenizers.Tokenizer``, loaded at the first use; None if the files have no tokenizer.
 

@@ -22,12 +22,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from operator import index
-from threading import RLock
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from ..core.errors import RequestError
+from ..core.kept import SharedLock
 
 __all__ = ["AddedToken", "Piece", "Pieces", "TokenizerLike", "Vocabulary"]
 
@@ -233,7 +233,7 @@ class _Entry:
 
 _cache: WeakKeyDictionary[Any, _Entry] = WeakKeyDictionary()
 _restored: WeakValueDictionary[bytes, Vocabulary] = WeakValueDictionary()
-_lock = RLock()
+_lock = SharedLock()
 
 
 def _restore(digest: bytes, payload: bytes) -> Vocabulary:

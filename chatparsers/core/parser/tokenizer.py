@@ -63,8 +63,9 @@ def _digest(tokenizer: Any) -> bytes:
 
 
 def _find(digest: bytes) -> Any:
-    for tokenizer in list(_digests):
-        if _digest(tokenizer) == digest:
+    for kept in _digests.keyrefs():  # a list, as other threads add to it
+        tokenizer = kept()
+        if tokenizer is not None and _digest(tokenizer) == digest:
             return tokenizer
     raise RequestError(
         "unpickle: the tokenizer of this turn is not loaded in this process: load it and bind it to a turn first "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import DefinitionError, RequestError
+from ..kept import Kept
 from .document import ANYTHING, SPELLINGS, Document, Schema, respelt
 from .tool_shapes import AnyTool, functions_of
 
@@ -176,13 +178,14 @@ class Toolset:
     def respelt(self) -> str:
         """A warning that names the types spelt as in Python, which are read as JSON's types; "" if there are none.
 
-        The tools of the last requests are remembered by their identity, so that binding them again walks no schema.
+        What was found of a list is remembered with it, so that binding it again walks no schema.
         """
         known = _respelt.get(id(self.raw))
         if known is None or known[0] is not self.raw:
-            while len(_respelt) >= _REMEMBERED:
-                _respelt.pop(next(iter(_respelt)), None)
-            known = _respelt[id(self.raw)] = self.raw, _warning(self._functions)
+            known = self.raw, _warning(self._functions)
+            size = _size(self.raw)
+            if size is not None:
+                _respelt.add(id(self.raw), known, size)
         return known[1]
 
     def all(self) -> tuple[Tool, ...]:
@@ -193,9 +196,19 @@ class Toolset:
         return Toolset, (self.raw,)
 
 
-_REMEMBERED = 16
-_respelt: dict[int, tuple[Sequence[Mapping[str, Any]], str]] = {}
+_respelt: Kept[tuple[Sequence[Mapping[str, Any]], str]] = Kept(32_000_000)
 """The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
+
+_BYTES = 36
+"""The memory of a byte of plain data as objects, at most: 36 for empty objects, 5 for usual tools."""
+
+
+def _size(tools: Sequence[Mapping[str, Any]]) -> int | None:
+    """About the memory of the tools; None if they are no plain data."""
+    try:
+        return _BYTES * len(marshal.dumps(list(tools), 2))
+    except ValueError:
+        return None
 
 
 def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
 from itertools import product
 from typing import Any, Literal, Protocol
 
 from ...core.errors import TemplateError
+from ...core.kept import cached
 from ..messages import CallIds, ReasoningAs, Wants, shape
 from .turns import MARKER, NEEDLE
 
@@ -162,7 +162,7 @@ class Prober:
         except TemplateError:
             return None
 
-    @cached_property
+    @cached
     def plain(self) -> Wants:
         """The shape of contents and tools."""
         empty: tuple[Literal["none", "list"], ...] = ("none", "list")
@@ -185,7 +185,7 @@ class Prober:
     def _shows_tools(self, wants: Wants) -> bool:
         return shows(self._try([_user()], wants, tools=True), _TOOL)
 
-    @cached_property
+    @cached
     def calls(self) -> Wants:
         """``plain`` and the shape of calls."""
         last_only = None
@@ -226,7 +226,7 @@ class Prober:
         kept = text.count(_VALUE) == number and keys in (number, 2 * number)
         return kept and not any(form in text for form in _PRINTED_ARGUMENTS)
 
-    @cached_property
+    @cached
     def full(self) -> Wants:
         """``calls`` and the shape of reasoning."""
         forms: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking", "part", "blocks")
@@ -248,7 +248,7 @@ class Prober:
         answer = _assistant(NEEDLE, reasoning=_REASONING, calls=1)
         return self._try([_user(), answer], wants, tools=True, variables=variables)
 
-    @cached_property
+    @cached
     def _switches(self) -> tuple[tuple[str, object, object], ...]:
         found: list[tuple[str, object, object]] = []
         for name, on, off in _SWITCHES:
