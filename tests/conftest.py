@@ -59,6 +59,13 @@ MANY, KEPT = 20, 6
 """With ``--quick``, a test with so many cases or more runs one case in so many."""
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """``-k qwen3_coder`` finds what ``-k qwen3-coder`` finds: the name of a format's module is as good as its own."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None and "-" in callspec.id:
+        item.extra_keyword_matches.add(callspec.id.replace("-", "_"))
+
+
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """``--quick`` leaves every test in, and of a test with many cases a sixth: other formats for each test."""

@@ -83,8 +83,11 @@ def matrix(
     relative to that of the test. A failure tells the pieces with which it can be seen again.
     """
 
-    def test_matrix(chatparsers_cell: tuple[Entry, Scenario], request: pytest.FixtureRequest) -> None:
-        _run(request, *chatparsers_cell)
+    def test_matrix(chatparsers_row: tuple[Entry, list[Scenario]], request: pytest.FixtureRequest) -> None:
+        entry, shown = chatparsers_row
+        problems = [problem for scenario in shown for problem in _problems(request, entry, scenario)]
+        if problems:
+            pytest.fail("\n".join(problems), pytrace=False)
 
     def entries(config: pytest.Config, folder: Path) -> list[Entry]:
         if callable(format):
@@ -128,7 +131,8 @@ def exists(entries: Iterable[Entry]) -> Cells:
     return found
 
 
-def _run(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> None:
+def _problems(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> list[str]:
+    """What is wrong with the scenario's text, in any way to cut it; first a line that names the scenario."""
     config = request.config
     record = Record(entry.format.name, entry.path.name, scenario.name, entry.real)
     try:
@@ -136,13 +140,11 @@ def _run(request: pytest.FixtureRequest, entry: Entry, scenario: Scenario) -> No
             case = render(entry.format, entry.template(), scenario)
         except Inexpressible as reason:
             record.skipped = str(reason)
-            pytest.skip(str(reason))
+            return []
         problems = feed_in_every_way(case, record, tokenizer_loaders(config), config.stash.get(CUTS, 16))
         if problems:
-            pytest.fail(
-                "\n".join([f"{entry.format.name}, {entry.path.name}, {scenario.name}", *problems]),
-                pytrace=False,
-            )
+            return [f"{entry.format.name}, {entry.path.name}, {scenario.name}", *problems]
+        return []
     finally:
         add_record(request, record.as_dict())
 
@@ -177,6 +179,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("chatparsers", "chatparsers: formats of chat models")
     group.addoption("--chatparsers-format", metavar="NAME", help="only this format (name or alias)")
     group.addoption(
+        "--chatparsers-scenario",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="only this scenario of the matrix, such as tool-auto-single; may be repeated",
+    )
+    group.addoption(
         "--chatparsers-template",
         metavar="FILE",
         action="append",
@@ -200,17 +209,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     only = metafunc.config.getoption("--chatparsers-format")
     wanted = get_format(only).name if only else None
+    named = metafunc.config.getoption("--chatparsers-scenario")
     folder = Path(str(metafunc.module.__file__)).parent
     chosen = [e for e in entries(metafunc.config, folder) if wanted in (None, e.format.name)]
     existing = metafunc.function.chatparsers_existing(chosen, folder)
-    cells = []
+    rows = []
     for entry in chosen:
         known = existing.get(entry.key, {})
-        for scenario in scenarios(entry.format):
-            if known.get(scenario.name, "run" if not known else "") == "run":
-                name = f"{entry.format.name}-{entry.path.stem}-{scenario.name}"
-                cells.append(pytest.param((entry, scenario), id=name))
-    metafunc.parametrize("chatparsers_cell", cells)
+        shown = [
+            scenario
+            for scenario in scenarios(entry.format)
+            if known.get(scenario.name, "" if known else "run") == "run"
+            and (not named or scenario.name in named)
+        ]
+        if shown:
+            rows.append(pytest.param((entry, shown), id=f"{entry.format.name}-{entry.path.stem}"))
+    metafunc.parametrize("chatparsers_row", rows)
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

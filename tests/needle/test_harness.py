@@ -199,7 +199,8 @@ def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
         'from chatparsers.testing import matrix\n\ntest_acme = matrix("kimi-k2", templates=["acme.jinja"])\n'
     )
     (tmp_path / "test_acme.py").write_text(test)
-    printed = run_pytest(tmp_path, "-k", "tool-auto-single or reasoning-only")
+    scenarios = ("tool-auto-single", "reasoning-only")
+    printed = run_pytest(tmp_path, *(f"--chatparsers-scenario={name}" for name in scenarios))
     assert "1 passed" in printed and "1 cells run, 1 distinct texts" in printed and ", 0 failed" in printed
 
 
@@ -218,7 +219,7 @@ def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
         "--chatparsers-matrix",
         "full",
     ]
-    printed = run_pytest(tmp_path, *suite, *options, "-k", "tool-auto-single")
+    printed = run_pytest(tmp_path, *suite, *options, "--chatparsers-scenario=tool-auto-single")
     assert "1 passed" in printed and "1 real templates used: hermes-2-pro.jinja" in printed
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -123,10 +124,24 @@ def imports(module: str, path: Path, tree: ast.Module) -> Iterator[Import]:
     yield from visit(tree, False)
 
 
-TREES = {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in MODULES.items()}
-IMPORTS = [found for module, path in MODULES.items() for found in imports(module, path, TREES[module])]
-OWN = [found for found in IMPORTS if found.target.split(".")[0] == "chatparsers"]
-FOREIGN = [found for found in IMPORTS if found.target.split(".")[0] not in ("chatparsers", "__future__")]
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {module: ast.parse(path.read_text(encoding="utf-8")) for module, path in MODULES.items()}
+
+
+@cache
+def every_import() -> list[Import]:
+    return [found for module, path in MODULES.items() for found in imports(module, path, trees()[module])]
+
+
+def own() -> list[Import]:
+    return [found for found in every_import() if found.target.split(".")[0] == "chatparsers"]
+
+
+def foreign() -> list[Import]:
+    return [
+        found for found in every_import() if found.target.split(".")[0] not in ("chatparsers", "__future__")
+    ]
 
 
 def host_of(module: str) -> set[str]:
@@ -141,7 +156,7 @@ def host_of(module: str) -> set[str]:
 
 def references() -> Iterator[tuple[str, str, int]]:
     """Every text ``"chatparsers.x:y"`` in the code, except in the catalog of formats."""
-    for module, tree in TREES.items():
+    for module, tree in trees().items():
         for node in ast.walk(tree):
             if (
                 isinstance(node, ast.Constant)
@@ -161,7 +176,7 @@ def test_every_part_has_its_line() -> None:
 def test_a_line_imports_only_from_lines_above_it() -> None:
     wrong = [
         str(found)
-        for found in OWN
+        for found in own()
         if LINE[part(found.target)] > LINE[part(found.importer)]
         and not (found.typing and (part(found.importer), part(found.target)) in DOWN)
     ]
@@ -178,7 +193,7 @@ CIRCLES = {
 def test_modules_import_one_another_in_no_circle() -> None:
     """Also for type checkers alone: a reader who follows the imports never comes back to where he was."""
     needs: dict[str, set[str]] = {}
-    for found in OWN:
+    for found in own():
         if found.importer != found.target and (found.importer, found.target) not in CIRCLES:
             needs.setdefault(found.importer, set()).add(found.target)
     try:
@@ -191,7 +206,7 @@ def test_formats_import_the_core_and_one_another_alone() -> None:
     # A family with another family's wire format is a record over the same build. It imports the build, never copies it.
     wrong = [
         str(found)
-        for found in OWN
+        for found in own()
         if part(found.importer) == "formats" and part(found.target) not in ("core", "formats", "lazy")
     ]
     assert not wrong, "\n".join(wrong)
@@ -200,7 +215,7 @@ def test_formats_import_the_core_and_one_another_alone() -> None:
 def test_other_packages_are_imported_where_the_layout_has_them() -> None:
     wrong = [
         str(found)
-        for found in FOREIGN
+        for found in foreign()
         if found.target.split(".")[0]
         not in TYPES
         | sys.stdlib_module_names
@@ -229,7 +244,7 @@ def test_modules_are_imported_by_name_nowhere_else() -> None:
     lazy_packages = {module for module, path in MODULES.items() if path.name == "__init__.py"}
     wrong = [
         str(found)
-        for found in FOREIGN
+        for found in foreign()
         if found.target.split(".")[0] == "importlib"
         and not found.target.startswith(("importlib.metadata", "importlib.resources"))
         and found.importer not in allowed | lazy_packages
@@ -237,39 +252,36 @@ def test_modules_are_imported_by_name_nowhere_else() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_public_modules_have_an_exact_all(module: str) -> None:
-    """Every name in ``__all__`` exists and is listed once. Formats and ``__main__`` need no ``__all__``."""
-    tree, path = TREES[module], MODULES[module]
-    assigned = [
-        node.value
-        for node in tree.body
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]
-    ]
-    if path.name == "__main__.py" or (path.name == "__init__.py" and not assigned) or is_format(module):
-        return
-    assert len(assigned) == 1, f"{module} needs one __all__"
-    names = ast.literal_eval(assigned[0])
-    assert len(names) == len(set(names))
-    try:
-        loaded = __import__(module, fromlist=["_"])
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in EXTRAS:
-            raise
-        pytest.skip(f"{error.name} is not installed")
-    missing = [name for name in names if not hasattr(loaded, name)]
-    assert not missing, f"{module}.__all__ names {missing}, which it does not have"
+def test_every_all_is_exact() -> None:
+    """Every name in an ``__all__`` exists and is listed once."""
+    wrong = []
+    for module, tree in trees().items():
+        assigned = [
+            node.value
+            for node in tree.body
+            if isinstance(node, ast.Assign)
+            and [ast.unparse(target) for target in node.targets] == ["__all__"]
+        ]
+        if not assigned:
+            continue
+        names = ast.literal_eval(assigned[0])
+        try:
+            loaded = __import__(module, fromlist=["_"])
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] not in EXTRAS:
+                raise
+            continue
+        missing = [name for name in names if not hasattr(loaded, name)]
+        if missing or len(names) != len(set(names)) or len(assigned) > 1:
+            wrong.append(f"{module}: {missing or 'a name or __all__ stands twice'}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_nothing_imports_an_adapter() -> None:
     """So no import of the package imports a host. The gateway runs llama.cpp in its own process."""
     wrong = [
         str(found)
-        for found in OWN
+        for found in own()
         if host_of(found.target) and not host_of(found.importer) and part(found.importer) != "gateway"
     ]
     assert not wrong, "\n".join(wrong)
-
-
-def is_format(module: str) -> bool:
-    return module.startswith("chatparsers.formats.") and not module.split(".")[2].startswith("_")
