@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .chat.conversation import Conversation, Grown
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
+    from .chat.rollout import Rollout
     from .chat.rows import parse_many
     from .chat.sample import Kind, Sample
     from .core.definition.format import Features, Format
@@ -71,6 +72,7 @@ __all__ = [
     "Reasoning",
     "Region",
     "RequestError",
+    "Rollout",
     "Sample",
     "SchemaError",
     "SpecialTokens",
@@ -121,6 +123,7 @@ _HOME = {
     "Reasoning": "core.events",
     "Region": "core.message",
     "RequestError": "core.errors",
+    "Rollout": "chat.rollout",
     "Sample": "chat.sample",
     "SchemaError": "core.errors",
     "SpecialTokens": "tokens",

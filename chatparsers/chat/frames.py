@@ -73,6 +73,10 @@ class Frames:
         self._name = name
         self._before: dict[str, Before | None] = {}
         self._behind: dict[tuple[Shape, str], Behind | None] = {}
+        self.proved: dict[Any, str] = {}
+        """What rollouts found of steps of a kind: see `bridge`."""
+        self.facts: dict[str, bool] = {}
+        """What else was found by rendering."""
 
     def before(self, role: str) -> Before | None:
         """What stands between a message of ``role`` and the answer to it."""

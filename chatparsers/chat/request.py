@@ -20,7 +20,10 @@ from .frames import Frames
 
 __all__ = ["Model", "Request", "check_messages"]
 
-_FREE = ("now", "id_seed", "response_format", "parallel_tool_calls")
+_FREE = (
+    *("now", "id_seed", "response_format", "parallel_tool_calls"),
+    *("add_generation_prompt", "continue_final_message"),
+)
 """Options on which no frame depends."""
 _KEPT = 64
 
@@ -57,6 +60,10 @@ class Request:
         turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
         return turn
 
+    def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
+        """As `prepare`, for messages of which none is only begun."""
+        return self.prepare(messages, **{"continue_final_message": False, **more})
+
     @property
     def frames(self) -> Frames:
         """What the template writes around answers, for these options."""
@@ -65,7 +72,8 @@ class Request:
             key = self.key()
             found = kept.get(key) if key is not None else None
             if found is None:
-                found = Frames(Request(self.chat, self.options).prepare, self.chat.syntax, self.tool)
+                plain = Request(self.chat, {**self.options, "continue_final_message": False})
+                found = Frames(plain.prepare, self.chat.syntax, self.tool)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()

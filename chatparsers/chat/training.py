@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 from ..templates.jinja.limits import limited
 from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, check_messages
+from .rollout import Rollout
 from .sample import Sample
 
 if TYPE_CHECKING:
@@ -79,3 +80,23 @@ class Training:
         how = How(train_on, reasoning, rewritten, split, final_stop)
         made = Request(cast("Model", self), {"add_generation_prompt": False, **request})
         return encode_turns(made, messages, how) if split_turns else encode(made, messages, how)
+
+    def rollout(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        history: Literal["template", "exact"] = "template",
+        count_stop: bool = False,
+        **request: Unpack[PrepareOptions],
+    ) -> Rollout:
+        """A conversation by exact ids: what the engine was given and sampled is never encoded again.
+
+        ``history``: where the template drops or moves what was sampled, ``"template"`` begins a new segment, as the
+        model would see it; ``"exact"`` keeps what was sampled. ``count_stop``: a stop that the engine left out counts
+        as sampled. ``request``: the keywords of `prepare`; the clock and the seed of ids are fixed at the beginning.
+        Raises `RequestError` without a tokenizer, and the errors of `prepare`.
+        """
+        check_messages(messages)
+        return Rollout(
+            Request(cast("Model", self), request), messages, history=history, count_stop=count_stop
+        )

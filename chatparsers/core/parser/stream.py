@@ -169,6 +169,11 @@ class Stream:
         return events
 
     @property
+    def ended(self) -> bool:
+        """Whether the turn is over: an id ended it, or it was finished."""
+        return self._ended
+
+    @property
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
         return "markup" if self._ended else KINDS[self._machine.region]

@@ -1,0 +1,87 @@
+"""What is put behind a sampled answer: closers, its stop if the engine left it out, and what the template adds.
+
+- A stop that was sampled stays, and the text behind the template's follows. If it is another stop than the template's,
+  and that one is the next message's header, the header is written too.
+- A stop that is missing is added. It counts only if it is asked for, and never behind an answer that was cut off.
+- An answer that was cut off inside a thought is closed as the format writes it. A call or a character is not completed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from ..core.definition.format import Format
+from ..core.errors import ChatParsersError
+from ..core.message import Message
+from ..templates.messages import reasoning_of
+from .bridge import Delta
+from .parts import Given, given
+from .request import Request
+from .spoken import Spoken, spelt
+
+__all__ = ["behind_answer", "joined_message"]
+
+_THOUGHT, _WORDS = "永N33DLEthought", "永N33DLEwords"
+
+
+def behind_answer(
+    request: Request,
+    spoken: Spoken,
+    delta: Delta,
+    messages: Sequence[tuple[int, Mapping[str, Any]]],
+    count_stop: bool,
+) -> tuple[Given, list[tuple[str, str]]]:
+    """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
+    tokenizer = request.chat.tokenizer
+    wanted = delta.text[: delta.stop]
+    notes: list[tuple[str, str]] = []
+    indexed = tuple(messages)
+    if spoken.stop:
+        sampled = spelt(tokenizer, spoken.stop)
+        same = bool(wanted) and sampled.strip().endswith(wanted.strip())
+        if not same:
+            notes.append((sampled, wanted))
+        text = delta.text[delta.stop :] if same or not delta.header else delta.text
+        return given(tokenizer, text, indexed, sampled.strip()), notes
+    closer = closing(request.chat.syntax, spoken) if spoken.cut else ""
+    space = wanted[: len(wanted) - len(wanted.lstrip())]
+    text, stop = delta.text, delta.stop
+    if space and spoken.message.text.endswith(space):  # the engine took off the marker alone
+        text, stop = text[len(space) :], stop - len(space)
+    part = given(tokenizer, closer + text, indexed, "")
+    first = sum(end <= len(closer) for _, end in part.spans)
+    last = sum(end <= len(closer) + stop for _, end in part.spans)
+    counted = count_stop and not spoken.cut
+    return replace(part, stop=(first, last), counted=counted and last > first), notes
+
+
+def closing(fmt: Format, spoken: Spoken) -> str:
+    """What closes a thought in which the answer was cut off; ``""`` if it was cut off elsewhere."""
+    return _closer(fmt) if spoken.region == "reasoning" else ""
+
+
+@lru_cache(maxsize=256)
+def _closer(fmt: Format) -> str:
+    message = {"role": "assistant", "content": _WORDS, "reasoning_content": _THOUGHT}
+    try:
+        wire = fmt.render(message)
+    except ChatParsersError:
+        return ""
+    return wire.partition(_THOUGHT)[2].partition(_WORDS)[0]
+
+
+def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[str, Any]:
+    """The message that was read, behind the beginning that the prompt wrote."""
+    found = message.to_openai()
+    if begun is None:
+        return found
+    content = begun.get("content")
+    if isinstance(content, str) and content:
+        found["content"] = content + (found["content"] or "")
+    thought = reasoning_of(begun) + str(found.get("reasoning_content") or "")
+    if thought:
+        found["reasoning_content"] = thought
+    return found

@@ -1,0 +1,170 @@
+"""The parts of a segment of a rollout: text that was given, and answers that were sampled, each with its ids.
+
+A part never changes. So copies of a rollout share their parts, and a step adds parts and touches no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from ..core.parser.turn import Turn
+from ..tokens.pieces import encode_behind
+from ..tokens.vocabulary import Vocabulary
+from .marks import Span, answer_runs, other_runs, starting, stop_run
+from .places import Place, Places
+from .sample import Kind, Run
+from .spoken import Chunk, Spoken
+
+__all__ = ["Column", "Given", "Said", "encoded", "given"]
+
+Messages = tuple[tuple[int, Mapping[str, Any]], ...]
+
+
+class Column(NamedTuple):
+    """What a part adds to a sample; the runs count from the part's first id."""
+
+    ids: Sequence[int]
+    counted: Sequence[Span]
+    kinds: Sequence[Run]
+    messages: Sequence[Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Text that was given. ``messages``: those whose words stand in it, with their indices. ``stop``: the ids that are
+    the stop of the answer before it, and whether it is ``counted``. ``answers``: the places of answers that are
+    context, which ``reader`` reads."""
+
+    ids: tuple[int, ...]
+    text: str
+    spans: tuple[Span, ...]
+    messages: Messages = ()
+    stop: Span = (0, 0)
+    counted: bool = False
+    answers: Mapping[int, Place] = field(default_factory=dict)
+    reader: Turn | None = None
+
+    def column(self) -> Column:
+        """What it adds to a sample."""
+        kinds: list[Run] = []
+        indices: list[Run] = []
+        places = Places(dict(self.answers))
+        last = max((index for index, _ in self.messages), default=-1)
+        known = dict(self.messages)
+        every = [known.get(index, {"role": "assistant"}) for index in range(last + 1)]
+        for kind, message in other_runs(self.text, every, places):
+            kinds.append(kind)
+            indices.append(message)
+        for index, place in self.answers.items():
+            if self.reader is not None:
+                turn = replace(self.reader, prefix=place.prefix)
+                read = answer_runs(turn.parse(self.text[place.start : place.stop]))
+                kinds += ((place.start + start, place.start + end, kind) for start, end, kind in read)
+            kinds.append(stop_run(place))
+            indices.append((place.start, place.end, index))
+        in_tokens = starting(self.spans, kinds)
+        if self.stop[1] > self.stop[0]:
+            in_tokens.append((*self.stop, int(Kind.STOP)))
+        return Column(self.ids, [self.stop] if self.counted else [], in_tokens, starting(self.spans, indices))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An answer. ``index``: of its message. ``context``: it was sampled in an earlier segment, so it is not counted
+    here; then it may stand ``bare``, without its stop."""
+
+    spoken: Spoken
+    index: int
+    context: bool = False
+    bare: bool = False
+
+    @property
+    def ids(self) -> list[int]:
+        """Its ids."""
+        ids = self.spoken.ids
+        return ids[: len(ids) - len(self.spoken.stop)] if self.bare else ids
+
+    def chunks(self) -> tuple[Chunk, ...]:
+        """Its ids as they were sampled."""
+        if not self.bare or not self.spoken.stop:
+            return self.spoken.chunks
+        left = len(self.ids)
+        found = []
+        for chunk in self.spoken.chunks:
+            found.append(chunk.first(min(left, len(chunk.ids))))
+            left -= len(found[-1].ids)
+        return tuple(found)
+
+    def column(self, seen: set[str]) -> Column:
+        """What it adds to a sample. ``seen``: the chunks that were counted before."""
+        ids = self.ids
+        counted: list[Span] = []
+        at = 0
+        for chunk in self.chunks():
+            if not self.context and chunk.serial not in seen:
+                seen.add(chunk.serial)
+                counted += _runs(chunk.counted, at)
+            at += len(chunk.ids)
+        kinds = list(answer_runs(self.spoken.message, tokens=True))
+        if not self.bare:
+            kinds.append((len(ids) - len(self.spoken.stop), len(ids), int(Kind.STOP)))
+        kinds = [(start, min(end, len(ids)), kind) for start, end, kind in kinds]
+        return Column(ids, counted, kinds, [(0, len(ids), self.index)])
+
+
+def _runs(marks: Sequence[bool], at: int) -> Iterator[Span]:
+    start = 0
+    for place in range(len(marks) + 1):
+        if place == len(marks) or not marks[place]:
+            if place > start:
+                yield at + start, at + place
+            start = place + 1
+
+
+def given(tokenizer: Any, text: str, messages: Messages, before: str | None, **more: Any) -> Given:
+    """The part of a text. ``before``: the stop behind which it stands; None at the beginning of all."""
+    ids, spans = encoded(tokenizer, text, before)
+    ids, spans = _as_text(tokenizer, text, ids, spans, messages)
+    return Given(tuple(ids), text, tuple(spans), messages, **more)
+
+
+def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], list[Span]]:
+    """The ids of a text and their spans."""
+    if before is not None:
+        return encode_behind(tokenizer, text, before)
+    found = tokenizer.encode(text, add_special_tokens=False)
+    return found.ids, found.offsets
+
+
+def _as_text(
+    tokenizer: Any, text: str, ids: list[int], spans: list[Span], messages: Messages
+) -> tuple[list[int], list[Span]]:
+    """The ids, in which no marker that a user or a tool spelt is the marker's id."""
+    added = Vocabulary.of(tokenizer).added
+    at = 0
+    for _, message in messages:
+        content = message.get("content")
+        if message.get("role") not in ("user", "tool") or not isinstance(content, str) or not content:
+            continue
+        words = content.strip()
+        found = text.find(words, at)
+        if found < 0 or not words:
+            continue
+        at = found + len(words)
+        for place in range(len(ids) - 1, -1, -1):
+            start, end = spans[place]
+            if end <= found:
+                break
+            if start >= found and end <= at and ids[place] in added and end > start:
+                pieces = [(start, start + 1), (start + 1, end)]
+                new_ids: list[int] = []
+                new_spans: list[Span] = []
+                for first, last in pieces:
+                    some, where = encode_behind(tokenizer, text[first:last])
+                    new_ids += some
+                    new_spans += ((first + a, first + b) for a, b in where)
+                if not any(id in added for id in new_ids):
+                    ids[place : place + 1], spans[place : place + 1] = new_ids, new_spans
+    return ids, spans

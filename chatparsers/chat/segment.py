@@ -1,0 +1,179 @@
+"""A segment of a rollout: a rendering, and behind it answers and steps, as immutable parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import nan
+from typing import Any, NamedTuple
+
+from ..core.parser.turn import Turn
+from .parts import Given, Said, given
+from .places import Place, Places, find_places
+from .request import Request
+from .sample import Sample
+from .spoken import spelt
+
+__all__ = ["Segment", "Step", "opened", "sample_of"]
+
+
+class Step(NamedTuple):
+    """What stands behind an answer. ``delta``: all that the template writes there; ``prefix``: what of it belongs to
+    the next answer."""
+
+    part: Given
+    delta: str
+    prefix: str
+
+
+@dataclass(slots=True)
+class Segment:
+    """``rendering``: the text it begins with, ``prefix``: what of that belongs to the first answer. ``turns``: answers
+    and the steps behind them."""
+
+    opening: tuple[Given | Said, ...]
+    rendering: str
+    prefix: str
+    turns: tuple[Said | Step, ...] = ()
+    _ids: list[int] | None = None
+
+    def answered(self, said: Said) -> Segment:
+        """The segment with an answer behind it."""
+        return self._grown(said, said.ids)
+
+    def added(self, step: Step) -> Segment:
+        """The segment with a step behind it."""
+        return self._grown(step, step.part.ids)
+
+    def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
+        other = Segment(self.opening, self.rendering, self.prefix, (*self.turns, turn))
+        if self._ids is not None:  # the list goes on to the longer segment
+            other._ids, self._ids = self._ids, None
+            other._ids += ids
+        return other
+
+    def parts(self) -> Iterator[Given | Said]:
+        """All parts in their order."""
+        yield from self.opening
+        for turn in self.turns:
+            yield turn.part if isinstance(turn, Step) else turn
+
+    def said(self) -> Iterator[Said]:
+        """The answers."""
+        return (part for part in self.parts() if isinstance(part, Said))
+
+    def ids(self) -> list[int]:
+        """A new list of all ids."""
+        if self._ids is None:
+            self._ids = [id for part in self.parts() for id in part.ids]
+        return self._ids[:]
+
+    def text(self, tokenizer: Any) -> str:
+        """What the ids spell."""
+        parts = [self.rendering]
+        for turn in self.turns:
+            parts.append(turn.part.text if isinstance(turn, Step) else spelt(tokenizer, turn.ids))
+        return "".join(parts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("opening", "rendering", "prefix", "turns")}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+        self._ids = None
+
+
+def opened(
+    request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], begun: bool, held: Mapping[int, Said]
+) -> Segment:
+    """The segment of a rendering. ``begun``: the last message is the beginning of the answer. ``held``: answers that
+    were sampled, by their index; one whose text stands unchanged keeps its ids."""
+    text = turn.prompt
+    finished = messages[:-1] if begun else messages
+    places = Places()
+    if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in finished):
+        places = find_places(text, finished, request.frames, request.finished)
+    tokenizer = request.chat.tokenizer
+    kept = [
+        (place, held[index])
+        for index, place in places.answers.items()
+        if index in held and held[index].spoken.text(tokenizer) == text[place.start : place.stop]
+    ]
+    if begun:
+        places.answers[len(messages) - 1] = Place(len(text) - len(turn.prefix), len(text), len(text), "")
+    parts: list[Given | Said] = []
+    at, first = 0, 0
+    stop: str | None = None
+    for place, said in kept:
+        parts.append(
+            _stretch(tokenizer, turn, text, at, place.start, first, said.index, messages, places, stop)
+        )
+        sampled = said.spoken.stop
+        wanted = text[place.stop : place.end]
+        same = bool(sampled) and spelt(tokenizer, sampled).strip() == wanted.strip()
+        if same:
+            parts.append(replace(said, context=True))
+        else:
+            parts.append(replace(said, context=True, bare=True))
+        at, first = place.end if same else place.stop, said.index + 1
+        stop = wanted.strip() if same else ""
+    parts.append(_stretch(tokenizer, turn, text, at, len(text), first, len(messages), messages, places, stop))
+    return Segment(tuple(part for part in parts if part.ids), text, turn.prefix)
+
+
+def _stretch(
+    tokenizer: Any,
+    turn: Turn,
+    text: str,
+    start: int,
+    end: int,
+    first: int,
+    last: int,
+    messages: Sequence[Mapping[str, Any]],
+    places: Places,
+    before: str | None,
+) -> Given:
+    """The part of the text between two positions, with the messages between two indices."""
+    answers = {
+        index: Place(place.start - start, place.stop - start, place.end - start, place.prefix)
+        for index, place in places.answers.items()
+        if first <= index < last
+    }
+    indexed = tuple((index, messages[index]) for index in range(first, last))
+    return given(tokenizer, text[start:end], indexed, before, answers=answers, reader=turn)
+
+
+def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:
+    """The sample of these parts. ``seen``: the chunks that were counted before; those that count here are added."""
+    columns = [part.column(seen) if isinstance(part, Said) else part.column() for part in parts]
+    starts = [0, *accumulate(len(column.ids) for column in columns)]
+    probs: list[float] = []
+    versions: list[int] = []
+    for part, column in zip(parts, columns, strict=True):
+        chunks = part.chunks() if isinstance(part, Said) else ()
+        for chunk in chunks:
+            probs += chunk.logprobs or (nan,) * len(chunk.ids)
+            versions += (chunk.version,) * len(chunk.ids)
+        if not chunks:
+            probs += (nan,) * len(column.ids)
+            versions += (-1,) * len(column.ids)
+    return Sample(
+        [id for column in columns for id in column.ids],
+        [(a + at, b + at) for at, column in zip(starts, columns, strict=False) for a, b in column.counted],
+        kinds=[
+            (a + at, b + at, k)
+            for at, column in zip(starts, columns, strict=False)
+            for a, b, k in column.kinds
+        ],
+        messages=[
+            (a + at, b + at, k)
+            for at, column in zip(starts, columns, strict=False)
+            for a, b, k in column.messages
+        ],
+        logprobs=probs,
+        versions=versions,
+        text="".join(part.text if isinstance(part, Given) else spelt(tokenizer, part.ids) for part in parts),
+        truncated=truncated,
+    )

@@ -1,0 +1,170 @@
+"""An answer as it was sampled: its ids as they are, read up to the first stop.
+
+Strategy. One stream reads all ids of an answer, also if they come in several goes (partial rollouts). Ids behind the
+first stop are not taken. The message is read by a fork of the stream, so that the answer can go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import nan
+from os import urandom
+from typing import Any
+
+from ..core.errors import RequestError
+from ..core.message import Message
+from ..core.parser.stream import Stream
+from ..core.parser.turn import Turn
+from ..tokens.detokenizer import Detokenizer
+from ..tokens.vocabulary import Vocabulary
+
+__all__ = ["Chunk", "Spoken", "spelt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Ids that were sampled in one go. ``serial`` is its own: copies of a rollout share it, so that it counts once."""
+
+    serial: str
+    ids: tuple[int, ...]
+    counted: tuple[bool, ...]
+    logprobs: tuple[float, ...] | None
+    version: int
+
+    @classmethod
+    def of(cls, ids: Iterable[int], logprobs: Any, counted: Any, version: int | None) -> Chunk:
+        """Raises `RequestError` if a column has another length than the ids."""
+        own = tuple(int(id) for id in _listed("ids", ids))
+        probs = (
+            None
+            if logprobs is None
+            else tuple(nan if x is None else float(x) for x in _listed("logprobs", logprobs))
+        )
+        if counted is None or isinstance(counted, bool):
+            marks = (counted is not False,) * len(own)
+        else:
+            marks = tuple(bool(mark) for mark in _listed("counted", counted))
+        for name, column in (("logprobs", probs), ("counted", marks)):
+            if column is not None and len(column) != len(own):
+                raise RequestError(
+                    f"{name}: expected {len(own)} values, one for each id, found {len(column)}"
+                )
+        return cls(urandom(8).hex(), own, marks, probs, -1 if version is None else int(version))
+
+    def first(self, number: int) -> Chunk:
+        """The first ids alone."""
+        if number == len(self.ids):
+            return self
+        probs = None if self.logprobs is None else self.logprobs[:number]
+        return Chunk(self.serial, self.ids[:number], self.counted[:number], probs, self.version)
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    found = values.tolist() if hasattr(values, "tolist") else values
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        raise RequestError(f"{name}: expected a list or an array, found {type(values).__name__}")
+    return list(found)
+
+
+class Spoken:
+    """One answer. ``stop``: the ids of the stop that was sampled, ``()`` if none was. ``cut``: it was cut off by
+    length. ``dropped``: how many ids behind the stop were not taken."""
+
+    __slots__ = ("_stream", "chunks", "cut", "dropped", "message", "region", "stop", "turn")
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self._stream: Stream = turn.stream()
+        self.chunks: tuple[Chunk, ...] = ()
+        self.stop: tuple[int, ...] = ()
+        self.cut = False
+        self.dropped = 0
+        self.region = "content"
+        self.message = Message()
+
+    @property
+    def ids(self) -> list[int]:
+        """All its ids, the stop included."""
+        return [id for chunk in self.chunks for id in chunk.ids]
+
+    def heard(self, chunk: Chunk, reason: str | None) -> Spoken:
+        """The answer with more ids. Nothing of this one changes."""
+        other = Spoken.__new__(Spoken)
+        other.turn = self.turn
+        other._stream = self._stream.fork()
+        other.stop, taken = self.stop, 0
+        if not self.stop:
+            taken, other.stop = _taken(self.turn, other._stream, chunk.ids)
+        other.dropped = self.dropped + len(chunk.ids) - taken
+        other.chunks = (*self.chunks, chunk.first(taken)) if taken else self.chunks
+        other.cut = reason == "length" and not other.stop
+        other.region = str(other._stream.region)
+        whole = other._stream.fork()
+        whole.finish("length" if other.cut else "stop")
+        other.message = whole.message
+        return other
+
+    def text(self, tokenizer: Any) -> str:
+        """What it spells before its stop."""
+        ids = self.ids
+        return spelt(tokenizer, ids[: len(ids) - len(self.stop)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in Spoken.__slots__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def spelt(tokenizer: Any, ids: Sequence[int]) -> str:
+    """The text of ids inside a conversation, with all special tokens."""
+    vocabulary = Vocabulary.of(tokenizer)
+    detokenizer = Detokenizer(vocabulary)
+    parts: list[str] = []
+    for id in ids:
+        token = vocabulary.added.get(id)
+        parts += (detokenizer.flush(), token.text) if token is not None else (detokenizer.decode(id),)
+    return "".join(parts) + detokenizer.flush()
+
+
+def _taken(turn: Turn, stream: Stream, ids: Sequence[int]) -> tuple[int, tuple[int, ...]]:
+    """How many of ``ids`` belong to the answer, which ``stream`` has read then; and the ids of its stop."""
+    ends = frozenset(turn.stop_ids)
+    start = 0
+    single = turn.marker_ids
+    spelt_out = [stop for stop in turn.stops if stop.strip() and stop.strip() not in single]
+    if spelt_out:
+        return _taken_by_text(turn, stream, ids, spelt_out)
+    for place, id in enumerate(ids):
+        if id in ends:
+            stream.feed(list(ids[start : place + 1]))
+            start = place + 1
+            if stream.ended:
+                return start, (id,)
+    stream.feed(list(ids[start:]))
+    return len(ids), ()
+
+
+def _taken_by_text(
+    turn: Turn, stream: Stream, ids: Sequence[int], stops: Sequence[str]
+) -> tuple[int, tuple[int, ...]]:
+    """As `_taken`, for stops that take several ids."""
+    probe = stream.fork()
+    probe.feed(list(ids))
+    if not probe.ended and not any(stop in probe.message.text for stop in stops):
+        stream.feed(list(ids))
+        return len(ids), ()
+    for place, id in enumerate(ids):
+        stream.feed(id)
+        if stream.ended:
+            return place + 1, (id,)
+        message = stream.message
+        stop = next((stop for stop in stops if message.text.endswith(stop)), None)
+        if stop is not None and message.regions[-1].kind == "markup":
+            first = place
+            while first and not spelt(turn.tokenizer, ids[first : place + 1]).endswith(stop):
+                first -= 1
+            return place + 1, tuple(ids[first : place + 1])
+    return len(ids), ()
