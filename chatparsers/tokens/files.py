@@ -54,10 +54,11 @@ def opened(file: Path) -> Iterator[tuple[BinaryIO, int]]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LoadError(f"{_name(file)}: cannot be read: {reason}") from error
+    state = os.fstat(handle)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(handle)
+        raise LoadError(f"{file}: expected a file, found a folder, a pipe or a device")
     with os.fdopen(handle, "rb") as stream:
-        state = os.fstat(handle)
-        if not stat.S_ISREG(state.st_mode):
-            raise LoadError(f"{file}: expected a file, found a folder, a pipe or a device")
         yield stream, state.st_size
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from typing import Any
 
 import pytest
@@ -164,3 +165,26 @@ def test_the_prefix_is_read_by_ids_too(bytewise: Any) -> None:
     message = turn.parse(ids(turn, "Hm.\n</think>\n\nHi"))
     assert (message.reasoning, message.content) == ("Hm.", "Hi")
     assert message.regions[0].start == 0 and message.regions[0].token_start == 0
+
+
+def test_an_unknown_token_is_in_the_same_call_whatever_the_cuts(bytewise: Any) -> None:
+    turn = bind(bytewise)
+    rng = random.Random(11)
+    seen: set[int | None] = set()
+    for _ in range(60):
+        fed = ids(turn, *rng.choices(("Hi ", f"\n{CALL}\n", CALL, '<tool_call>\n{"nam'), k=rng.randint(1, 5)))
+        for _ in range(rng.randint(1, 3)):
+            fed.insert(rng.randint(0, len(fed)), 99_999)
+        whole = turn.parse(fed).diagnostics
+        seen |= {found.call for found in whole if found.code == "unknown-token"}
+        for _ in range(4):
+            stream, place = turn.stream(), 0
+            while place < len(fed):
+                size = rng.choice((1, 1, 2, 3, 5, 100))
+                stream.feed(fed[place : place + size])
+                place += size
+                if rng.random() < 0.3:
+                    stream.message  # noqa: B018  # what is kept of it must not be wrong
+            stream.finish()
+            assert stream.message.diagnostics == whole
+    assert {None, 0, 1, 2} <= seen

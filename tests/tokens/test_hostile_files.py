@@ -110,3 +110,23 @@ def test_what_is_no_tokenizer() -> None:
             chatparsers.load("{{ 'x' }}", tokenizer=wrong)
         with pytest.raises(RequestError, match=r"tokenizer: expected a tokenizers\.Tokenizer"):
             Vocabulary.of(wrong)  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize("name", ["generation_config.json", "config.json", "special_tokens_map.json"])
+def test_a_folder_where_a_file_belongs(tmp_path: Path, name: str) -> None:
+    (tmp_path / "chat_template.jinja").write_text("{{ messages[0].content }}", encoding="utf-8")
+    (tmp_path / name).mkdir()
+    with pytest.raises(LoadError, match=rf"{name}: expected a file, found a folder"):
+        read_model(tmp_path)
+
+
+@needs_posix
+@pytest.mark.parametrize("name", ["link.json", "link.gguf", "link.jinja", "tokenizer.json"])
+def test_a_link_to_a_device(tmp_path: Path, name: str) -> None:
+    for device in ("/dev/null", "/dev/zero"):
+        link = tmp_path / name
+        link.symlink_to(device)
+        for read in (chatparsers.load, read_tokenizer):
+            with pytest.raises(LoadError):
+                read(link)
+        link.unlink()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Protocol
 
 from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
@@ -372,10 +372,21 @@ class Transcript:
         for code, at, expected, call in self.notes[len(kept) :]:
             place = self.text.position(at)
             snippet = text[place : place + _SNIPPET]
+            if code == "unknown-token":
+                call = self._call_at(at)
             found.append(Diagnostic(code, place, expected, snippet, call))
-            if len(snippet) == _SNIPPET and len(found) == 1:
+            if len(snippet) == _SNIPPET and len(found) == 1 and at < self.length:
                 kept.append(found.pop())
         return sorted(kept + found, key=_place)
+
+    def _call_at(self, at: int) -> int | None:
+        """The call that the position ``at`` is in. A token comes before the machine has read it, and before other ids
+        of its piece, so the call that is open then says nothing."""
+        run = bisect_right(self.runs, at, key=_start) - 1
+        if run < 0 or self.runs[run][1] != m.CALL:
+            return None
+        call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
+        return self.calls[call].index if call >= 0 else None
 
     def _regions(self, end: int, offsets: list[int] | None) -> list[Region]:
         """One region for each run. A region that is over is made once."""
@@ -460,3 +471,4 @@ def _token_span(offsets: list[int], start: int, end: int) -> tuple[int, int]:
 
 _special = re.compile("[\ud800-\udfff]").finditer
 _place = attrgetter("position")
+_start = itemgetter(0)
