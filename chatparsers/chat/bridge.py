@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
@@ -167,4 +167,4 @@ def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | 
 
 def with_prompt(turn: Turn, prompt: str) -> Turn:
     """The turn with another prompt."""
-    return replace(turn, prompt=prompt)
+    return turn._replace(prompt=prompt)

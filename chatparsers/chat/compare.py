@@ -185,7 +185,7 @@ def _otherwise(
     if shown == own:
         return None
     mine = messages[said.index]
-    read = replace(said.spoken.turn, prefix=prefix).parse(shown)
+    read = said.spoken.turn._replace(prefix=prefix).parse(shown)
     thought = reasoning_of(mine).strip()
     if thought and thought != read.reasoning.strip():
         return "thought"

@@ -6,7 +6,7 @@ A part never changes. So copies of a rollout share their parts, and a step adds 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.parser.turn import Turn
@@ -59,7 +59,7 @@ class Given:
             indices.append(message)
         for index, place in self.answers.items():
             if self.reader is not None:
-                turn = replace(self.reader, prefix=place.prefix)
+                turn = self.reader._replace(prefix=place.prefix)
                 read = answer_runs(turn.parse(self.text[place.start : place.stop]))
                 kinds += ((place.start + start, place.start + end, kind) for start, end, kind in read)
             kinds.append(stop_run(place))

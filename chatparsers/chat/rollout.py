@@ -208,9 +208,7 @@ class Rollout:
 
     def _numbered(self, turn: Turn) -> Turn:
         """The turn, whose calls get other ids than those of earlier answers."""
-        from dataclasses import replace
-
-        return replace(turn, id_seed=f"{turn.id_seed}{len(self._messages)}")
+        return turn._replace(id_seed=f"{turn.id_seed}{len(self._messages)}")
 
     def _close(self, spoken: Spoken) -> None:
         """Makes the answer a message."""
