@@ -159,11 +159,19 @@ def proxy(engine_port: int) -> None:
     serve(Starlette(routes=[Route("/completion", passed, methods=["POST"])]))
 
 
-def gateway(engine_port: int) -> None:
+def gateway(engine_port: int, tokenizer: str | None = None) -> None:
+    """The gateway. ``tokenizer``: the path of one to use instead of the tiny model's, for `benchmarks/cost.py`."""
+    import chatparsers
     from chatparsers.gateway import LlamaServer, create_app
     from chatparsers.testing.tiny import tiny_model
 
-    serve(create_app(tiny_model("qwen3").chat, LlamaServer(f"http://127.0.0.1:{engine_port}")))
+    sys.setswitchinterval(0.001)  # as `chatparsers serve` does
+    chat = (
+        tiny_model("qwen3").chat
+        if tokenizer is None
+        else chatparsers.load(template="qwen3", tokenizer=tokenizer)
+    )
+    serve(create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}")))
 
 
 # the clients
@@ -327,6 +335,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--role", choices=("engine", "proxy", "gateway"))
     parser.add_argument("--engine", type=int)
+    parser.add_argument("--tokenizer")
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--tokens", type=int, default=500)
     parser.add_argument("--paced", type=int, default=100)
@@ -336,8 +345,10 @@ def main() -> None:
     options = parser.parse_args()
     if options.role == "engine":
         asyncio.run(engine())
+    elif options.role == "gateway":
+        gateway(options.engine, options.tokenizer)
     elif options.role is not None:
-        {"proxy": proxy, "gateway": gateway}[options.role](options.engine)
+        proxy(options.engine)
     else:
         asyncio.run(measure(options))
 

@@ -18,7 +18,7 @@ __all__ = ["LONGEST", "PIECE", "Encoder"]
 
 PIECE = 65_536
 """How many characters a piece has at least, if a longer text can be cut."""
-LONGEST = 400_000
+LONGEST = 250_000
 """How many characters are encoded at once at most."""
 _CUT = re.compile(r"(?<=[a-z])(?= [a-z])")
 _TRIAL = "The weather in  Oslo\n is wet, isn't it 12 and\ta  b c <|x|> d\r\n\r\ne's f\n\n g <b> h i"

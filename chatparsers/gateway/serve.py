@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ KINDS: dict[str, type[HttpEngine]] = {
     "openai-completions": OpenAICompletions,
 }
 """The engines over HTTP by the names of ``--upstream-kind``."""
+SWITCH = 0.001
+"""How many seconds a thread that prepares a request may keep the interpreter from the thread of the streams."""
 
 
 def run(arguments: Namespace) -> int:
@@ -54,6 +57,7 @@ def run(arguments: Namespace) -> int:
         log_level="warning",
         access_log=False,
     )
+    sys.setswitchinterval(SWITCH)
     try:
         asyncio.run(_serve(app, uvicorn.Server(config), chat, settings))
     except EngineError as error:
