@@ -398,3 +398,27 @@ def test_capabilities_of_real_templates(real_template: Path) -> None:
     assert isinstance(can, Capabilities)
     for name, value in KNOWN.get(real_template.stem, {}).items():
         assert getattr(can, name) == value, name
+
+
+@pytest.mark.parametrize(
+    ("prompt", "past"),
+    [
+        ("<|assistant|>\n", "<|assistant|> \n"),
+        ("<|role|>assistant\n", "\n<|role|> assistant\n"),
+        ("<|role|> assistant:", "<|role|>assistant:"),
+        ("<|assistant|></think>", "<|assistant|> </think>"),
+    ],
+)
+def test_a_header_with_other_white_space_is_the_same_header(prompt: str, past: str) -> None:
+    """The answer does not begin with a header that the prompt has already, but for white space."""
+    source = (
+        (
+            "{% for m in messages %}{{ PAST if m.role == 'assistant' else '<|user|>' }}{{ m.content }}<|end|>"
+            "{% endfor %}"
+            "{% if add_generation_prompt %}{{ PROMPT }}{% endif %}"
+        )
+        .replace("PAST", repr(past))
+        .replace("PROMPT", repr(prompt))
+    )
+    before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
+    assert before.rstrip().endswith(prompt.rstrip()) and wire.strip() == "Basalt.<|end|>"

@@ -15,7 +15,9 @@ the last message. Only renderings are compared here, never the template's source
    whole.
 4. If they differ before the header, the answer has changed how the history is rendered (reasoning of past
    turns is dropped). Then the wire text starts after the last header.
-5. White space that the template writes after its end-of-turn marker is not the model's and is removed.
+5. A header that a rendering spells with other white space than the prompt is the same header: the rendering is
+   read as if it had the prompt's, because that is what the model sees.
+6. White space that the template writes after its end-of-turn marker is not the model's and is removed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["FOLLOW_UP", "MARKER", "NEEDLE", "Renderings", "common", "cut", "outside_marker", "trailer"]
+__all__ = [
+    "FOLLOW_UP",
+    "MARKER",
+    "NEEDLE",
+    "Renderings",
+    "as_prompted",
+    "common",
+    "cut",
+    "outside_marker",
+    "trailer",
+]
 
 NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
@@ -123,6 +135,8 @@ def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
     if spoken and all(text.startswith(base) for text in (body, *others)):
         body, *others = (base + spoken + text[len(base) :] for text in (body, *others))
         needle = others[0] if needle is not None else None
+    body, *others = (as_prompted(text, reference, len(base)) for text in (body, *others))
+    needle = others[0] if needle is not None else None
     role_end = _role_end(reference, len(base), *others)
 
     if body.startswith(reference):
@@ -142,6 +156,45 @@ def cut(texts: Renderings, content: str, reasoning: str) -> tuple[str, str]:
             at = len(reference)
     prompt = texts.prompt[: len(texts.prompt) - (len(reference) - at)]
     return prompt, _trim_end(wire, needle)
+
+
+def as_prompted(text: str, reference: str, base: int) -> str:
+    """``text`` with the white space that ``reference`` has, as far as they differ only in it behind ``base``.
+
+    White space behind the last marker or word that both have stays: it may be the answer's.
+    """
+    if text.startswith(reference) or not text.startswith(reference[:base]):
+        return text
+    at = here = base
+    shared: list[tuple[int, int]] = []
+    while at < len(reference) and here < len(text):
+        if reference[at] == text[here]:
+            at, here = at + 1, here + 1
+        elif reference[at].isspace() or text[here].isspace():
+            at = _behind_space(reference, at)
+            here = _behind_space(text, here)
+            continue
+        else:
+            break
+        if not reference[at - 1].isspace():
+            shared.append((at, here))
+    whole = (
+        pair for pair in reversed(shared) if not _inside(reference, pair[0]) and not _inside(text, pair[1])
+    )
+    at, here = next(whole, (base, base))
+    return reference[:at] + text[here:]
+
+
+def _inside(text: str, at: int) -> bool:
+    """Whether the place is inside a marker or a word."""
+    word = text[at - 1 : at].isalnum() and text[at : at + 1].isalnum()
+    return word or outside_marker(text, at) != at
+
+
+def _behind_space(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
 
 
 def command(prompt: str, header: str) -> str:
