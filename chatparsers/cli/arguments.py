@@ -29,6 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _demo(commands)
     _parse(commands)
+    _batch(commands)
     _grammar(commands)
     _render(commands)
     _detect(commands)
@@ -84,6 +85,49 @@ def _parse(commands: _Commands[_Parser]) -> None:
     parse.add_argument(
         "--tokenizer", metavar="FILE", help="for --ids: tokenizer.json, a model folder or a .gguf file"
     )
+
+
+def _batch(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.batch:run"
+    batch = _command(
+        commands, "batch", run, "parse, render, encode, normalize or translate whole files of rows"
+    )
+    batch.add_argument("action", choices=("parse", "render", "encode", "normalize", "translate"))
+    batch.add_argument(
+        "inputs",
+        nargs="+",
+        metavar="INPUT",
+        help="JSON lines (also .gz, .zst), Parquet or Arrow files, patterns, folders; - reads lines from stdin",
+    )
+    batch.add_argument("--out", metavar="DIR", help="the folder of the parts; - writes JSON lines to stdout")
+    batch.add_argument("--model", metavar="MODEL", help="a model's files, or a format's name")
+    batch.add_argument(
+        "--model-column", metavar="COLUMN", help="parse: the column that names each row's model"
+    )
+    batch.add_argument("--to", metavar="MODEL", help="translate: the model to write for")
+    batch.add_argument("--encode", action="store_true", help="translate: write samples instead of text")
+    batch.add_argument("--output", metavar="COLUMN", default="output", help="parse: text or ids (output)")
+    batch.add_argument("--messages", metavar="COLUMN", help="(messages; normalize: as the shape has it)")
+    batch.add_argument("--tools", metavar="FILE|COLUMN", help="a JSON file, or a column (tools)")
+    batch.add_argument("--text", metavar="COLUMN", help="normalize: rendered prompts of --model")
+    batch.add_argument("--row-id", metavar="COLUMN", default="row_id", help="the rows' names (row_id)")
+    batch.add_argument("--shape", metavar="NAME", default="auto", help="normalize: the shape of the rows")
+    batch.add_argument("--wire", metavar="NAME", default="auto", help="normalize: the format of their texts")
+    batch.add_argument(
+        "--explain", action="store_true", help="normalize: say what the rows are, write nothing"
+    )
+    batch.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    batch.add_argument("--prefix", metavar="TEXT", help="parse: what the prompt wrote of each answer")
+    batch.add_argument("--thinking", choices=("on", "off"), help="(default: as the template has it)")
+    batch.add_argument("--generation-prompt", action="store_true", help="render: end where an answer begins")
+    batch.add_argument("--max-length", type=_positive, metavar="N", help="encode: at most N ids a row")
+    batch.add_argument("--workers", type=_positive, metavar="N", help="processes (default: one a core)")
+    batch.add_argument("--engine", choices=("local", "ray"), default="local", help="(local)")
+    batch.add_argument("--address", metavar="A", help="of a Ray cluster (default: this machine alone)")
+    batch.add_argument("--limit", type=_positive, metavar="N", help="only the first N rows")
+    batch.add_argument("--lines", type=_positive, metavar="N", default=10_000, help="lines a part (10000)")
+    batch.add_argument("--resume", action="store_true", help="go on where a batch was stopped")
+    batch.add_argument("--json", action="store_true", help="print the summary as JSON")
 
 
 def _grammar(commands: _Commands[_Parser]) -> None:

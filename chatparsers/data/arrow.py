@@ -5,6 +5,8 @@ from __future__ import annotations
 try:
     import pyarrow
     import pyarrow.compute
+    import pyarrow.ipc
+    import pyarrow.parquet
 except ModuleNotFoundError as error:
     if error.name != "pyarrow":
         raise

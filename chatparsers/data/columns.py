@@ -120,14 +120,14 @@ def unpadded(value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """A column's value as JSON data: text that is a JSON list or object is read, nested values lose their padding."""
-    if isinstance(value, str):
-        if value[:1] in "[{" and value.rstrip()[-1:] in ("]", "}"):
-            try:
-                return json.loads(value)
-            except (ValueError, RecursionError):
-                return value
-        return value
-    return unpadded(value)
+    if not isinstance(value, str):
+        return unpadded(value)
+    if value[:1] in ("[", "{") and value.rstrip()[-1:] in ("]", "}"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 def message_lists(table: Any, name: str) -> list[list[dict[str, Any]] | str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,10 +12,10 @@ from ..core.definition.format import Format
 from ..core.errors import RequestError
 from .arrow import pyarrow as pa
 from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, unpadded
-from .shapes.catalog import Shape, named_shape
+from .shapes.catalog import TURNS, Shape, named_shape
 from .shapes.read import answers, as_extra, read_rendered, read_row
 from .shapes.talk import Talk, Unreadable, json_text
-from .shapes.wire import Decision, decide, wire_named
+from .shapes.wire import NONE, Decision, decide, wire_named
 
 __all__ = ["Normalize", "Report", "talk_columns"]
 
@@ -107,46 +107,52 @@ class Normalize:
         table = as_table(table)
         with said_once():
             talks = [talk for talk, _ in self.read(table)]
-        names: list[str] = []
-        columns: list[Any] = []
-        if self.row_id in table.column_names:
-            names, columns = [self.row_id], [table.column(self.row_id)]
+        return self.table(talks, table.column(self.row_id) if self.row_id in table.column_names else None)
+
+    def table(self, talks: list[Talk], names: Any = None) -> Any:
+        """Conversations as a table. ``names``: the column of the rows' names, as it stays."""
+        columns = {} if names is None else {self.row_id: names}
         for name, (kind, found) in talk_columns(talks).items():
-            names.append(name)
-            columns.append(array(found, kind))
-        return pa.table(columns, names=names)
+            columns[name] = array(found, kind)
+        return pa.table(columns)
+
+    def talks(self, rows: list[dict[str, Any]], seeds: list[str]) -> list[Talk]:
+        """The conversations of rows that are no table; ids that they do not have follow from ``seeds``."""
+        with said_once():
+            return [talk for talk, _ in self.read_rows(rows, seeds)]
 
     def read(self, table: Any, wire: Format | None = None) -> list[tuple[Talk, Shape | None]]:
+        """The conversation of each row, with its shape. ``wire``: as in `read_rows`."""
+        table = as_table(table)
+        columns = [name for name in table.column_names if name != self.row_id]
+        for name in (self.messages, self.tools, self.text):
+            if name is not None and name not in columns:
+                raise RequestError(f"the table has no column {name!r}: it has {', '.join(columns) or 'none'}")
+        rows = [unpadded(row) for row in table.select(columns).to_pylist()]
+        return self.read_rows(rows, seeds(table, self.row_id), wire)
+
+    def read_rows(
+        self, rows: list[dict[str, Any]], seeds: Sequence[str | None], wire: Format | None = None
+    ) -> list[tuple[Talk, Shape | None]]:
         """The conversation of each row, with its shape. ``wire``: the format of the assistants' texts, if it is known
         better than ``self.wire`` says."""
-        table = as_table(table)
-        for name in (self.messages, self.tools, self.text):
-            if name is not None and name not in table.column_names:
-                raise RequestError(
-                    f"the table has no column {name!r}: it has {', '.join(table.column_names) or 'none'}"
-                )
-        names = seeds(table, self.row_id)
-        chat = None if self.source is None else self.source.open().chat
-        if self.source is not None and chat is None:
-            raise RequestError("Normalize: model: expected files with a chat template, found a format's name")
+        chat = None if self.source is None else self.source.open().rendering
         shape, detect = self._shape(), wire is None and self.wire == AUTO
         wire = wire or self._wire()
-        columns = [name for name in table.column_names if name != self.row_id]
         found: list[tuple[Talk, Shape | None]] = []
-        for row, seed in zip(table.select(columns).to_pylist(), names, strict=True):
+        for row, seed in zip(rows, seeds, strict=True):
             if self.text is not None and chat is not None:
-                text = row.pop(self.text)
-                own = seed if seed is not None else str(text)
-                talk = read_rendered(str(text or ""), own, chat)
+                text = str(row.get(self.text) or "")
+                talk = read_rendered(text, seed if seed is not None else text, chat)
                 for key, value in row.items():
-                    talk.keep(key, plain(value))
+                    if key != self.text:
+                        talk.keep(key, value)
                 found.append((talk, None))
                 continue
-            own = seed if seed is not None else json_text(row)
             found.append(
                 read_row(
                     self._named(row),
-                    own,
+                    seed if seed is not None else json_text(row),
                     shape=shape,
                     wire=wire,
                     detect=detect,
@@ -155,54 +161,48 @@ class Normalize:
             )
         return found
 
-    def fit(self, table: Any) -> Normalize:
-        """The same, with the shape and the wire that most rows of the table have, decided once."""
-        with said_once():
-            report = self.explain(table)
-        made = Normalize(
-            messages=self.messages,
-            tools=self.tools,
-            roles=self.roles,
-            text=self.text,
-            row_id=self.row_id,
-            model=None if self.source is None else self.source.model,
-            shape=max(report.shapes, key=lambda name: report.shapes[name]) if report.shapes else AUTO,
-            wire=report.wire,
-        )
+    def with_wire(self, wire: str) -> Normalize:
+        """The same, for texts in this wire."""
+        made = object.__new__(Normalize)
+        made.__dict__.update(self.__dict__)
+        made.wire = wire
+        made._wire()  # a wrong name raises here
         return made
 
-    def explain(self, table: Any) -> Report:
-        """What the rows are, and how that is known."""
+    def fit(self, table: Any) -> Normalize:
+        """The same, with the wire that most texts of the table have, decided once for the column."""
         table = as_table(table)
-        plain_reader = Normalize(
-            messages=self.messages,
-            tools=self.tools,
-            shape=self.shape,
-            wire="none",
-            roles=self.roles,
-            row_id=self.row_id,
-        )
-        read = plain_reader.read(table) if self.text is None else []
-        shapes = Counter(shape.name for _, shape in read if shape is not None)
-        sources = {shape.name: shape.source for _, shape in read if shape is not None}
-        own = next((said for _, shape in read if shape is not None and (said := shape.wire())), None)
-        decision = decide((text, talk.tools) for talk, _ in read for text in answers(talk))
-        if own is not None:
-            decision = Decision(own, decision.marked, ((own.name, len(read)),))
-        if self.wire != AUTO:
-            decision = Decision(self._wire(), decision.marked, decision.read)
-        wire = "none" if decision.format is None else decision.format.name
-        settled = Normalize(
-            messages=self.messages,
-            tools=self.tools,
-            shape=self.shape,
-            wire=wire,
-            roles=self.roles,
-            text=self.text,
-            model=None if self.source is None else self.source.model,
-            row_id=self.row_id,
-        )
-        talks = [talk for talk, _ in settled.read(table)]
+        columns = [name for name in table.column_names if name != self.row_id]
+        return self.fit_rows([unpadded(row) for row in table.select(columns).to_pylist()])
+
+    def fit_rows(self, rows: list[dict[str, Any]]) -> Normalize:
+        """As `fit`, for rows that are no table."""
+        if self.wire != AUTO or self.text is not None:
+            return self
+        with said_once():
+            return self.with_wire(self.explain_rows(rows).wire)
+
+    def explain(self, table: Any) -> Report:
+        """What the rows of a table are, and how that is known."""
+        table = as_table(table)
+        columns = [name for name in table.column_names if name != self.row_id]
+        return self.explain_rows([unpadded(row) for row in table.select(columns).to_pylist()])
+
+    def explain_rows(self, rows: list[dict[str, Any]]) -> Report:
+        """As `explain`, for rows that are no table."""
+        seeds = [str(number) for number in range(len(rows))]
+        with said_once():
+            read = [] if self.text is not None else self.with_wire(NONE).read_rows(rows, seeds)
+            shapes = Counter(shape.name for _, shape in read if shape is not None)
+            sources = {shape.name: shape.source for _, shape in read if shape is not None}
+            own = next((said for _, shape in read if shape is not None and (said := shape.wire())), None)
+            decision = decide((text, talk.tools) for talk, _ in read for text in answers(talk))
+            if own is not None:
+                decision = Decision(own, decision.marked, ((own.name, len(read)),))
+            if self.wire != AUTO:
+                decision = Decision(self._wire(), decision.marked, decision.read)
+            wire = NONE if decision.format is None else decision.format.name
+            talks = [talk for talk, _ in self.with_wire(wire).read_rows(rows, seeds)]
         wrong = [(number, talk.error) for number, talk in enumerate(talks) if talk.error is not None]
         losses = Counter(code for talk in talks for code in talk.losses)
         return Report(
@@ -220,12 +220,12 @@ class Normalize:
     def _named(self, row: dict[str, Any]) -> dict[str, Any]:
         """The row as data, under the names that the shapes know."""
         if self.messages is not None:
-            row = {("messages" if key == self.messages else key): value for key, value in row.items()}
-            if self.messages in ("conversations", "trajectory", "traj", "conversation"):
-                row[self.messages] = row.pop("messages")
+            known = self.messages if self.messages in TURNS else "messages"
+            row = {key: value for key, value in row.items() if key not in TURNS or key == self.messages}
+            row = {(known if key == self.messages else key): value for key, value in row.items()}
         if self.tools is not None and self.tools not in ("tools", "available_tools"):
-            row["tools"] = row.pop(self.tools)
-        return {key: plain(value) if key in _NESTED else unpadded(value) for key, value in row.items()}
+            row = {("tools" if key == self.tools else key): value for key, value in row.items()}
+        return {key: plain(value) if key in _NESTED else value for key, value in row.items()}
 
     def _shape(self) -> Shape | None:
         if self.shape == AUTO:

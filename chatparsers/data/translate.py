@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..chat.rows import Model, said_once, source_of
+from ..chat.sample import Sample
 from ..core.definition.format import Format
 from ..core.errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .carry import Changed, carry
-from .columns import added, array, as_table
-from .normalize import AUTO, Normalize, talk_columns
+from .columns import added, as_table
+from .encode import Encode, sample_columns
+from .normalize import AUTO, Normalize
 from .render import Render
 from .shapes.talk import Talk, json_text
 
@@ -68,37 +70,62 @@ class Translate:
         )
         self.target = source_of(to, tokenizer=tokenizer, thinking=thinking)
         self.render = Render(to, thinking=thinking, tokenizer=tokenizer)
-        self.encode = encode
-        self.max_length = max_length
+        self.encode: Encode | None = None
+        if encode:
+            self.encode = Encode(to, max_length=max_length, thinking=thinking, tokenizer=tokenizer)
         self.row_id = row_id
 
     def fit(self, table: Any) -> Translate:
-        """The same, with the shape and the wire that most rows of the table have, decided once."""
-        found = object.__new__(Translate)
-        found.__dict__.update(self.__dict__)
-        found.normalize = self.normalize.fit(table)
-        return found
+        """The same, with the wire that most texts of the table have, decided once for the column."""
+        return self._with(self.normalize.fit(table)) if self.source is None else self
+
+    def fit_rows(self, rows: list[dict[str, Any]]) -> Translate:
+        """As `fit`, for rows that are no table."""
+        return self._with(self.normalize.fit_rows(rows)) if self.source is None else self
+
+    def with_wire(self, wire: str) -> Translate:
+        """The same, for texts in this wire."""
+        return self._with(self.normalize.with_wire(wire))
+
+    def _with(self, normalize: Normalize) -> Translate:
+        made = object.__new__(Translate)
+        made.__dict__.update(self.__dict__)
+        made.normalize = normalize
+        return made
 
     def __call__(self, table: Any) -> Any:
         """The table of the conversations, written for the other model."""
         table = as_table(table)
-        target = self.target.open().rendering
-        format = target.syntax
         with said_once():
-            wire = None
-            if self.source is not None and self.normalize.text is None:
-                wire = self.source.open().format
-            talks = [talk for talk, _ in self.normalize.read(table, wire)]
+            talks = [talk for talk, _ in self.normalize.read(table, self._wire())]
+        return self.table(talks, table.column(self.row_id) if self.row_id in table.column_names else None)
+
+    def talks(self, rows: list[dict[str, Any]], seeds: list[str]) -> list[Talk]:
+        """The conversations of rows that are no table; ids that they do not have follow from ``seeds``."""
+        with said_once():
+            return [talk for talk, _ in self.normalize.read_rows(rows, seeds, self._wire())]
+
+    def table(self, talks: list[Talk], names: Any = None) -> Any:
+        """Conversations as a table, written for the other model. ``names``: the column of the rows' names."""
+        format = self.target.open().rendering.syntax
+        with said_once():
             texts = [self._written(talk, format) for talk in talks]
-        names: list[str] = []
-        columns: list[Any] = []
-        if self.row_id in table.column_names:
-            names, columns = [self.row_id], [table.column(self.row_id)]
-        for name, (kind, found) in talk_columns(talks).items():
-            names.append(name)
-            columns.append(array(found, kind))
-        made = pa.table(columns, names=names)
-        return added(made, {"text": (pa.string(), texts)})
+        if self.encode is None:
+            return added(self.normalize.table(talks, names), {"text": (pa.string(), texts)})
+        samples: list[Sample | None] = []
+        for talk, text in zip(talks, texts, strict=True):
+            tools = json_text(talk.tools) if talk.tools else None
+            found = None if text is None else self.encode.sample(talk.messages, tools)
+            samples.append(found if isinstance(found, Sample) else None)
+            if isinstance(found, str):
+                talk.fail(found)
+        table = self.normalize.table(talks, names)
+        errors = table.column("error").to_pylist()
+        return sample_columns(table.drop_columns(["error"]), samples, errors, self.encode.max_length)
+
+    def _wire(self) -> Format | None:
+        """The format of the assistants' texts, if the model of the rows is known."""
+        return None if self.source is None or self.normalize.text is not None else self.source.open().format
 
     def _written(self, talk: Talk, format: Format) -> str | None:
         """The text of a conversation; its losses and errors are added to the talk."""

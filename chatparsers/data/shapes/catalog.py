@@ -21,7 +21,7 @@ from .tools import openai_tools, tools_in_text
 from .turns import Turns, content_of, read_system, read_turns
 from .wires import GLAIVE, OPEN_THOUGHTS, TOOLACE
 
-__all__ = ["SHAPES", "Shape", "named_shape", "shape_of", "turns_of"]
+__all__ = ["SHAPES", "TURNS", "Shape", "named_shape", "shape_of", "turns_of"]
 
 Row = dict[str, Any]
 _HUB = "https://huggingface.co/datasets/"
@@ -48,12 +48,13 @@ class Shape:
         self.reads(row, talk, replace(self.how, wire=self.wire() or wire, roles={**self.how.roles, **roles}))
 
 
-_TURNS = ("messages", "conversations", "trajectory", "traj", "conversation")
+TURNS = ("messages", "conversations", "trajectory", "traj", "conversation")
+"""The columns that may hold the turns; the first that is there does."""
 
 
 def turns_of(row: Mapping[str, Any]) -> Any:
     """The turns of a row, as data; None if it has none."""
-    for name in _TURNS:
+    for name in TURNS:
         if row.get(name) is not None:
             return _data(row[name])
     return None
@@ -109,7 +110,7 @@ def _tools_first(*names: str) -> Callable[[Row, Talk, Turns], None]:
         system = row.pop("system", None)
         if system:
             read_system(talk, content_of(system))
-        name = next(name for name in _TURNS if row.get(name) is not None)
+        name = next(name for name in TURNS if row.get(name) is not None)
         read_turns(row.pop(name), talk, how)
 
     return read
