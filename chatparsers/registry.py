@@ -75,6 +75,9 @@ def get_format(name: str) -> Format:
     Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` if two plugins offer the name;
     `DefinitionError` if the format's module cannot be imported or its definition is wrong.
     """
+    if not isinstance(name, str):
+        found = "a Format, which needs no look-up" if isinstance(name, Format) else type(name).__name__
+        raise UnknownFormat(f"expected the name of a format, found {found} (list_formats() has all names)")
     key = _key(name)
     for known in (_replacements.values(), _builtin()):
         for found in _matches(key, known):

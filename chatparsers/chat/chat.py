@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
 from ..core.kept import cached
+from ..core.message import Message
 from ..core.parser.turn import ToolChoice, Turn
 from ..core.public import made_by, public
 from ..core.schema.tool_shapes import AnyTool
@@ -23,6 +27,7 @@ from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
 from ..templates.jinja.limits import DEFAULT, Limits, limited
+from ..templates.probe.capabilities import SWITCHES
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import role_headers
 from ..templates.renderer import Renderer
@@ -35,7 +40,7 @@ from .conversation import Conversation
 from .frames import Frames
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
-from .request import check_messages
+from .request import plain_messages
 from .syntax import with_calls
 from .training import Training
 
@@ -201,7 +206,7 @@ class Chat(Training):
     @limited
     def prepare(
         self,
-        messages: Sequence[Mapping[str, Any]],
+        messages: Sequence[Mapping[str, Any] | Message],
         *,
         tools: Iterable[AnyTool] | None = None,
         tool_choice: ToolChoice = "auto",
@@ -215,8 +220,11 @@ class Chat(Training):
         now: datetime | None = None,
         polyfills: bool | Iterable[str] | None = None,
         id_seed: str | None = None,
+        **unknown: NoReturn,
     ) -> Turn:
-        """The turn that answers ``messages`` (OpenAI-shaped, as are ``tools``).
+        """The turn that answers ``messages``: OpenAI-shaped, or a `Message` of an earlier turn.
+
+        ``tools``: in OpenAI's, Anthropic's or MCP's shape, Python functions, or pydantic models.
 
         Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
         used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
@@ -224,13 +232,18 @@ class Chat(Training):
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
         turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
         own variables. ``now``: the time that the template writes. ``id_seed``: as in `Format.bind`. Raises
-        `RequestError` for malformed tools or an invalid choice, and for a choice if no call of this model could be
-        read. Raises `TemplateError` if the messages cannot be rendered.
+        `RequestError` for malformed tools, an invalid choice or an unknown option, and for a choice if no call of this
+        model could be read. Raises `TemplateError` if the messages cannot be rendered, also for calls whose arguments
+        are no JSON object. Warns of variables that the template does not read.
         """
-        check_messages(messages)
+        if unknown:
+            raise _no_option(unknown)
+        messages = plain_messages(messages)
         tools = read_tools(tools).raw or None
         renderer = self.renderer(bool(tools), polyfills)
         template = renderer.template
+        if template_kwargs is not None:
+            self._check_kwargs(template, template_kwargs)
         variables = self._variables(template, thinking, template_kwargs, documents, now)
         shown = None if tool_choice == "none" else tools
         given = renderer.rewrite(messages, shown)
@@ -293,6 +306,21 @@ class Chat(Training):
         if now is not None:
             variables["strftime_now"] = now.strftime
         return {**variables, **(template_kwargs or {})}
+
+    def _check_kwargs(self, template: Template, given: Mapping[str, Any]) -> None:
+        """Raises for variables that `prepare` sets itself, and warns of those that the template does not read."""
+        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+            raise RequestError(
+                f"template_kwargs: expected an object of variables by name, found {given!r:.60}"
+            )
+        for name in given:
+            if name in _SET:
+                raise RequestError(f"template_kwargs: {name!r} is no variable for it: {_SET[name]}")
+        read = template.variables
+        for name in given:
+            if read is not None and name not in read and name not in _OFTEN:
+                hint = did_you_mean(name, read - _SET.keys() - _OFTEN)
+                self._warn(f"template_kwargs: {template.name} reads no variable {name!r}: {hint}")
 
     def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
         """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
@@ -412,7 +440,7 @@ def load(
             )
         files = ModelFiles(Path("<template>"), {})
     else:
-        files = _text(source) if isinstance(source, str) and is_template_text(source) else read_model(source)
+        files = _text(source) if isinstance(source, str) and is_template_text(source) else _found(source)
     builtin = None
     if template is not None or not files.templates:
         builtin = _builtin(template, named, files)
@@ -438,6 +466,60 @@ def load(
         analysed=format == _AUTO,
         limits=limits,
         builtin=builtin,
+    )
+
+
+_SET = {
+    "messages": "pass the messages first",
+    "tools": "pass tools=…",
+    "add_generation_prompt": "pass add_generation_prompt=…",
+    "continue_final_message": "pass continue_final_message=…",
+    **dict.fromkeys(("self", "history", "prompt"), "no template can read one of that name"),
+}
+"""Names that a variable of a template cannot have, and how to set what they stand for."""
+_OFTEN = frozenset({"bos_token", "eos_token", "documents", "strftime_now", "raise_exception"})
+"""Variables that every template may read."""
+
+
+_HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def _found(source: str | PathLike[str]) -> ModelFiles:
+    """The files at a path. A name that is none gets an error that says what it may have been meant for."""
+    try:
+        return read_model(source)
+    except LoadError as error:
+        name = str(source)
+        if not isinstance(source, str) or os.path.exists(name):
+            raise
+        hint, key = "", name.strip().lower().replace("_", "-")
+        if key in builtin_names():
+            hint = f"the built-in template of that name is load(template={name!r})"
+        elif any(
+            key in (info.name, *(alias.replace("_", "-") for alias in info.aliases))
+            for info in list_formats()
+        ):
+            hint = f"the format of that name is get_format({name!r})"
+        elif _HUB_NAME.fullmatch(name):
+            folder = name.rpartition("/")[2]
+            hint = (
+                "nothing is downloaded here; these lines fetch a model's small files: pip install huggingface_hub && "
+                f"hf download {name} --include '*.json' '*.jinja' --local-dir {folder}, then load({folder!r})"
+            )
+        raise LoadError(f"{error}; {hint}" if hint else str(error)) from error
+
+
+def _no_option(unknown: Mapping[str, Any]) -> RequestError:
+    from .options import PrepareOptions
+
+    name = next(iter(unknown))
+    near = get_close_matches(name, PrepareOptions.__annotations__, n=1, cutoff=0.75)
+    if near and name not in SWITCHES:
+        return RequestError(f"prepare: there is no option {name!r}: did you mean {near[0]}?")
+    switch = f"thinking={unknown[name]} sets the switch of any template; " if name in SWITCHES else ""
+    return RequestError(
+        f"prepare: there is no option {name!r}: {switch}a template's own variables go into "
+        f"template_kwargs={{{name!r}: {unknown[name]!r:.40}}}"
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..core.message import Message
 from ..core.public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
@@ -74,7 +75,7 @@ class Conversation:
 
     def append(
         self,
-        *messages: Mapping[str, Any],
+        *messages: Mapping[str, Any] | Message,
         wrote: str | Sequence[int] = "",
         add_generation_prompt: bool | None = None,
     ) -> Grown:
@@ -87,7 +88,7 @@ class Conversation:
         return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
 
     def replace(
-        self, messages: Iterable[Mapping[str, Any]], *, add_generation_prompt: bool | None = None
+        self, messages: Iterable[Mapping[str, Any] | Message], *, add_generation_prompt: bool | None = None
     ) -> Grown:
         """Replaces all messages by these, such as an edited history."""
         return self._step(list(map(own, messages)), "", add_generation_prompt)

@@ -10,15 +10,16 @@ import marshal
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import urandom
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from ..core.definition.format import Format
 from ..core.errors import RequestError
+from ..core.message import Message
 from ..core.parser.turn import Turn
 from ..core.schema.tools import read_tools
 from .frames import Frames
 
-__all__ = ["Model", "Request", "check_messages"]
+__all__ = ["Model", "Request", "plain_messages"]
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -106,8 +107,12 @@ class Request:
         self.chat, self.options, self._frames = state["chat"], state["options"], None
 
 
-def check_messages(messages: object) -> None:
-    """Raises `RequestError` for anything but a list of at least one message."""
-    if isinstance(messages, (str, Mapping)) or not messages:
+def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:
+    """The messages as plain data; the list itself if they are. Raises `RequestError` for anything but a list of at
+    least one message."""
+    if isinstance(messages, (str, Mapping, Message)) or not messages:
         found = type(messages).__name__ if messages else "none"
         raise RequestError(f"messages: expected a list of at least one message, found {found}")
+    if any(isinstance(message, Message) for message in messages):
+        return [message.to_openai() if isinstance(message, Message) else message for message in messages]
+    return cast("Sequence[Mapping[str, Any]]", messages)

@@ -26,7 +26,7 @@ from .bridge import History, in_order, stand_in, with_prompt
 from .compare import Break, Difference, Verdict, compare
 from .ends import behind_answer, joined_message
 from .parts import Given, Said
-from .request import Request, check_messages
+from .request import Request, plain_messages
 from .sample import Sample
 from .segment import Segment, Step, opened, sample_of
 from .spoken import Chunk, Spoken
@@ -138,8 +138,9 @@ class Rollout:
         ``changes``: keywords of `prepare` that are other from here on, such as ``tools``; they begin a segment. Raises
         `RequestError` for an assistant's message, and the errors of `prepare`; then nothing is added.
         """
-        check_messages(messages)
-        new = [own(message) if isinstance(message, Mapping) else message for message in messages]
+        given = plain_messages(messages)
+        new = [own(message) if isinstance(message, Mapping) else message for message in given]
+
         if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in new):
             raise RequestError(
                 "append: expected messages of other roles, found an assistant's: give its ids to `sampled`"

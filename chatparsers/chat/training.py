@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ..templates.jinja.limits import limited
 from .encode import How, TrainOn, encode, encode_turns
-from .request import Model, Request, check_messages
+from .request import Model, Request, plain_messages
 from .rollout import Rollout
 from .sample import Sample
 
@@ -76,7 +76,7 @@ class Training:
         prompt is added unless they ask for it. Without a tokenizer, the sample counts characters. Raises the errors of
         `prepare`.
         """
-        check_messages(messages)
+        messages = plain_messages(messages)
         how = How(train_on, reasoning, rewritten, split, final_stop)
         made = Request(cast("Model", self), {"add_generation_prompt": False, **request})
         return encode_turns(made, messages, how) if split_turns else encode(made, messages, how)
@@ -96,7 +96,7 @@ class Training:
         as sampled. ``request``: the keywords of `prepare`; the clock and the seed of ids are fixed at the beginning.
         Raises `RequestError` without a tokenizer, and the errors of `prepare`.
         """
-        check_messages(messages)
+        messages = plain_messages(messages)
         return Rollout(
             Request(cast("Model", self), request), messages, history=history, count_stop=count_stop
         )

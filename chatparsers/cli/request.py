@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["chat_of", "thinking_of", "turn_of"]
 
-_RESPONSE_TYPES = ("text", "json_object", "json_schema", "grammar")
 _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
 
@@ -84,6 +83,6 @@ def _response_format(path: str | None) -> Mapping[str, Any] | None:
     found = read_json(path)
     if not isinstance(found, (dict, bool)):
         raise Refused(f"{name_of(path)}: expected a response_format or a JSON Schema, found {found!r:.40}")
-    if isinstance(found, dict) and found.get("type") in _RESPONSE_TYPES:
+    if isinstance(found, dict) and ("type" in found or not found.keys().isdisjoint({"$ref", "properties"})):
         return found
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": found}}

@@ -1,6 +1,7 @@
 """The message that was read: its texts, its calls, its regions and its diagnostics."""
 
 # No "annotations" import here: `typing.get_type_hints` looks names up in the module that users see, and finds none.
+import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -72,6 +73,15 @@ class ToolCall:
     arguments: str
     complete: bool
 
+    @property
+    def parsed_arguments(self) -> dict[str, Any] | None:
+        """The arguments as an object; None if the call is not complete, or Python cannot hold them."""
+        try:
+            found = json.loads(self.arguments) if self.complete else None
+        except (ValueError, RecursionError):  # a number of 5,000 digits, or lists in lists without an end
+            return None
+        return found if isinstance(found, dict) else None
+
 
 @public
 @dataclass(slots=True)
@@ -104,6 +114,21 @@ class Message:
                 for call in self.tool_calls
             ]
         return message
+
+    def to_anthropic(self) -> dict[str, Any]:
+        """The message as Anthropic's Messages API writes it: blocks of thinking, text and calls.
+
+        A call that is not complete has no arguments that such a block could hold, so it is left out.
+        """
+        blocks: list[dict[str, Any]] = []
+        if self.reasoning:
+            blocks.append({"type": "thinking", "thinking": self.reasoning, "signature": ""})
+        if self.content:
+            blocks.append({"type": "text", "text": self.content})
+        for call in self.tool_calls:
+            if (given := call.parsed_arguments) is not None:
+                blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": given})
+        return {"role": "assistant", "content": blocks}
 
     def to_dict(self) -> dict[str, Any]:
         """The whole message as plain JSON data."""

@@ -18,6 +18,7 @@ UNKNOWN = "chatml"
 """The template for an unknown model."""
 
 _SUFFIX = ".jinja"
+_LONGEST_NAME = 80
 
 
 @cache
@@ -31,6 +32,11 @@ def builtin_source(name: str) -> str:
     """The text of a built-in template. Raises `LoadError` for an unknown name."""
     key = name.strip().lower().replace("_", "-")
     if key not in builtin_names():
+        if len(name) > _LONGEST_NAME or not name.isprintable():
+            raise LoadError(
+                f"template: expected the name of a built-in template, found a text of {len(name):,} characters "
+                "(a template's own text is the first argument of load)"
+            )
         raise LoadError(f"no built-in template is named {name!r}: {did_you_mean(key, builtin_names())}")
     return (files(__package__) / "builtin" / f"{key}{_SUFFIX}").read_text(encoding="utf-8")
 

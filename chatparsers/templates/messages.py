@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..core.errors import TemplateError
+from ..core.message import Message
 from .jinja.exact import from_json, to_json
 from .jinja.failure import place
 
@@ -56,7 +57,9 @@ class Wants:
 
 
 def own(value: Any) -> Any:
-    """A copy of all containers in a JSON-like value, so that no template can change what the caller holds."""
+    """A copy of all containers in a JSON-like value, so that no template can change what the caller holds.
+
+    A `Message` of ours becomes such a value."""
     kind = type(value)
     if kind in _SCALARS:
         return value
@@ -64,7 +67,7 @@ def own(value: Any) -> Any:
         return {key: item if type(item) is str else own(item) for key, item in value.items()}
     if kind is list or isinstance(value, (list, tuple)):
         return [own(item) for item in value]
-    return value
+    return value.to_openai() if kind is Message else value
 
 
 def own_tools(tools: Iterable[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
@@ -266,7 +269,15 @@ def _calls(calls: Any, wants: Wants, ids: Ids, name: str, index: int) -> list[di
         for key, value in function.items():
             if key != "arguments":
                 inner[key] = value if type(value) in _SCALARS else own(value)
-        inner["arguments"] = arguments = _arguments(function.get("arguments"), wants.arguments_as)
+        try:
+            arguments = _arguments(function.get("arguments"), wants.arguments_as)
+        except ValueError as error:
+            found = f"{function.get('arguments')!r:.60}"
+            raise TemplateError(
+                f"{place(name, index=index)}, tool_calls[{position}]: expected arguments that are a JSON object, found "
+                f"{found} (leave such a call out, or put its text into the content)"
+            ) from error
+        inner["arguments"] = arguments
         if function is not call and "arguments" in call:
             shaped["arguments"] = arguments
         ids.call(shaped, function["name"])
@@ -275,18 +286,20 @@ def _calls(calls: Any, wants: Wants, ids: Ids, name: str, index: int) -> list[di
 
 
 def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
-    """Arguments as an object or as JSON text, numbers verbatim. A text that is not a JSON object stays unchanged."""
+    """Arguments as an object or as JSON text, numbers verbatim. Raises ValueError for what is no JSON object."""
     if arguments is None or arguments == "":
         arguments = {}
-    if form == "text":
-        return arguments if isinstance(arguments, str) else to_json(arguments)
     if isinstance(arguments, str):
         try:
             value = from_json(arguments)
-        except (ValueError, RecursionError):
-            return arguments
-        return value if isinstance(value, dict) else arguments
-    return own(arguments)
+        except RecursionError as error:
+            raise ValueError("it nests too deep") from error
+        if not isinstance(value, dict):
+            raise ValueError("it is no object")
+        return arguments if form == "text" else value
+    if not isinstance(arguments, Mapping):
+        raise ValueError("it is no object")
+    return to_json(arguments) if form == "text" else own(arguments)
 
 
 def _content(message: dict[str, Any], wants: Wants) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.definition.format import Format
 from ..core.errors import TemplateError
-from .jinja.environment import compile_source, strftime_now
+from ..core.kept import cached
+from .jinja.environment import compile_source, strftime_now, variables_of
 from .jinja.exact import to_json
 from .jinja.failure import explain
 from .jinja.limits import DEFAULT, Borrowed, Exhausted, Limits, Measured, current, depth_of, limited
@@ -266,6 +267,11 @@ class Template:
         effort, without "none", thinking off is the least effort.
         """
         return self._prober.thinking(thinking)
+
+    @cached
+    def variables(self) -> frozenset[str] | None:
+        """The variables that the template's source reads; None if that cannot be told."""
+        return variables_of(self.source)
 
     @limited
     def shows_part(self, kind: str) -> bool:

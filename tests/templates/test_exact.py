@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from chatparsers import TemplateError
 from chatparsers.templates import Template, from_json, to_json
 
 NUMBERS = [
@@ -76,8 +77,11 @@ def test_otherwise_it_is_json_dumps(value: object) -> None:
     )
 
 
-def test_what_is_no_json_object_stays_text() -> None:
+def test_what_is_no_json_object_is_refused() -> None:
     for text in ('{"x": ', "[1]", "plain"):
-        assert Template(SOURCE).render([turn(text)]) == json.dumps(text)
+        with pytest.raises(
+            TemplateError, match=r"messages\[0\], tool_calls\[0\]: expected arguments that are a JSON object"
+        ):
+            Template(SOURCE).render([turn(text)])
     for nothing in ("", None, {}):
         assert Template(SOURCE).render([turn(nothing)]) == "{}"

@@ -10,6 +10,7 @@ from os import urandom
 from typing import TYPE_CHECKING, Any
 
 from ..errors import DefinitionError, RequestError
+from ..message import Message
 from ..parser.tokenizer import read_tokenizer
 from ..public import public
 from ..schema.tool_shapes import AnyTool
@@ -20,6 +21,7 @@ from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Nod
 from .tree import children, tokens, walk
 
 if TYPE_CHECKING:
+    from ..parser.stream import Piece
     from ..parser.turn import ToolChoice, Turn
 
 __all__ = ["Features", "Format"]
@@ -94,8 +96,8 @@ class Format:
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
         return _preserved_tokens(self)
 
-    def render(self, message: Mapping[str, Any], tools: Iterable[AnyTool] | None = None) -> str:
-        """Writes ``message``, an OpenAI-shaped assistant's message, as a model of this format would.
+    def render(self, message: Mapping[str, Any] | Message, tools: Iterable[AnyTool] | None = None) -> str:
+        """Writes ``message``, a `Message` or an OpenAI-shaped assistant's message, as a model of this format would.
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
         format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
@@ -103,8 +105,15 @@ class Format:
         """
         from .write import write
 
-        known = read_tools(tools)
-        return write(self, self.tree(Options(tools=True)), message, known)
+        plain = message.to_openai() if isinstance(message, Message) else message
+        return write(self, self.tree(Options(tools=True)), plain, read_tools(tools))
+
+    def parse(self, output: Piece, *, tools: Iterable[AnyTool] | None = None, prefix: str = "") -> Message:
+        """The message of a whole output: ``bind(tools=tools, prefix=prefix).parse(output)``.
+
+        Raises `RequestError` for malformed tools. `bind` has all options.
+        """
+        return self.bind(tools=tools, prefix=prefix).parse(output)
 
     def bind(
         self,
@@ -123,20 +132,22 @@ class Format:
     ) -> Turn:
         """A turn of this format.
 
-        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. ``prefix`` is what the prompt already wrote
+        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. Tools may have other shapes too, as in
+        `Chat.prepare`, and ``response_format`` may be a JSON Schema. ``prefix`` is what the prompt already wrote
         of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
         tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
         this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
         are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
         if a tool's schema has Python's names of types (``int``, ``dict``), which are read as JSON's.
         """
-        from ..parser.turn import Turn, read_choice, read_schema
+        from ..parser.turn import Turn, read_choice, read_response_format, read_schema
 
         for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
             if not isinstance(text, str):
                 raise RequestError(f"{name}: expected text, found {type(text).__name__}")
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
+        response_format = read_response_format(response_format)
         known = read_tools(tools)
         if known and known.respelt:
             warnings.warn(known.respelt, UserWarning, stacklevel=2)

@@ -107,8 +107,20 @@ def _calls(calls: Any) -> Iterator[_Call]:
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments or {}, ensure_ascii=False)
+        arguments = arguments.strip() or "{}"
+        if not _is_object(arguments):
+            raise RequestError(
+                f"tool_calls[{index}].function.arguments: expected a JSON object, found {arguments!r:.60}"
+            )
         id = call.get("id")
-        yield _Call(index, id if isinstance(id, str) else "", function["name"], arguments.strip() or "{}")
+        yield _Call(index, id if isinstance(id, str) else "", function["name"], arguments)
+
+
+def _is_object(text: str) -> bool:
+    try:  # numbers stay texts: Python refuses long ones
+        return isinstance(json.loads(text, parse_int=str, parse_float=str), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 class _Writer:

@@ -32,6 +32,7 @@ __all__ = [
     "ToolChoice",
     "Turn",
     "read_choice",
+    "read_response_format",
     "read_schema",
 ]
 
@@ -316,11 +317,37 @@ def read_choice(choice: ToolChoice, tools: Toolset) -> tuple[str, str | None]:
     return choice, None
 
 
+_KINDS = ("text", "json_object", "json_schema", "grammar")
+_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
+_KEYWORDS = frozenset({"$ref", "allOf", "anyOf", "const", "enum", "items", "not", "oneOf", "properties"})
+
+
+def read_response_format(given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """OpenAI's ``response_format``, made also of a bare JSON Schema. Raises `RequestError` for anything else."""
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        hint = f": write {{'type': {given!r}}}" if given in ("text", "json_object") else ""
+        raise RequestError(
+            "response_format.type: expected an object of OpenAI's response_format or a JSON Schema, found "
+            f"{given!r:.60}{hint}"
+        )
+    kind = given.get("type")
+    bare = kind not in _KINDS and (kind is None or isinstance(kind, list) or kind in _TYPES)
+    if bare and (kind is not None or not _KEYWORDS.isdisjoint(given)):
+        return {"type": "json_schema", "json_schema": {"name": "answer", "schema": given}}
+    if (
+        kind == "json_schema" and "json_schema" not in given and "schema" in given
+    ):  # as the Responses API has it
+        return {"type": "json_schema", "json_schema": {"name": "answer", "schema": given["schema"]}}
+    return given
+
+
 def read_schema(response_format: Mapping[str, Any] | None) -> Any:
     """The JSON Schema of the answer, None if it is free text. Raises `RequestError` for an unknown kind."""
     if response_format is None:
         return None
-    kind = response_format.get("type") if isinstance(response_format, Mapping) else None
+    kind = response_format.get("type")
     if kind == "text":
         return None
     if kind == "json_object":

@@ -20,7 +20,7 @@ from .limits import current
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["compile_source", "environment", "strftime_now"]
+__all__ = ["compile_source", "environment", "strftime_now", "variables_of"]
 
 _KEPT = 65_536
 """The longest source, in characters, that is kept compiled. The last 64 templates are kept."""
@@ -69,3 +69,13 @@ def compile_source(source: str) -> jinja2.Template:
 @lru_cache(maxsize=64)
 def _compiled(source: str) -> jinja2.Template:
     return environment().from_string(source)
+
+
+def variables_of(source: str) -> frozenset[str] | None:
+    """The variables that a template reads and does not set; None if its source nests too deep to say."""
+    from jinja2.meta import find_undeclared_variables
+
+    try:
+        return frozenset(find_undeclared_variables(environment().parse(source)))
+    except RecursionError:
+        return None

@@ -19,7 +19,7 @@ from ...core.kept import cached
 from ..messages import CallIds, ReasoningAs, Wants, shape
 from .turns import MARKER, NEEDLE
 
-__all__ = ["Capabilities", "Prober", "Writer", "probe_tools", "shows"]
+__all__ = ["SWITCHES", "Capabilities", "Prober", "Writer", "probe_tools", "shows"]
 
 Messages = list[dict[str, Any]]
 
@@ -48,6 +48,8 @@ _SWITCHES: tuple[tuple[str, object, object], ...] = (
     ("thinking_option", "on", "off"),
     ("thinking_budget", ABSENT, 0),
 )
+SWITCHES = frozenset(name for name, _, _ in _SWITCHES)
+"""The variables with which templates spell the switch of thinking."""
 
 
 @dataclass(frozen=True, slots=True)
