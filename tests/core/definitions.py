@@ -8,8 +8,12 @@ from typing import Any
 
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.schema.tools import Toolset
 from chatparsers.grammar import ir
-from chatparsers.grammar.reading.read import Request, read
+from chatparsers.grammar.budget import Budget
+from chatparsers.grammar.reading.read import Request, _Reader, read
+from chatparsers.grammar.target import Target
 
 TOOL = {
     "type": "function",
@@ -63,6 +67,13 @@ def generated(turn: Turn, number: int) -> list[str]:
     reading = read(request)
     assert reading is not None
     return [_walk(reading.root, reading.rules, random.Random(seed), 0) for seed in range(number)]
+
+
+def random_text(node: Node, chance: random.Random) -> str:
+    """A random text that the grammar of ``node`` has, which names no tool."""
+    request = Request(node, Options(), Toolset(), None, "", None, (), {})
+    reader = _Reader(request, Target(), Budget())
+    return _walk(reader.node(node), reader.rules, chance, 0)
 
 
 def _walk(node: ir.Ir, rules: Mapping[str, ir.Ir], chance: random.Random, depth: int) -> str:

@@ -1,43 +1,174 @@
-"""Every walk and every reading knows every kind of node. By default no node is a leaf or is left out."""
+"""Every kind of node says all its facts, every reader has a row for it, and the facts are what the readers do."""
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
+import random
+from collections.abc import Iterator
 from copy import deepcopy
+from typing import Any
 
 import pytest
+from definitions import random_text
 
 from chatparsers import DefinitionError
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Gemma, Node, Raw, values
-from chatparsers.core.definition import nodes, tree
-from chatparsers.core.parser.compile import _COMPILERS
-from chatparsers.core.values import Syntax
-from chatparsers.grammar.reading.read import _READ
+from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw, values
+from chatparsers.core.definition import nodes as n
+from chatparsers.core.definition import paths, write
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes.node import Leaf
+from chatparsers.core.definition.tree import first, head, walk
+from chatparsers.core.definition.wrong import spelt
+from chatparsers.core.parser import compile as compiler
+from chatparsers.core.parser import machine as m
+from chatparsers.core.parser.alphabet import Alphabet
+from chatparsers.core.parser.body import outline
+from chatparsers.core.parser.code import Code, Ends, Place
+from chatparsers.core.schema.tools import Toolset
+from chatparsers.core.values import Json, Syntax
+from chatparsers.grammar.reading import read, triggers
 from chatparsers.grammar.syntaxes import _WRITERS
+
+KINDS = n.kinds()
+READERS = {
+    "core/parser/compile.py": compiler._COMPILERS,
+    "core/definition/paths.py": paths._FOLLOWED,
+    "core/definition/write.py": write._WRITTEN,
+    "grammar/reading/read.py": read._READ,
+    "grammar/reading/triggers.py": triggers._PIECES,
+}
+PARSED_ALONE = {n.Peek, n.Not}
+
+A, B, NONE = n.Literal("ab"), n.Token("<b>", ("<c>",)), n.Sequence(())
+CALL = n.Tagged(n.Tag.CALL, n.Sequence((n.Name(n.Tag.NAME, "[a-z]", A), n.Args(ANY_TOOL))))
+SPAN = n.Span(A, B)
+SAMPLES: list[Node] = [
+    A, B, NONE, n.Literal(""), n.Chars("a-c"), n.Chars("a", 0), n.Chars("ab", 2, 3), n.Space("\n"), n.Space("", True),
+    n.AnyChar(), n.End(), n.Until(("<b>",)), n.Until(()), n.Sequence((A, n.Space(" "), B)), n.Choice((A, B)),
+    n.Choice((A, NONE)), n.Sequence((n.Space(""), n.Choice((A, B)))), n.Many(A), n.Many(B, 1), n.Many(A, 2, 3),
+    n.Many(n.Choice((A, NONE)), 1, 2), n.Peek(A), n.Not(A), n.Rule("r", A), n.Rule("e", n.Many(A)),
+    n.Tagged(n.Tag.CONTENT, A),
+    n.Atomic(B), n.Name(n.Tag.NAME, "[a-z]", A), n.JsonName(n.Tag.NAME, A), n.Header("(?P<name>[a-z]+)", "[a-z]", A),
+    n.Implied(n.Tag.NAME, "x"), n.Cut(), n.Declared(), n.EachTool(lambda tool: CALL, CALL), n.Args(ANY_TOOL),
+    n.EachArg(ANY_TOOL, lambda arg: A, A), n.Value(ANY_ARGUMENT, Json()), n.Value(ANY_ARGUMENT, Raw(until="</>")),
+    n.JsonValue(), n.JsonText(), n.Lenient(A, n.Choice((A, B))), n.Lenient(A, NONE), n.Calls(CALL, B, True),
+    n.SameName(ANY_ARGUMENT), n.Think(SPAN), n.Body(A), n.Sequence((n.Rule("s", A), n.Ref("s"))), n.Ref("r"),
+]  # fmt: skip
+"""Nodes of every kind, empty and not."""
+
+
+def named(node: Node) -> str:
+    return f"{type(node).__name__}: {spelt(node)}"
+
+
+def test_a_kind_of_node_without_a_fact_cannot_be_defined() -> None:
+    with pytest.raises(DefinitionError, match=r"Words: .* empty\(\), .* is missing; write the method"):
+
+        class Words(Leaf):
+            __slots__ = ()
+
+            def shown(self) -> str:
+                return "p.one_of_words(…)"
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_reader_has_a_row_for_every_kind(reader: str) -> None:
+    without = PARSED_ALONE if reader == "grammar/reading/read.py" else set()
+    assert len(KINDS) > 25 and {type(node) for node in SAMPLES} == set(KINDS)
+    assert set(READERS[reader]) == set(KINDS) - without
+    rows = dict.fromkeys(KINDS[1:])
+    with pytest.raises(
+        DefinitionError, match=rf"{reader}: expected one row for each kind .*{KINDS[0].__name__}"
+    ):
+        n.of_every_kind(reader, rows)
+
+
+@pytest.mark.parametrize("node", SAMPLES, ids=named)
+def test_the_parts_of_a_node_are_the_nodes_that_it_holds(node: Node) -> None:
+    held = {part for field in dataclasses.fields(node) for part in _nodes(getattr(node, field.name))}  # type: ignore[arg-type]
+    if isinstance(node, n.Think):
+        held -= {node.until}  # it is looked for, and read as a call
+    assert held <= {*node.parts(False), *node.parts(True)}
+
+
+def _nodes(value: Any) -> Iterator[Node]:
+    for one in value if isinstance(value, tuple) else (value,):
+        if isinstance(one, n.Span):
+            yield from one.parts
+        elif isinstance(one, Node):
+            yield one
+
+
+def matches(node: Node, text: str) -> bool:
+    """Whether the parser reads ``node`` and then the character § of ``text``."""
+    tree = n.Sequence(
+        (n.Rule("r", A), node, n.Literal("§")) if isinstance(node, n.Ref) else (node, n.Literal("§"))
+    )
+    code = Code(Alphabet())
+    fallback = code.here()
+    code.text(m.CONTENT, ())
+    code.emit(m.AFTER)
+    start = code.here()
+    compile = compiler._Compiler("probe", code, tree, outline(tree, (), False, False))
+    compile.node(tree, Place(m.MARKUP, m.MARKUP, Ends()))
+    code.emit(m.AFTER)
+    machine = m.Machine(m.Program(code.linked(), start.at, fallback.at, False, False, (str, ())), Toolset())
+    machine.feed(text)
+    machine.finish(False)
+    return any(item[0] == m.MARKUP and "§" in item[1] for item in machine.take())
+
+
+UNSURE = (n.Think, n.Body, n.End, n.Peek, n.Until, n.Value, n.JsonValue, n.Ref, n.Declared)
+"""They may be empty at the end of the text alone, or look ahead, or read the whole text."""
+
+
+@pytest.mark.parametrize("node", [node for node in SAMPLES if not isinstance(node, UNSURE)], ids=named)
+def test_a_node_is_empty_if_the_parser_reads_nothing_for_it(node: Node) -> None:
+    rules = {"r": A}
+    assert node.empty(rules) is matches(node, "§")
+    if node.anywhere():
+        assert node.empty(rules)
+
+
+UNGENERATED = (n.Peek, n.Not, n.Args, n.Value, n.EachArg, n.EachTool, n.Think, n.Body, n.Ref)
+"""They generate nothing without a tool and a turn around them."""
+MADE = (n.Literal, n.Token, n.AnyChar, n.End, n.Until, n.Cut, n.Many, n.Peek, n.Not, n.Ref)
+"""They are spelt with all their operands."""
+
+
+@pytest.mark.parametrize("node", SAMPLES, ids=named)
+def test_what_is_generated_begins_as_the_node_says(node: Node) -> None:
+    if any(isinstance(below, UNGENERATED) for below in walk(node, True)):
+        return
+    try:
+        begins = first(node)
+    except DefinitionError:
+        begins = ()
+    opens = tuple("".join(item.text for item in begin) for begin, _ in node.opens())
+    for seed in range(8):
+        text = random_text(node, random.Random(seed))
+        assert text.startswith(opens), opens
+        assert not begins or text.lstrip().startswith(begins), begins
+
+
+@pytest.mark.parametrize("node", SAMPLES, ids=named)
+def test_a_node_is_spelt_as_it_is_made(node: Node) -> None:
+    shown = node.shown()
+    if isinstance(node, MADE):
+        assert eval(shown, {"p": Builder(Options())}) in (node, getattr(node, "text", None))
+    assert shown or node == NONE
+    assert head(node) == node or any(below.commits() for below in walk(node))
+
+
+def test_another_node_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="int is no kind of node"):
+        list(walk(n.Sequence((3,))))  # type: ignore[arg-type]
 
 
 def kinds(module: object, base: type) -> list[type]:
     found = (kind for kind in vars(module).values() if isinstance(kind, type))
     return [kind for kind in found if issubclass(kind, base) and kind is not base]
-
-
-KINDS = kinds(nodes, Node)
-PARSED_ALONE = {nodes.Peek, nodes.Not}
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_a_kind_of_node_has_its_walk_its_code_and_its_grammar(kind: type[Node]) -> None:
-    assert len(KINDS) > 25
-    assert kind in tree._PARTS and kind in _COMPILERS
-    assert (kind in _READ) != (kind in PARSED_ALONE)
-
-
-def test_another_node_is_refused() -> None:
-    class Stranger(Node):
-        __slots__ = ()
-
-    with pytest.raises(DefinitionError, match="Stranger is no kind of node"):
-        list(tree.walk(nodes.Sequence((Stranger(),))))
 
 
 def test_a_value_syntax_is_written_in_grammars() -> None:

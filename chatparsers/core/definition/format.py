@@ -15,10 +15,11 @@ from ..parser.tokenizer import read_tokenizer
 from ..public import public
 from ..schema.tool_shapes import AnyTool
 from ..schema.tools import read_tools
-from .check import check, check_model, check_texts
+from .check import check, check_model
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
 from .tree import children, tokens, walk
+from .wrong import check_texts
 
 if TYPE_CHECKING:
     from ..parser.stream import Piece

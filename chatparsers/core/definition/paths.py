@@ -11,22 +11,32 @@ ends open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
+from ..errors import DefinitionError
 from ..values import Raw, Syntax
 from .nodes import (
+    AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
+    Chars,
     Choice,
     Cut,
     Declared,
     EachArg,
     EachTool,
+    End,
     Header,
     Implied,
     JsonName,
+    JsonText,
+    JsonValue,
+    Lenient,
+    Literal,
     Many,
     Name,
     Node,
@@ -36,14 +46,17 @@ from .nodes import (
     Rule,
     SameName,
     Sequence,
+    Space,
     Tag,
     Tagged,
     Think,
+    Token,
+    Until,
     Value,
+    of_every_kind,
 )
 from .reading import PARTS_OF_A_CALL, Reading
-from .spelling import wrong
-from .tree import through
+from .wrong import wrong
 
 __all__ = ["check_call"]
 
@@ -115,34 +128,48 @@ class _Call:
 
     def after(self, node: Node, states: _States) -> _States:
         """The states that are possible after ``node``, if ``states`` are possible before it."""
-        if isinstance(node, Sequence):
-            for item in node.items:
-                states = self.after(item, states)
-            return states
-        if isinstance(node, Choice):
-            return _once(state for option in node.options for state in self.after(option, states))
-        if isinstance(node, Many):
-            return self.repeated(node, states)
-        if isinstance(node, Ref):
-            return self.ruled(node, node.name, self.reading.rules[node.name], states)
-        if isinstance(node, Rule):
-            return self.ruled(node, node.name, node.node, states)
-        if isinstance(node, (Not, Peek)):
-            closed = isinstance(node, Peek) and not self.reading.empty(node.node)
-            return self.closed(states) if closed else states
-        if isinstance(node, (EachTool, Calls, Think, Body)) or (
-            isinstance(node, Tagged) and node.tag is Tag.CALL
-        ):
-            wrong(
-                node,
-                f"it stands inside {self.what}",
-                "write the calls one after the other, not in each other",
-            )
-        inner = through(node, self.reading.generated)
-        if inner is not None:
-            return self.after(inner, states)
-        if isinstance(node, (*PARTS_OF_A_CALL, Cut)):
-            return _once(self.read(node, state) for state in states)
+        follow = _FOLLOWED.get(type(node))
+        if follow is None:
+            raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
+        return follow(self, node, states)
+
+    def sequence(self, node: Sequence, states: _States) -> _States:
+        for item in node.items:
+            states = self.after(item, states)
+        return states
+
+    def choice(self, node: Choice, states: _States) -> _States:
+        return _once(state for option in node.options for state in self.after(option, states))
+
+    def ref(self, node: Ref, states: _States) -> _States:
+        return self.ruled(node, node.name, self.reading.rules[node.name], states)
+
+    def rule(self, node: Rule, states: _States) -> _States:
+        return self.ruled(node, node.name, node.node, states)
+
+    def peek(self, node: Peek, states: _States) -> _States:
+        return states if self.reading.empty(node.node) else self.closed(states)
+
+    def negate(self, node: Not, states: _States) -> _States:
+        return states
+
+    def stranger(self, node: Node, states: _States) -> _States:
+        wrong(
+            node,
+            f"it stands inside {self.what}",
+            "write the calls one after the other, not in each other",
+        )
+
+    def tagged(self, node: Tagged, states: _States) -> _States:
+        return self.stranger(node, states) if node.tag is Tag.CALL else self.after(node.node, states)
+
+    def inner(self, node: Atomic | Lenient, states: _States) -> _States:
+        return self.after(node.inner(self.reading.generated), states)
+
+    def part(self, node: Node, states: _States) -> _States:
+        return _once(self.read(node, state) for state in states)
+
+    def text(self, node: Node, states: _States) -> _States:
         return states if self.reading.empty(node) else self.closed(states)
 
     def closed(self, states: _States) -> _States:
@@ -281,3 +308,23 @@ class _Argument(_Call):
         """What must follow a value of ``syntax``."""
         self.takes_the_rest = self.takes_the_rest or (isinstance(syntax, Raw) and syntax.end)
         return syntax.closer
+
+
+_FOLLOWED: Mapping[type[Node], Callable[[_Call, Any, _States], _States]] = of_every_kind(
+    "core/definition/paths.py",
+    {
+        **dict.fromkeys((Literal, Token, Space, Chars, AnyChar, End, Until, JsonText, JsonValue), _Call.text),
+        **dict.fromkeys((*PARTS_OF_A_CALL, Cut), _Call.part),
+        **dict.fromkeys((EachTool, Calls, Think, Body), _Call.stranger),
+        **dict.fromkeys((Atomic, Lenient), _Call.inner),
+        Sequence: _Call.sequence,
+        Choice: _Call.choice,
+        Many: _Call.repeated,
+        Ref: _Call.ref,
+        Rule: _Call.rule,
+        Peek: _Call.peek,
+        Not: _Call.negate,
+        Tagged: _Call.tagged,
+    },
+)
+"""How each kind of node is followed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..errors import DefinitionError
@@ -24,8 +24,8 @@ from .nodes import (
     Sequence,
     Value,
 )
-from .spelling import spelt, wrong
 from .tree import children, nullable
+from .wrong import spelt, wrong
 
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
 
@@ -90,13 +90,21 @@ class Reading:
         for part in self.parts(node):
             yield from self.walk(part)
 
-    def within(self, node: Node, kinds: tuple[type[Node], ...], seen: tuple[str, ...] = ()) -> Node | None:
+    def within(self, node: Node, kinds: tuple[type[Node], ...]) -> Node | None:
         """A node of these kinds in ``node`` or in the rules that it names, None if there is no such node."""
-        for found in self.walk(node):
-            if isinstance(found, kinds):
-                return found
-            if isinstance(found, Ref) and found.name not in seen:
-                inner = self.within(self.rules[found.name], kinds, (*seen, found.name))
+        return self.found(node, lambda below: isinstance(below, kinds))
+
+    def commitment(self, node: Node) -> Node | None:
+        """A node in ``node``, or in the rules that it names, that commits; None if there is none."""
+        return self.found(node, lambda below: below.commits())
+
+    def found(self, node: Node, wanted: Callable[[Node], bool], seen: tuple[str, ...] = ()) -> Node | None:
+        """The first ``wanted`` node in ``node`` or in the rules that it names."""
+        for below in self.walk(node):
+            if wanted(below):
+                return below
+            if isinstance(below, Ref) and below.name not in seen:
+                inner = self.found(self.rules[below.name], wanted, (*seen, below.name))
                 if inner is not None:
                     return inner
         return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
 from ..values import Elements, Gemma, Python, Raw
 from .nodes import (
+    AnyChar,
     Args,
     Atomic,
     Body,
@@ -34,6 +35,7 @@ from .nodes import (
     Implied,
     JsonName,
     JsonText,
+    JsonValue,
     Lenient,
     Literal,
     Many,
@@ -41,6 +43,7 @@ from .nodes import (
     Node,
     Not,
     Peek,
+    Ref,
     Rule,
     SameName,
     Sequence,
@@ -52,9 +55,10 @@ from .nodes import (
     Token,
     Until,
     Value,
+    of_every_kind,
 )
-from .spelling import spelt
 from .tree import walk
+from .wrong import spelt
 
 if TYPE_CHECKING:
     from .format import Format
@@ -63,8 +67,6 @@ __all__ = ["write"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
-_UNWRITTEN = (Cut, Declared, End, Implied, Not, Peek, Until)
-"""Nodes that no text stands for, and text that may be empty."""
 _PYTHON = {"true": "True", "false": "False", "null": "None"}
 
 
@@ -145,54 +147,30 @@ class _Writer:
 
     def node(self, node: Node) -> str:
         """The part of the message that ``node`` writes."""
-        if isinstance(node, (Literal, Token, Space)):
-            return node.text
-        if isinstance(node, Sequence):
-            return "".join(map(self.node, node.items))
-        if isinstance(node, Lenient):
-            return self.node(node.strict)
-        if isinstance(node, (Rule, Tagged, Atomic)):
-            return self.node(node.node)
-        if isinstance(node, Choice):
-            return self.node(self._chosen(node))
-        if isinstance(node, Many):
-            return "".join(self.node(node.node) for _ in range(self._times(node)))
-        if isinstance(node, Think):
-            return self._thought(node)
-        if isinstance(node, Body):
-            return self._body(node)
-        if isinstance(node, Calls):
-            return self._several(node)
-        if isinstance(node, EachTool):
-            return self._one(node)
-        if isinstance(node, EachArg):
-            return self._arguments(node)
-        if isinstance(node, (Name, JsonName, Header)):
-            return self._captured(node)
-        if isinstance(node, SameName):
-            return node.argument.name
-        if isinstance(node, Chars):
-            return self._characters(node)
-        if isinstance(node, Args):
-            if self.call is None or not isinstance(node.syntax, Gemma):
-                return self.call.arguments if self.call else "{}"
-            quote = node.syntax.quote
-            return "{" + ",".join(f"{key}:{_gemma(v, quote)}" for key, v in _members(self.call)) + "}"
-        if isinstance(node, Value):
-            return _value(node, self.value)
-        if isinstance(node, JsonText):
-            text, self.content = json.dumps(self.content, ensure_ascii=False), ""
-            return text
-        if isinstance(node, _UNWRITTEN):
-            return ""
+        write = _WRITTEN.get(type(node))
+        if write is None:
+            raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
+        return write(self, node)
+
+    def unwritable(self, node: Node) -> str:
         raise DefinitionError(
             f"the format {self.name!r} cannot write a message: nothing says what stands for {spelt(node)}; give it a "
             "text with p.reads(text, …)"
         )
 
+    def json_text(self, node: JsonText) -> str:
+        text, self.content = json.dumps(self.content, ensure_ascii=False), ""
+        return text
+
+    def arguments(self, node: Args) -> str:
+        if self.call is None or not isinstance(node.syntax, Gemma):
+            return self.call.arguments if self.call else "{}"
+        quote = node.syntax.quote
+        return "{" + ",".join(f"{key}:{_gemma(v, quote)}" for key, v in _members(self.call)) + "}"
+
     # the turn
 
-    def _thought(self, node: Think) -> str:
+    def thought(self, node: Think) -> str:
         if not (self.reasoning or node.always):
             return ""
         text, self.reasoning = self.reasoning, ""
@@ -201,7 +179,7 @@ class _Writer:
     def _span(self, span: Span, text: str) -> str:
         return self.node(span.open) + text + (self.node(span.close) if span.close is not None else "")
 
-    def _body(self, node: Body) -> str:
+    def body(self, node: Body) -> str:
         out = ""
         if self.reasoning and node.reasoning is not None:
             text, self.reasoning = self.reasoning, ""
@@ -217,7 +195,7 @@ class _Writer:
 
     # calls
 
-    def _several(self, node: Calls) -> str:
+    def several(self, node: Calls) -> str:
         items = []
         while self.left:
             before = len(self.left)
@@ -226,14 +204,14 @@ class _Writer:
                 break
         return self.node(node.separator).join(items)
 
-    def _one(self, node: EachTool) -> str:
+    def one(self, node: EachTool) -> str:
         if not self.left:
             return ""
         self.call, self.left = self.left[0], self.left[1:]
         tool = self.tools.get(self.call.name) or Tool(self.call.name)
         return self.node(node.make(tool))
 
-    def _arguments(self, node: EachArg) -> str:
+    def each_argument(self, node: EachArg) -> str:
         if self.call is None:
             return ""
         known = node.tool.arguments
@@ -243,7 +221,7 @@ class _Writer:
             items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
         return (self.node(node.separator) if node.separator is not None else "").join(items)
 
-    def _captured(self, node: Name | JsonName | Header) -> str:
+    def captured(self, node: Name | JsonName | Header) -> str:
         is_id = not isinstance(node, Header) and node.tag is Tag.ID
         if is_id and self.call is not None and isinstance(node.generate, Chars):
             inside = re.compile(_class(node.generate)).fullmatch
@@ -251,7 +229,7 @@ class _Writer:
                 return self.call.id
         return self.node(node.generate) if node.generate is not None else ""
 
-    def _characters(self, node: Chars) -> str:
+    def characters(self, node: Chars) -> str:
         """The fewest characters of the class that it allows. Digits give the number of the call, which counts from the
         first digit of the class."""
         index = self.call.index if self.call is not None else 0
@@ -286,6 +264,34 @@ class _Writer:
         if any(isinstance(n, EachTool) for n in walk(node.node, generated=True)):
             return min(len(self.left), len(self.left) if node.most is None else node.most)
         return node.least
+
+
+_WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
+    "core/definition/write.py",
+    {
+        **dict.fromkeys((Literal, Token, Space), lambda writer, node: node.text),
+        # what no text stands for, and text that may be empty
+        **dict.fromkeys((Cut, Declared, End, Implied, Not, Peek, Until), lambda writer, node: ""),
+        **dict.fromkeys((AnyChar, JsonValue, Ref), _Writer.unwritable),
+        **dict.fromkeys((Rule, Tagged, Atomic), lambda writer, node: writer.node(node.node)),
+        **dict.fromkeys((Name, JsonName, Header), _Writer.captured),
+        Sequence: lambda writer, node: "".join(map(writer.node, node.items)),
+        Lenient: lambda writer, node: writer.node(node.strict),
+        Choice: lambda writer, node: writer.node(writer._chosen(node)),
+        Many: lambda writer, node: "".join(writer.node(node.node) for _ in range(writer._times(node))),
+        Chars: _Writer.characters,
+        SameName: lambda writer, node: node.argument.name,
+        Think: _Writer.thought,
+        Body: _Writer.body,
+        Calls: _Writer.several,
+        EachTool: _Writer.one,
+        EachArg: _Writer.each_argument,
+        Args: _Writer.arguments,
+        Value: lambda writer, node: _value(node, writer.value),
+        JsonText: _Writer.json_text,
+    },
+)
+"""How each kind of node is written."""
 
 
 # values

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -54,6 +54,7 @@ from ..definition.nodes import (
     Token,
     Until,
     Value,
+    of_every_kind,
 )
 from ..definition.tree import tokens, walk
 from ..errors import DefinitionError
@@ -356,38 +357,42 @@ def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tup
     return [(item, found[group]) for group, item in _GROUPS.items() if found.get(group)]
 
 
-_COMPILERS: dict[type[Node], Callable[[_Compiler, Any, Place], None]] = {
-    Literal: _Compiler.literal,
-    Token: _Compiler.literal,
-    Chars: _Compiler.chars,
-    Space: _Compiler.space,
-    AnyChar: _Compiler.any,
-    End: _Compiler.end,
-    Until: _Compiler.until,
-    Sequence: _Compiler.sequence,
-    Choice: _Compiler.choice,
-    Many: _Compiler.many,
-    Peek: _Compiler.peek,
-    Not: _Compiler.negate,
-    Rule: _Compiler.rule,
-    Ref: _Compiler.ref,
-    Tagged: _Compiler.tagged,
-    Atomic: _Compiler.atomic,
-    Name: _Compiler.name,
-    SameName: _Compiler.same_name,
-    JsonName: _Compiler.json_name,
-    Header: _Compiler.header,
-    Implied: _Compiler.implied,
-    Declared: _Compiler.declared,
-    Cut: _Compiler.cut,
-    EachTool: _Compiler.each_tool,
-    EachArg: _Compiler.each_arg,
-    Args: _Compiler.args,
-    Value: _Compiler.value,
-    JsonValue: _Compiler.json_value,
-    JsonText: _Compiler.json_text,
-    Lenient: _Compiler.lenient,
-    Calls: _Compiler.calls,
-    Think: _Compiler.think,
-    Body: _Compiler.body,
-}
+_COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_every_kind(
+    "core/parser/compile.py",
+    {
+        Literal: _Compiler.literal,
+        Token: _Compiler.literal,
+        Chars: _Compiler.chars,
+        Space: _Compiler.space,
+        AnyChar: _Compiler.any,
+        End: _Compiler.end,
+        Until: _Compiler.until,
+        Sequence: _Compiler.sequence,
+        Choice: _Compiler.choice,
+        Many: _Compiler.many,
+        Peek: _Compiler.peek,
+        Not: _Compiler.negate,
+        Rule: _Compiler.rule,
+        Ref: _Compiler.ref,
+        Tagged: _Compiler.tagged,
+        Atomic: _Compiler.atomic,
+        Name: _Compiler.name,
+        SameName: _Compiler.same_name,
+        JsonName: _Compiler.json_name,
+        Header: _Compiler.header,
+        Implied: _Compiler.implied,
+        Declared: _Compiler.declared,
+        Cut: _Compiler.cut,
+        EachTool: _Compiler.each_tool,
+        EachArg: _Compiler.each_arg,
+        Args: _Compiler.args,
+        Value: _Compiler.value,
+        JsonValue: _Compiler.json_value,
+        JsonText: _Compiler.json_text,
+        Lenient: _Compiler.lenient,
+        Calls: _Compiler.calls,
+        Think: _Compiler.think,
+        Body: _Compiler.body,
+    },
+)
+"""How each kind of node is compiled."""

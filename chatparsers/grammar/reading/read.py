@@ -38,6 +38,8 @@ from ...core.definition.nodes import (
     Many,
     Name,
     Node,
+    Not,
+    Peek,
     Rule,
     SameName,
     Sequence,
@@ -49,6 +51,7 @@ from ...core.definition.nodes import (
     Token,
     Until,
     Value,
+    of_every_kind,
 )
 from ...core.definition.nodes import Chars as CharsNode
 from ...core.definition.nodes import Ref as RefNode
@@ -523,34 +526,39 @@ def _space(node: Space) -> Ir:
     return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
 
 
-_READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = {
-    Literal: lambda reader, node: reader.literals.get(node.text) or reader.literal(node.text),
-    Token: _Reader.token,
-    Space: lambda reader, node: _space(node),
-    AnyChar: lambda reader, node: Chars(ANY),
-    CharsNode: lambda reader, node: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
-    Until: lambda reader, node: Lang(stops=node.stops),
-    **dict.fromkeys(NO_TEXT, lambda reader, node: EMPTY),
-    Sequence: lambda reader, node: seq(*map(reader.node, node.items)),
-    Choice: _Reader.choice,
-    Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
-    Lenient: lambda reader, node: reader.node(node.strict),
-    **dict.fromkeys((Tagged, Atomic), lambda reader, node: reader.node(node.node)),
-    **dict.fromkeys((Name, JsonName, Header), _Reader.name),
-    SameName: _Reader.same_name,
-    Rule: _Reader.rule,
-    RefNode: _Reader.rule,
-    Calls: _Reader.calls,
-    EachTool: _Reader.each_tool,
-    EachArg: _Reader.each_arg,
-    Args: _Reader.args,
-    Value: _Reader.argument_value,
-    JsonValue: lambda reader, node: reader.whole(True, "$"),
-    JsonText: lambda reader, node: reader.whole(_STRING, "$"),
-    Think: _Reader.think,
-    Body: _Reader.body,
-}
-"""How each kind of node is read. Nodes of other kinds have no grammar."""
+_READ: Mapping[type[Node], Callable[[_Reader, Any], Ir]] = of_every_kind(
+    "grammar/reading/read.py",
+    {
+        Literal: lambda reader, node: reader.literals.get(node.text) or reader.literal(node.text),
+        Token: _Reader.token,
+        Space: lambda reader, node: _space(node),
+        AnyChar: lambda reader, node: Chars(ANY),
+        CharsNode: lambda reader, node: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
+        Until: lambda reader, node: Lang(stops=node.stops),
+        **dict.fromkeys(NO_TEXT, lambda reader, node: EMPTY),
+        Sequence: lambda reader, node: seq(*map(reader.node, node.items)),
+        Choice: _Reader.choice,
+        Many: lambda reader, node: Rep(reader.node(node.node), node.least, node.most),
+        Lenient: lambda reader, node: reader.node(node.strict),
+        **dict.fromkeys((Tagged, Atomic), lambda reader, node: reader.node(node.node)),
+        **dict.fromkeys((Name, JsonName, Header), _Reader.name),
+        SameName: _Reader.same_name,
+        Rule: _Reader.rule,
+        RefNode: _Reader.rule,
+        Calls: _Reader.calls,
+        EachTool: _Reader.each_tool,
+        EachArg: _Reader.each_arg,
+        Args: _Reader.args,
+        Value: _Reader.argument_value,
+        JsonValue: lambda reader, node: reader.whole(True, "$"),
+        JsonText: lambda reader, node: reader.whole(_STRING, "$"),
+        Think: _Reader.think,
+        Body: _Reader.body,
+    },
+    Peek,
+    Not,
+)
+"""How each kind of node is read. What looks ahead has no grammar."""
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
 _STRING: Mapping[str, Any] = {"type": "string"}

@@ -1,8 +1,8 @@
 """How calls begin: the triggers of a lazy grammar, and the texts that tell a call from prose.
 
-Strategy: a call begins with literals and special tokens. `openings` reads them off the tree, `literal_heads` off the
-grammar made of it. A trigger is the shortest beginning that no reasoning and no content of the format shares. Calls
-that begin the turn with ordinary text, such as a bare JSON object, get a regular expression instead.
+Strategy: a call begins with literals and special tokens. The fact `Node.opens` tells them of the tree, `literal_heads`
+of the grammar made of it. A trigger is the shortest beginning that no reasoning and no content of the format shares.
+Calls that begin the turn with ordinary text, such as a bare JSON object, get a regular expression instead.
 """
 
 from __future__ import annotations
@@ -16,32 +16,42 @@ from typing import Any
 from ...core.definition.nodes import (
     AnyChar,
     Args,
+    Atomic,
     Body,
     Calls,
     Choice,
     Cut,
     Declared,
     EachArg,
+    EachTool,
     End,
     Header,
     Implied,
     JsonName,
     JsonText,
     JsonValue,
+    Lenient,
     Literal,
     Many,
     Name,
     Node,
+    Not,
+    Peek,
     Ref,
+    Rule,
+    SameName,
     Sequence,
     Space,
+    Tagged,
     Think,
     Token,
     Until,
     Value,
+    of_every_kind,
 )
 from ...core.definition.nodes import Chars as CharsNode
-from ...core.definition.tree import through, tokens, walk
+from ...core.definition.tree import tokens, walk
+from ...core.errors import DefinitionError
 from ...core.public import public
 from ..ir import ANY, BLANKS, EMPTY, SPACES, Alt, Blank, Chars, Ir, Rep, Seq, Shared, Text, TokenRef, alt, seq
 from ..regular.regex import read_regex
@@ -53,7 +63,6 @@ __all__ = [
     "distinct",
     "holds",
     "literal_heads",
-    "openings",
     "parsed_beginnings",
     "split_heads",
     "stretches",
@@ -78,37 +87,6 @@ class Trigger:
     kind: str
     value: str
     id: int | None = None
-
-
-def openings(node: Node) -> list[tuple[list[Literal | Token], bool]]:
-    """The literals that ``node``'s strict reading can begin with, before any name, and whether they are all of it."""
-    if isinstance(node, (Literal, Token)):
-        return [([node], True)]
-    if isinstance(node, Space):
-        return [([Literal(node.text)], True)] if not node.free else [([], False)]
-    if isinstance(node, Calls):
-        return [(begin, False) for begin, _ in openings(node.item)]
-    inner = through(node, True)
-    if inner is not None:
-        return openings(inner)
-    if isinstance(node, Choice):
-        return [found for option in node.options for found in openings(option)]
-    if isinstance(node, Many):
-        found = [(begin, False) for begin, _ in openings(node.node)]
-        return found if node.least else [*found, ([], True)]
-    if isinstance(node, Sequence):
-        whole: list[tuple[list[Literal | Token], bool]] = [([], True)]
-        for item in node.items:
-            if not any(more for _, more in whole):
-                break
-            after = openings(item)
-            whole = [
-                (begin + then, then_more) if more else (begin, False)
-                for begin, more in whole
-                for then, then_more in (after if more else [([], False)])
-            ]
-        return whole
-    return [([], isinstance(node, NO_TEXT))]
 
 
 def literal_heads(node: Ir) -> list[str]:
@@ -164,7 +142,7 @@ def _in_use(node: Node, names: int) -> list[list[Literal | Token]]:
     def named(item: Literal | Token) -> Literal | Token:
         return Token(item.names[min(names, len(item.also))]) if isinstance(item, Token) else item
 
-    return [[named(item) for item in begin] for begin, _ in openings(node)]
+    return [[named(item) for item in begin] for begin, _ in node.opens()]
 
 
 def stretches(body: Body, prefix: str, names: int) -> list[str]:
@@ -181,9 +159,7 @@ def thoughts(tree: Node) -> tuple[str, ...]:
         if isinstance(node, Think):
             opener = node.span.open
             found.update(dict.fromkeys(tokens(opener)))
-            found.update(
-                ("".join(item.text for item in begin).strip(), None) for begin, _ in openings(opener)
-            )
+            found.update(("".join(item.text for item in begin).strip(), None) for begin, _ in opener.opens())
     return tuple(text for text in found if text)
 
 
@@ -236,29 +212,30 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
 
 def _pieces(node: Node) -> list[list[Ir]]:
     """The ways to begin ``node``: the regular pieces, with any text between two of them."""
-    if isinstance(node, _VALUES):
-        return [[EMPTY, EMPTY]]
-    one = _REGULAR.get(type(node))
-    if one is not None:
-        return [[one(node)]]
-    inner = through(node)
-    if inner is not None:
-        return _pieces(inner)
-    if isinstance(node, Sequence):
-        ways: list[list[Ir]] = [[EMPTY]]
-        for item in node.items:
-            after = _pieces(item)
-            ways = [[*way[:-1], seq(way[-1], then[0]), *then[1:]] for way in ways for then in after]
-        return ways
-    if isinstance(node, Choice):
-        ways = [way for option in node.options for way in _pieces(option)]
-        return ways if any(len(way) > 1 for way in ways) else [[alt(*(way[0] for way in ways))]]
-    if isinstance(node, Many):
-        ways = _pieces(node.node)
-        if any(len(way) > 1 for way in ways):
-            return [[EMPTY, EMPTY]]  # between two values any text is one too
-        return [[Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
-    return [[EMPTY]]
+    read = _PIECES.get(type(node))
+    if read is None:
+        raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
+    return read(node)
+
+
+def _pieces_of_sequence(node: Sequence) -> list[list[Ir]]:
+    ways: list[list[Ir]] = [[EMPTY]]
+    for item in node.items:
+        after = _pieces(item)
+        ways = [[*way[:-1], seq(way[-1], then[0]), *then[1:]] for way in ways for then in after]
+    return ways
+
+
+def _pieces_of_choice(node: Choice) -> list[list[Ir]]:
+    ways = [way for option in node.options for way in _pieces(option)]
+    return ways if any(len(way) > 1 for way in ways) else [[alt(*(way[0] for way in ways))]]
+
+
+def _pieces_of_many(node: Many) -> list[list[Ir]]:
+    ways = _pieces(node.node)
+    if any(len(way) > 1 for way in ways):
+        return [[EMPTY, EMPTY]]  # between two values any text is one too
+    return [[Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
 
 
 def _letters(node: Ir) -> bool:
@@ -281,16 +258,31 @@ def holds(node: Ir, texts: tuple[str, ...]) -> bool:
 
 
 _ANYTHING = Rep(Chars(ANY), 0, None)
-_VALUES = (Args, EachArg, Header, JsonName, JsonText, JsonValue, Ref, Until, Value)
-_REGULAR: Mapping[type[Node], Callable[[Any], Ir]] = {
-    Literal: lambda node: Text(node.text),
-    Token: lambda node: alt(*map(Text, node.names)),
-    Space: lambda node: SPACES,
-    AnyChar: lambda node: Chars(ANY),
-    CharsNode: lambda node: Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most),
-    Name: lambda node: Rep(read_regex(f"^{node.chars}$"), 1, None),
-}
-"""The nodes that are regular, and their form."""
+_PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
+    "grammar/reading/triggers.py",
+    {
+        Literal: lambda node: [[Text(node.text)]],
+        Token: lambda node: [[alt(*map(Text, node.names))]],
+        Space: lambda node: [[SPACES]],
+        AnyChar: lambda node: [[Chars(ANY)]],
+        CharsNode: lambda node: [[Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
+        Name: lambda node: [[Rep(read_regex(f"^{node.chars}$"), 1, None)]],
+        Sequence: _pieces_of_sequence,
+        Choice: _pieces_of_choice,
+        Many: _pieces_of_many,
+        **dict.fromkeys(
+            (Rule, Tagged, Atomic, Lenient, EachTool, Calls), lambda node: _pieces(node.inner(False))
+        ),
+        # any text
+        **dict.fromkeys(
+            (Args, EachArg, Header, JsonName, JsonText, JsonValue, Ref, Until, Value),
+            lambda node: [[EMPTY, EMPTY]],
+        ),
+        # no text
+        **dict.fromkeys((*NO_TEXT, Peek, Not, SameName, Think, Body), lambda node: [[EMPTY]]),
+    },
+)
+"""The pieces of each kind of node."""
 
 
 def distinct(heads: Iterable[Ir]) -> list[Ir]:

@@ -1,0 +1,294 @@
+"""Nodes that say how other nodes are read: how often, ahead, by name, as what kind of text, whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..wrong import spelt, wrong
+from .node import Begun, Inner, Node, Opening, Reader, Rules, Silent, Unforeseen
+from .text import check_bounds
+
+__all__ = ["Atomic", "Cut", "Lenient", "Many", "Not", "Peek", "Ref", "Rule", "Tag", "Tagged"]
+
+
+class Tag(Enum):
+    """The kinds of a run of text."""
+
+    CONTENT = "content"
+    REASONING = "reasoning"
+    CALL = "call"
+    NAME = "name"
+    ID = "id"
+    ARG_NAME = "argument name"
+    THOUGHT = "thought"
+    """Reasoning with its markers: with ``reasoning="inline"`` all of it is content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Many(Node):
+    """``a{least,most}``; ``most`` None: no bound. The parser is greedy: it takes as many as follow."""
+
+    node: Node
+    least: int = 0
+    most: int | None = None
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.node,)
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return None
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return self.least == 0 or self.node.empty(rules)
+
+    def anywhere(self) -> bool:
+        return self.least == 0 or self.node.anywhere()
+
+    def begins(self, prefixes: set[str]) -> Begun:
+        done, short = self.node.begins(prefixes)
+        return done, short if self.least else short | prefixes
+
+    def opens(self) -> list[Opening]:
+        found: list[Opening] = [(begin, False) for begin, _ in self.node.opens()]
+        return found if self.least else [*found, ([], True)]
+
+    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
+        return ((self,),)
+
+    def commits(self) -> bool:
+        return False
+
+    def header(self, generated: bool) -> tuple[Node, bool]:
+        shortened, ended = self.node.header(generated)
+        return (shortened, True) if ended else (self, False)
+
+    def shown(self) -> str:
+        if (self.least, self.most) == (0, 1):
+            return f"p.optional({spelt(self.node)})"
+        if self.most is None:
+            return f"p.many({spelt(self.node)}{f', {self.least}' if self.least else ''})"
+        return f"p.repeat({spelt(self.node)}, {self.least}, {self.most})"
+
+    def check(self, reader: Reader) -> None:
+        check_bounds(self, self.least, self.most)
+        if self.most is None and reader.empty(self.node):
+            wrong(
+                self,
+                "the repeated part can be empty, so the loop would never end",
+                "let it begin with a text",
+            )
+
+
+class _Look(Node, family=True):
+    """Kinds that look ahead. They have no grammar, so they stand only in lenient halves."""
+
+    __slots__ = ()
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return None
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return True
+
+    def anywhere(self) -> bool:
+        return False
+
+    def opens(self) -> list[Opening]:
+        return [([], False)]
+
+    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
+        return ((self,),)
+
+    def commits(self) -> bool:
+        return False
+
+    def header(self, generated: bool) -> tuple[Node, bool]:
+        return self, False
+
+    def check(self, reader: Reader) -> None:
+        if reader.generated:
+            wrong(
+                self,
+                "a grammar cannot look ahead",
+                "use it in what is parsed alone: p.reads(generated, parsed)",
+            )
+        (node,) = self.parts(False)
+        found = reader.commitment(node)
+        if found is not None:
+            wrong(
+                self,
+                f"{spelt(found)} commits to a call, and this only looks ahead",
+                "look for what stands before it",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Peek(_Look):
+    """``&a``: succeeds without reading if ``a`` follows. It has no grammar, so it stands only in lenient halves."""
+
+    node: Node
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.node,)
+
+    def begins(self, prefixes: set[str]) -> Begun:
+        return self.node.begins(prefixes)
+
+    def shown(self) -> str:
+        return f"p.peek({spelt(self.node)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(_Look):
+    """``!a``: succeeds without reading if ``a`` does not follow. Like `Peek`, it has no grammar."""
+
+    node: Node
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.node,)
+
+    def begins(self, prefixes: set[str]) -> Begun:
+        return set(), prefixes
+
+    def shown(self) -> str:
+        return f"p.negate({spelt(self.node)})"
+
+
+class _Wrapper(Inner, family=True):
+    """Kinds that hold one node and read it as it is."""
+
+    __slots__ = ()
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.inner(generated),)
+
+    def header(self, generated: bool) -> tuple[Node, bool]:
+        shortened, ended = self.inner(generated).header(generated)
+        return (shortened, True) if ended else (self, False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(_Wrapper):
+    """``name <- a``: a named rule, so that `Ref` can repeat or recur on it."""
+
+    name: str
+    node: Node
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return self.node
+
+    def shown(self) -> str:
+        return f"p.rule({self.name!r}, {spelt(self.node)})"
+
+    def check(self, reader: Reader) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Unforeseen):
+    """The rule of that name."""
+
+    name: str
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        left = dict(rules)
+        target = left.pop(self.name, None)
+        return target is not None and target.empty(left)  # read again within itself, it adds nothing
+
+    def anywhere(self) -> bool:
+        return False
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return f"p.ref({self.name!r})"
+
+    def check(self, reader: Reader) -> None:
+        pass  # the check of the tree knows the rules
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged(_Wrapper):
+    """Gives the node's text a kind, so that it becomes events. The grammar reads only the node."""
+
+    tag: Tag
+    node: Node
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return self.node
+
+    def shown(self) -> str:
+        return spelt(self.node) if self.tag is Tag.CALL else f"p.tag({self.tag}, {spelt(self.node)})"
+
+    def check(self, reader: Reader) -> None:
+        if self.tag in (Tag.NAME, Tag.ID, Tag.ARG_NAME):
+            wrong(self, "a name is not tagged text", "use p.name(tool), p.arg_name(arg) or p.id(…)")
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic(_Wrapper):
+    """Parses the node, and emits nothing of it until it is whole. The grammar reads only the node."""
+
+    node: Node
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return self.node
+
+    def shown(self) -> str:
+        return f"p.atomic({spelt(self.node)})"
+
+    def check(self, reader: Reader) -> None:
+        found = reader.commitment(self.node)
+        if found is not None:
+            wrong(self, f"{spelt(found)} commits, so nothing can be held", "leave it out of p.atomic()")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Silent):
+    """Commits: the parser never goes back before this point, so it emits the held text. Generates nothing."""
+
+    def anywhere(self) -> bool:
+        return True
+
+    def commits(self) -> bool:
+        return True
+
+    def shown(self) -> str:
+        return "p.cut()"
+
+    def check(self, reader: Reader) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient(Inner):
+    """Two readings: parses ``lenient``, which takes all that models write, and generates only ``strict``."""
+
+    strict: Node
+    lenient: Node
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.inner(generated),)
+
+    def stands_for(self, generated: bool) -> Node | None:
+        return self.strict if generated else self.lenient
+
+    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
+        return self.lenient.spellings()
+
+    def shown(self) -> str:
+        return f"p.reads({spelt(self.strict)}, …)"
+
+    def check(self, reader: Reader) -> None:
+        pass

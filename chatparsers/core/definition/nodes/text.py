@@ -1,0 +1,138 @@
+"""Nodes that read characters of the text, and where it ends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...errors import DefinitionError
+from ..wrong import check_regex, check_texts, wrong
+from .node import Begun, Opening, Reader, Rules, Silent, Unforeseen
+
+__all__ = ["AnyChar", "Chars", "End", "Until", "check_bounds"]
+
+
+def check_bounds(node: Chars | object, least: int, most: int | None) -> None:
+    """Raises `DefinitionError` if nothing can come ``least`` to ``most`` times."""
+    if least < 0 or (most is not None and (most < least or not most)):
+        what = f"it cannot come {least} to {most} times"
+        wrong(node, what, "give a least that is 0 or more, and a larger most")  # type: ignore[arg-type]
+    if max(least, most or 0) > _MOST:
+        what = f"it comes up to {max(least, most or 0)} times, and {_MOST} is the most that is counted"
+        wrong(node, what, "leave the most out: None is no bound")  # type: ignore[arg-type]
+
+
+_MOST = 1000
+"""The most repetitions that are counted: each is code of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chars(Unforeseen):
+    """Parses and generates ``least`` to ``most`` (None: any number of) characters of a class such as ``"a-z0-9_"`` or
+    ``"^<"``."""
+
+    ranges: str
+    least: int = 1
+    most: int | None = None
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return self.least == 0
+
+    def anywhere(self) -> bool:
+        return self.least == 0
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return f"p.chars({self.ranges!r})"
+
+    def check(self, reader: Reader) -> None:
+        ranges = self.ranges
+        if ranges.startswith("[") and ranges.endswith("]"):
+            wrong(self, "the brackets are part of the class", f"leave them out: p.chars({ranges[1:-1]!r})")
+        if not re.fullmatch(r"\^?(?:[^\]\\]|\\.)+", ranges, re.DOTALL):
+            wrong(
+                self, "expected the inside of a class, such as 'a-z0-9_'", "write ] and \\ with a backslash"
+            )
+        check_regex(self, f"[{ranges}]")
+        check_bounds(self, self.least, self.most)
+
+
+@dataclass(frozen=True, slots=True)
+class AnyChar(Unforeseen):
+    """Parses and generates one character."""
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return False
+
+    def anywhere(self) -> bool:
+        return False
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return "p.any()"
+
+    def check(self, reader: Reader) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class End(Silent):
+    """Parses the end of the turn, which a turn that was cut off does not have; generates nothing."""
+
+    def anywhere(self) -> bool:
+        return False
+
+    def begins(self, prefixes: set[str]) -> Begun:
+        raise DefinitionError(
+            "a section must begin with a literal or a token to be found in running text, not End"
+        )
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return "p.end()"
+
+    def check(self, reader: Reader) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class Until(Unforeseen):
+    """Parses text up to the first of ``stops`` or the end, streamed; generates text without any of ``stops``.
+
+    Without stops, this is the rest of the text.
+    """
+
+    stops: tuple[str, ...]
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return True
+
+    def anywhere(self) -> bool:
+        return True
+
+    def opens(self) -> list[Opening]:
+        return [([], False)]
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return f"p.until({', '.join(map(repr, self.stops))})"
+
+    def check(self, reader: Reader) -> None:
+        check_texts("p.until", self.stops)

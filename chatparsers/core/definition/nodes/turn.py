@@ -1,0 +1,119 @@
+"""Nodes that read a whole turn: reasoning at its start, and its body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ...errors import DefinitionError
+from ..wrong import spelt, wrong
+from .node import Node, Reader, Rules, Unforeseen, first, head
+
+__all__ = ["Body", "Span", "Think"]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Text between two markers. If ``close`` is None, the text goes up to the next section or the end of the turn. If
+    ``close`` is missing at the end of the turn, the text was cut off, unless it is ``optional``. Generates the text
+    with both markers."""
+
+    open: Node
+    close: Node | None
+    optional: bool = False
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        """Its markers."""
+        return (self.open,) if self.close is None else (self.open, self.close)
+
+
+class _Stretch(Unforeseen, family=True):
+    """Kinds that take running text up to where something else begins."""
+
+    __slots__ = ()
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return True
+
+    def anywhere(self) -> bool:
+        return False
+
+    def commits(self) -> bool:
+        return True
+
+    def header(self, generated: bool) -> tuple[Node, bool]:
+        return self, False
+
+
+@dataclass(frozen=True, slots=True)
+class Think(_Stretch):
+    """Reasoning at the start of the turn: parses an optional ``span.open`` (or several), text, ``span.close``.
+
+    ``always``: reasoning begins without its opener. ``until``: a call that ends open reasoning, for a model that is
+    known to write so. Generates an optional thought, or nothing if the request wants no reasoning.
+    """
+
+    span: Span
+    always: bool = False
+    until: Node | None = None
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return self.span.parts
+
+    def shown(self) -> str:
+        return "p.think(…)"
+
+    def check(self, reader: Reader) -> None:
+        if self.span.close is None:
+            wrong(self, "reasoning at the start of the turn needs a closer", "give the text that ends it")
+        _check_found("p.think", (("until", self.until), *(("…", end) for end in self.span.parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class Body(_Stretch):
+    """What follows the reasoning: content, calls and further thoughts in any order, until the end of the turn.
+
+    Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
+    span). Any other text is content, up to the next of them. ``lead`` is the white space that the template writes
+    before a call. ``marks`` is other markup in running text. A special token of the format that begins none of these is
+    markup too, with a diagnostic. The request's options decide what is generated: content and calls (in a lazy grammar,
+    only the calls), only calls (after reasoning), only content, or content of a JSON Schema.
+    """
+
+    calls: Node | None
+    start: Node | None = None
+    reasoning: Span | None = None
+    content: Span | None = None
+    lead: str = ""
+    marks: Node | None = None
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        named = (part for part in (self.start, self.calls, self.marks) if part is not None)
+        spans = (span.parts for span in (self.reasoning, self.content) if span is not None)
+        return (*named, *(end for ends in spans for end in ends))
+
+    def shown(self) -> str:
+        return "p.body(…)"
+
+    def check(self, reader: Reader) -> None:
+        if self.lead.strip():
+            wrong(
+                "p.body", f"expected white space as lead=, found {self.lead!r}", "write text into the calls"
+            )
+        spans = (("reasoning", self.reasoning), ("content", self.content))
+        ends = ((option, end) for option, span in spans if span is not None for end in span.parts)
+        _check_found("p.body", (("calls", self.calls), ("marks", self.marks), *ends))
+
+
+def _check_found(where: str, parts: Iterable[tuple[str, Node | None]]) -> None:
+    """Checks that each node in running text begins with a text, so that the parser can find it."""
+    for option, part in parts:
+        if part is not None:
+            try:
+                first(head(part))
+            except DefinitionError as error:
+                raise DefinitionError(f"{where}({option}={spelt(part)}): {error}") from None

@@ -1,0 +1,68 @@
+"""The error of a definition: it names the node in the words of the builder, says what is wrong and what to write."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from typing import NoReturn, Protocol
+
+from ..errors import DefinitionError
+
+__all__ = ["check_regex", "check_run", "check_texts", "spelt", "wrong"]
+
+_SHOWN = 60
+"""The most characters of a node that an error shows."""
+
+
+class _Shown(Protocol):
+    def shown(self) -> str: ...
+
+
+def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
+    """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
+    raise DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
+
+
+def spelt(node: _Shown) -> str:
+    """The builder's calls that make ``node``, shortened."""
+    text = node.shown()
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def check_texts(what: str, given: object) -> None:
+    """Raises `DefinitionError` if ``given`` is not a tuple of texts, or holds an empty text."""
+    if isinstance(given, str):
+        wrong(what, f"expected a tuple of texts, found the text {given!r}", f"write ({given!r},)")
+    if not isinstance(given, tuple) or not all(isinstance(text, str) and text for text in given):
+        wrong(what, f"expected a tuple of texts that are not empty, found {given!r}", 'write ("…",)')
+
+
+def check_regex(node: _Shown, pattern: str) -> re.Pattern[str]:
+    """``pattern``, compiled. Raises `DefinitionError` if it is no regular expression."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return re.compile(pattern)
+        except (re.error, Warning, TypeError, RecursionError, OverflowError) as error:
+            wrong(
+                node,
+                f"{pattern!r} is no regular expression: {error}",
+                "write one that Python's re reads, with a backslash before what is meant as text",
+            )
+
+
+def check_run(node: _Shown, chars: str) -> None:
+    """Checks that ``chars`` is a regular expression for one character of a name."""
+    one = check_regex(node, chars)
+    if one.fullmatch(""):
+        wrong(
+            node,
+            f"chars={chars!r} also matches no character",
+            "leave out what repeats it: the parser does that",
+        )
+    if not any(one.fullmatch(chr(code)) for code in range(0x20, 0x250)):
+        wrong(
+            node,
+            f"chars={chars!r} matches no single character",
+            f"write a class in brackets: chars={f'[{chars}]'!r}",
+        )
