@@ -529,7 +529,7 @@ class Sequence(Node):
         return self, False
 
     def shown(self) -> str:
-        return " + ".join(map(spelt, self.items))
+        return " + ".join(map(spelt, self.items)) or "''"
 
     def check(self, reader: Reader) -> None:
         pass
