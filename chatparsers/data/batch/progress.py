@@ -28,8 +28,9 @@ def progress_bar(inputs: Sequence[Input], limit: int | None = None) -> Iterator[
     bar = tqdm(
         total=total,
         file=sys.stderr,
-        bar_format="{l_bar}{bar}| {postfix[0]}[{elapsed}<{remaining}]",
-        postfix=[""],
+        bar_format="{desc} [{elapsed}]"
+        if total is None
+        else "{percentage:3.0f}%|{bar}| {desc} [{elapsed}<{remaining}]",
         mininterval=0.5,
     )
     began: tuple[float, int] | None = None
@@ -41,7 +42,9 @@ def progress_bar(inputs: Sequence[Input], limit: int | None = None) -> Iterator[
             began = now, stats.rows
         since = now - began[0]
         rate = f"{(stats.rows - began[1]) / since:,.0f} rows/s, " if since > 0 else ""
-        bar.postfix[0] = f"{stats.rows:,} rows, {rate}{stats.broken + stats.errors:,} broken "
+        bar.set_description_str(
+            f"{stats.rows:,} rows, {rate}{stats.broken + stats.errors:,} broken", refresh=False
+        )
         bar.n = done if lines else stats.rows
         bar.refresh()
 

@@ -7,6 +7,7 @@ processes: a unit is a row group or a fixed number of lines.
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +16,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from ... import __version__
@@ -221,6 +223,15 @@ _own: list[Work] = []
 
 def _start(work: bytes) -> None:
     _own[:] = [pickle.loads(work)]
+    Thread(target=_end_with_the_batch, daemon=True).start()
+
+
+def _end_with_the_batch() -> None:
+    """Ends this process when the batch was killed, so that it writes no part beside a batch that goes on."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _write(unit: Unit, folder: Path) -> Part:
