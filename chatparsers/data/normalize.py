@@ -24,6 +24,7 @@ _NESTED = frozenset(
     {
         "chat_template_kwargs",
         "content",
+        "details",
         "contents",
         "conversation",
         "conversations",
@@ -32,6 +33,8 @@ _NESTED = frozenset(
         "messages",
         "question",
         "steps",
+        "systemInstruction",
+        "system_instruction",
         "traj",
         "trajectory",
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +22,7 @@ __all__ = [
     "read_xlam",
 ]
 
+_MESSAGES = re.compile(r"\s*\[\s*\{")
 _GLAIVE = re.compile(r"(?:\A|\n+)[ ]*(USER|A|ASSISTANT|FUNCTION RESPONSE): ?")
 
 
@@ -83,12 +85,24 @@ def read_prompt(row: dict[str, Any], talk: Talk, how: Turns) -> None:
         talk.tools = openai_tools(row.pop("tools"))
     for key, role in (("prompt", "user"), ("completion", "assistant")):
         value = row.pop(key)
+        if isinstance(value, str) and _MESSAGES.match(value):
+            value = _list(value)
         if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
             read_turns(value, talk, how)
         elif role == "user":
             talk.say("user", content_of(value))
         else:
             read_answer(talk, how.wire, content_of(value))
+
+
+def _list(text: str) -> Any:
+    """A list of messages in JSON text; other text stays as it is."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    roles = isinstance(found, list) and all(isinstance(item, Mapping) and "role" in item for item in found)
+    return found if roles else text
 
 
 def read_glaive(row: dict[str, Any], talk: Talk, how: Turns) -> None:

@@ -15,8 +15,8 @@ _OBSERVED = ("text_observation", "image_observation", "web_observation")
 
 def read_adp(row: dict[str, Any], talk: Talk) -> None:
     """``content`` of the Agent Data Protocol: actions and observations, each with its class."""
-    names = (row.get("details") or {}).get("available_custom_tools")
-    if names:
+    details = row.get("details")
+    if isinstance(details, Mapping) and details.get("available_custom_tools"):
         talk.lose("names-in-prose")
     for place, step in enumerate(row.pop("content") or ()):
         rest = {key: value for key, value in step.items() if value is not None}

@@ -64,7 +64,7 @@ def _openers() -> tuple[tuple[Format, tuple[str, ...], tuple[str, ...]], ...]:
                 continue
             words = before.split()
             if words and re.search(r"[<\[|◁\]]\S{3,}|\w{5,}", words[0]) and not words[0].startswith("[{"):
-                anywhere.add(words[0])
+                anywhere |= {words[0], *(word for word in words if re.match(r"[<◁]\S{4,}", word))}
             elif words:
                 begin.add(words[0])
         if format.features.reasoning and anywhere | begin:

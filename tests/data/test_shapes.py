@@ -1,0 +1,110 @@
+"""Rows of datasets, written after their documentation: read as nested columns, as JSON text, and as plain rows."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
+
+from chatparsers.data import Normalize
+from chatparsers.data.shapes.catalog import SHAPES, shape_of
+from chatparsers.data.shapes.talk import LOSSES
+
+CASES = json.loads((Path(__file__).parent / "shapes.json").read_text(encoding="utf-8"))
+
+
+def simple(message: dict[str, Any]) -> dict[str, Any]:
+    """A message as the cases have it: without ids, and arguments as values."""
+    kept = ("role", "content", "reasoning_content", "name")
+    found = {key: message[key] for key in kept if message.get(key) is not None}
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    if calls:
+        found["tool_calls"] = [
+            {"name": call["name"], "arguments": json.loads(call["arguments"])} for call in calls
+        ]
+    return found
+
+
+def linked(messages: list[dict[str, Any]]) -> bool:
+    """Whether every result answers a call before it, and no id is there twice."""
+    ids = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
+    results = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
+    return len(set(ids)) == len(ids) and set(results) <= set(ids)
+
+
+@pytest.mark.filterwarnings("ignore:tools. Python's names of types")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_a_row_of_a_dataset_becomes_messages(case: dict[str, Any]) -> None:
+    row = case["row"]
+    shape = shape_of(row)
+    assert shape is not None and shape.name == case["shape"]
+    as_json = {key: json.dumps(v) if isinstance(v, (list, dict)) else v for key, v in row.items()}
+    report = Normalize().explain_rows([row])
+    assert report.wire == (case["wire"] or "none") and report.fit == 1.0, report
+    for wire in ("auto", report.wire):
+        run = Normalize(wire=wire)
+        tables = [run(pa.Table.from_pylist([as_json])), run.table(run.talks([dict(row)], ["seed"]))]
+        with suppress(pa.ArrowInvalid):  # Arrow has no column of both texts and lists
+            tables.append(run(pa.Table.from_pylist([row])))
+        for table in tables:
+            made = table.to_pylist()[0]
+            assert made["error"] is None
+            assert [simple(message) for message in made["messages"]] == case["messages"]
+            assert linked(made["messages"])
+            assert json.loads(made["tools"] or "[]") == case["tools"]
+            assert made["losses"] == case["losses"]
+            assert sorted(json.loads(made["extra"] or "{}")) == case["extra"]
+
+
+def test_every_shape_has_a_row_and_every_loss_of_reading_is_seen() -> None:
+    special = {"trajectory"}  # what `swe-rebench` has, without its own columns
+    assert {shape.name for shape in SHAPES} == {case["shape"] for case in CASES} | special
+    assert {code for case in CASES for code in case["losses"]} < set(LOSSES)
+
+
+def test_what_cannot_be_read_stays_whole_and_has_an_error() -> None:
+    call = '<tool_call>\n{"name": "f", "arguments": {"a": oops}}\n</tool_call>'
+    rows = [
+        {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": call}]},
+        {"messages": [{"role": "narrator", "content": "x"}]},
+        {"stars": 5},
+        {"messages": []},
+        {
+            "messages": [
+                {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{'a': 1}"}}]}
+            ]
+        },
+    ]
+    run = Normalize(wire="hermes-2-pro")
+    made = run.table(run.talks(rows, [str(number) for number in range(len(rows))])).to_pylist()
+    assert made[0]["messages"][1]["content"] == call and "hermes-2-pro" in made[0]["error"]
+    assert made[0]["losses"] == ["arguments-not-json"]
+    for row, before, word in zip(
+        made[1:4],
+        rows[1:4],
+        (
+            "narrator",
+            "stars",
+            "no",
+        ),
+        strict=True,
+    ):
+        assert row["messages"] == [] and json.loads(row["extra"]) == {"row": before}
+        assert word in row["error"]
+    assert made[4]["messages"][0]["tool_calls"][0]["function"]["arguments"] == "{'a': 1}"
+    assert made[4]["losses"] == ["arguments-not-json"] and "f" in made[4]["error"]
+
+
+def test_rendered_prompts_are_read_with_their_template() -> None:
+    from chatparsers.data import Render
+
+    turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    table = Render("hermes-2-pro")(pa.table({"messages": [turns], "stars": [5]}))
+    made = Normalize(text="text", model="hermes-2-pro")(table.select(["text", "stars"])).to_pylist()[0]
+    assert [simple(message) for message in made["messages"]] == turns
+    assert json.loads(made["extra"]) == {"stars": 5}
