@@ -22,7 +22,7 @@ from ..core.parser.turn import Turn
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
 from .request import Request
 
-__all__ = ["Delta", "History", "in_order", "stand_in"]
+__all__ = ["Delta", "History", "generated", "in_order", "is_header", "stand_in", "with_prompt"]
 
 _WORDS = "永N33DLEwords"
 _QUESTION = "永N33DLEquestion"
@@ -31,12 +31,14 @@ _QUESTION = "永N33DLEquestion"
 @dataclass(frozen=True, slots=True)
 class Delta:
     """What stands between an answer's words and the next answer. ``stop``: how many of its characters the model itself
-    would have written. ``header``: whether the stop is the next message's header. ``turn``: the turn of the next
-    answer, whose prompt is the stand-in's."""
+    would have written. ``header``: whether the stop is the next message's header. ``generated``: the last part of the
+    text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the stand-in's.
+    """
 
     text: str
     stop: int
     header: bool
+    generated: str
     turn: Turn
 
 
@@ -55,7 +57,7 @@ def stand_in(
     if behind is None or not behind.text:
         return None
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
-    lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tool))
+    lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tools[0]))
     try:
         turn = request.prepare([*lead, *new], add_generation_prompt=generate, continue_final_message=False)
     except ChatParsersError:
@@ -65,7 +67,14 @@ def stand_in(
     if at < 0:
         return None
     header = is_header(request.frames, shape, behind)
-    return Delta(turn.prompt[at:], behind.stop, header, turn)
+    return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn)
+
+
+def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:
+    """The last part of a turn's prompt, which the history does not have: at least what belongs to the answer."""
+    before = request.frames.before(str(messages[-1].get("role"))) if messages else None
+    found = before.generated if before is not None else ""
+    return found if len(found) > len(turn.prefix) and turn.prompt.endswith(found) else turn.prefix
 
 
 def is_header(frames: Frames, shape: Shape, behind: Behind) -> bool:
@@ -143,12 +152,12 @@ def _tied_by_place(request: Request) -> bool:
     """Whether a result's text does not say which call it answers."""
     found = request.frames.facts.get("tied by place")
     if found is None:
-        calls = needle_answer(Shape(False, False, 2), _WORDS, request.tool)
+        calls = needle_answer(Shape(False, False, 2), _WORDS, request.tools[0])
         ids = [call["id"] for call in calls["tool_calls"]]
         texts = []
         for order in (ids, ids[::-1]):
             results = [
-                {"role": "tool", "tool_call_id": id, "name": request.tool, "content": f"{_WORDS}{place}"}
+                {"role": "tool", "tool_call_id": id, "name": request.tools[0], "content": f"{_WORDS}{place}"}
                 for place, id in enumerate(order)
             ]
             texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, calls, *results]))

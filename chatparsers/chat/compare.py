@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from ..core.message import Message
 from ..core.parser.turn import Turn
 from ..templates.messages import reasoning_of
-from ..templates.probe.turns import common, outside_marker
-from .bridge import Delta, is_header
+from ..templates.probe.turns import MARKER, common, outside_marker
+from .bridge import Delta, generated, is_header
 from .frames import Shape, shape_of
 from .parts import Said
 from .request import Request
-from .segment import Segment
+from .segment import Segment, Step
 
 __all__ = ["Break", "Difference", "Verdict", "compare"]
 
@@ -76,40 +76,89 @@ def compare(
     delta: Delta | None,
     messages: Sequence[Mapping[str, Any]],
 ) -> Verdict:
-    """The verdict on a step from ``segment``, which ends in an answer, to the rendering ``whole``."""
+    """The verdict on a step from ``segment``, which ends in an answer, to the rendering ``whole`` of ``messages``."""
     text = whole.prompt
     lacking: list[tuple[int, str]] = []
-    stands = outside_marker(segment.rendering, outside_marker(text, common(text, segment.rendering)))
-    least = len(segment.rendering) - len(segment.prefix)
-    if stands < least:
-        return _opening(segment, whole, delta, messages, stands)
-    prefix = segment.prefix[: stands - least]
-    if len(prefix) < len(segment.prefix):
-        lacking.append((_first(segment), segment.prefix[len(prefix) :]))
-    at = stands
+    core = segment.rendering[: len(segment.rendering) - len(segment.generated)]
+    at = _along(core, text, 0)
+    if at < 0:
+        return _opening(segment, whole, delta, messages)
+    at, prefix = _asked(text, at, segment, lacking, _first(segment))
     said: Said | None = None
     for number, turn in enumerate(segment.turns):
         if isinstance(turn, Said):
             said = turn
             continue
-        core = turn.delta[: len(turn.delta) - len(turn.prefix)]
-        found = text.find(core, at)
-        if found < 0 or said is None:
-            index = said.index + 1 if said is not None else 0
-            return Verdict("moved", delta, True, index, core, text[at:], (), whole)
+        assert said is not None  # a step follows an answer
+        core = turn.delta[: len(turn.delta) - len(turn.generated)]
+        found, end = _next(core, text, at)
+        if found < 0:
+            return Verdict("moved", delta, True, said.index + 1, core, text[at:], (), whole)
         wrong = _otherwise(request, said, messages, text[at:found], prefix)
         if wrong is not None:
             return Verdict(
                 wrong, delta, True, said.index, said.spoken.message.text, text[at:found], (), whole
             )
-        at = found + len(core)
-        shared = outside_marker(text, at + common(text[at : at + len(turn.prefix)], turn.prefix))
-        prefix = text[at:shared]
-        if len(prefix) < len(turn.prefix) and number + 1 < len(segment.turns):
-            lacking.append((said.index + 1, turn.prefix[len(prefix) :]))
-        at = shared
-    assert said is not None  # a step follows an answer
+        last = number + 1 == len(segment.turns)
+        at, prefix = _asked(text, end, turn, [] if last else lacking, said.index + 1)
+    assert said is not None
     return _last(request, said, whole, delta, messages, at, prefix, lacking)
+
+
+def _asked(
+    text: str, at: int, given: Segment | Step, lacking: list[tuple[int, str]], index: int
+) -> tuple[int, str]:
+    """Where an answer begins in ``text`` behind what asked for it, and how much of its prefix stands there."""
+    generation = given.generated
+    shared = outside_marker(text, at + common(text[at : at + len(generation)], generation)) - at
+    if shared < len(generation):
+        lacking.append((index, generation[shared:]))
+    return at + shared, generation[len(generation) - len(given.prefix) : shared]
+
+
+def _next(core: str, text: str, at: int) -> tuple[int, int]:
+    """Where ``core`` stands next in ``text``, from and to; -1 if it is not there."""
+    found = text.find(core, at)
+    if found >= 0:
+        return found, found + len(core)
+    first = MARKER.search(core)
+    if first is None or core[: first.start()].strip():
+        return -1, -1
+    while (found := text.find(first[0], at)) >= 0:
+        end = _along(core[first.start() :], text, found)
+        if end >= 0:
+            return found, end
+        at = found + 1
+    return -1, -1
+
+
+def _along(held: str, text: str, at: int) -> int:
+    """Where ``held`` ends if it stands in ``text`` at ``at``, with other white space beside markers; -1 if not."""
+    place = 0
+    while True:
+        shared = common(held[place:], text[at : at + len(held) - place])
+        place, at = place + shared, at + shared
+        if place == len(held):
+            return at
+        spaces = _spaces(held, place), _spaces(text, at)
+        if spaces == (place, at) or not _beside(held, place, spaces[0]):
+            return -1
+        # White space that both share may be before the difference.
+        if held[spaces[0] : spaces[0] + 1] != text[spaces[1] : spaces[1] + 1]:
+            return spaces[1] if spaces[0] == len(held) else -1
+        place, at = spaces
+
+
+def _spaces(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+def _beside(text: str, start: int, end: int) -> bool:
+    """Whether a marker stands before or behind this white space."""
+    before = text[:start].rstrip()[-1:]
+    return before in tuple(">]") or text[end : end + 1] in tuple("<[") or not text[end:]
 
 
 def _last(
@@ -129,7 +178,7 @@ def _last(
         end = len(text) - len(delta.text)
         if _otherwise(request, said, messages, text[at:end], prefix) is None:
             return Verdict(None, replace(delta, turn=whole), True, lacking=lacking, whole=whole)
-    tail = _tail(request, whole, messages[said.index], at)
+    tail = _tail(request, whole, messages[said.index], messages[said.index + 1 :], at)
     end = at if tail is None else len(text) - len(tail.text)
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
     if wrong is None:
@@ -137,22 +186,25 @@ def _last(
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, text[at:end], (), whole)
 
 
-def _tail(request: Request, whole: Turn, message: Mapping[str, Any], at: int) -> Delta | None:
+def _tail(
+    request: Request, whole: Turn, message: Mapping[str, Any], new: Sequence[Mapping[str, Any]], at: int
+) -> Delta | None:
     """What follows an answer that begins at ``at``, as the whole rendering shows it."""
     shape = shape_of(message)
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
-    for role in ("tool", "user", "system") if shape.calls else ("user", "system", "tool"):
-        behind = request.frames.behind(shape, role)
-        found = whole.prompt.find(behind.text, at) if behind is not None and behind.text.strip() else -1
-        if found >= 0 and behind is not None:
-            return Delta(whole.prompt[found:], behind.stop, is_header(request.frames, shape, behind), whole)
-    return None
+    behind = request.frames.behind(shape, str(new[0].get("role")))
+    found = whole.prompt.find(behind.text, at) if behind is not None and behind.text.strip() else -1
+    if found < 0 or behind is None:
+        return None
+    header = is_header(request.frames, shape, behind)
+    return Delta(whole.prompt[found:], behind.stop, header, generated(request, whole, new), whole)
 
 
 def _opening(
-    segment: Segment, whole: Turn, delta: Delta | None, messages: Sequence[Mapping[str, Any]], stands: int
+    segment: Segment, whole: Turn, delta: Delta | None, messages: Sequence[Mapping[str, Any]]
 ) -> Verdict:
     """The verdict if the text that the segment began with is not there."""
+    stands = common(whole.prompt, segment.rendering)
     lost = [
         index
         for index, message in enumerate(messages)
@@ -160,17 +212,8 @@ def _opening(
         and thought in segment.rendering
         and thought not in whole.prompt
     ]
-    reason = "thought" if lost else "moved"
-    return Verdict(
-        reason,
-        delta,
-        True,
-        lost[0] if lost else 0,
-        segment.rendering[stands:],
-        whole.prompt[stands:],
-        (),
-        whole,
-    )
+    reason, index = ("thought", lost[0]) if lost else ("moved", 0)
+    return Verdict(reason, delta, True, index, segment.rendering[stands:], whole.prompt[stands:], (), whole)
 
 
 def _first(segment: Segment) -> int:

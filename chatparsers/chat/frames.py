@@ -17,12 +17,14 @@ from ..core.definition.format import Format
 from ..core.errors import ChatParsersError
 from ..core.parser.turn import Turn
 from ..templates.messages import reasoning_of
+from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker
 
 __all__ = ["Before", "Behind", "Frames", "Shape", "needle_answer", "needle_next", "shape_of"]
 
 _USER, _SYSTEM, _RESULT = "永N33DLEuser", "永N33DLEsystem", "永N33DLEresult"
 _WORDS = ("永N33DLEfirst", "永Other answer")
+_IDS = (("call00000", "call00001"), ("qz7QZ7qz7", "xk3XK3xk3"))
 _THOUGHT = "永N33DLEthought"
 
 
@@ -48,29 +50,37 @@ def shape_of(message: Mapping[str, Any]) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What stands between the text before an answer and the answer. ``header``: its least part, without what of the
-    answer the prompt writes. ``asked``: all of it, as the prompt writes it."""
+    """What stands between the text before an answer and the answer.
+
+    ``header``: its least part in a prompt, without what of the answer the prompt writes; ``past``: the same in a
+    history. ``asked``: all of it, as the prompt writes it. ``generated``: its last part, which only the generation
+    prompt has.
+    """
 
     header: str
+    past: str
     asked: str
+    generated: str
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
     """What stands between an answer and the text of the next message. ``stop``: how many of its first characters the
-    model writes; 0 if the template writes no stop there."""
+    model writes; 0 if the template writes no stop there. ``whole``: whether that is all; else a name or an id follows.
+    """
 
     text: str
     stop: int
+    whole: bool = True
 
 
 class Frames:
-    """The frames of one request. ``prepare(messages, **options)`` renders messages for it; ``name``: of a tool."""
+    """The frames of one request. ``prepare(messages, **options)`` renders messages for it; ``names``: of tools."""
 
-    def __init__(self, prepare: Callable[..., Turn], fmt: Format, name: str) -> None:
+    def __init__(self, prepare: Callable[..., Turn], fmt: Format, names: Sequence[str]) -> None:
         self._prepare = prepare
         self._format = fmt
-        self._name = name
+        self._names = names[0], names[-1]
         self._before: dict[str, Before | None] = {}
         self._behind: dict[tuple[Shape, str], Behind | None] = {}
         self.proved: dict[Any, str] = {}
@@ -92,51 +102,81 @@ class Frames:
         return self._behind[key]
 
     def _find_before(self, role: str) -> Before | None:
-        answer = needle_answer(Shape(False, role != "tool", int(role == "tool")), _WORDS[0], self._name)
-        last = needle_next(role)
-        turn = self._rendered([{"role": "user", "content": _USER}, answer, last], generate=True)
+        answer = needle_answer(
+            Shape(False, role != "tool", int(role == "tool")), _WORDS[0], self._names[0], _IDS[0]
+        )
+        last = needle_next(role, self._names[0], _IDS[0][0])
+        messages = [{"role": "user", "content": _USER}, answer, last]
         needle = last["content"]
-        if turn is None or needle not in turn.prompt:
+        asked = _behind_last(self._rendered(messages, generate=True), needle)
+        if asked is None:
             return None
-        asked = turn.prompt[turn.prompt.rindex(needle) + len(needle) :]
-        return Before(asked.removesuffix(turn.prefix), asked)
+        prompt, prefix = asked
+        plain = _behind_last(self._rendered(messages, generate=False), needle)
+        shared = outside_marker(prompt, common(prompt, plain[0])) if plain is not None else 0
+        header = prompt.removesuffix(prefix)
+        return Before(header, self._history_header(messages, needle) or header, prompt, prompt[shared:])
+
+    def _history_header(self, messages: Sequence[Mapping[str, Any]], needle: str) -> str:
+        """What all shapes of answers have before them in a history."""
+        found: str | None = None
+        for shape in (Shape(False, True, 0), Shape(True, True, 0), Shape(False, False, 1)):
+            answer = needle_answer(shape, _WORDS[1], self._names[0], _IDS[1])
+            turn = self._rendered([*messages, answer, needle_next("user", "", "")], generate=False)
+            text = _behind_last(turn, needle)
+            if text is None:
+                continue
+            found = text[0] if found is None else found[: outside_marker(found, common(found, text[0]))]
+        header = (found or "").partition(_WORDS[1])[0]
+        return header[: len(header) - len(opening(self._format, header))]
 
     def _find_behind(self, shape: Shape, role: str) -> Behind | None:
-        text = self._after(shape, role)
-        if text is None:
+        first, other = (self._after(shape, role, which) for which in (0, 1))
+        if first is None or other is None:
             return None
-        stop = _stop(self._format, text, bool(shape.calls))
-        if stop is not None:
-            return Behind(text[stop[0] :], stop[1] - stop[0])
-        alone = self._after(shape, "") if role else None
+        if role == "user":  # some templates write more before the last one
+            other = self._after(shape, role, 0, more=True) or other
+        stops = [_stop(self._format, text, bool(shape.calls)) for text in (first, other)]
+        if stops[0] is not None and stops[1] is not None:
+            first, other = first[stops[0][0] :], other[stops[1][0] :]
+            return self._cut(first, other, stops[0][1] - stops[0][0])
+        alone = self._after(shape, "", 0) if role else None
         if alone is None:
-            return Behind(text, 0) if not shape.calls else None
+            return None if shape.calls else self._cut(first, other, 0)
         ended = _stop(self._format, alone, bool(shape.calls))
-        if ended is not None and text.startswith(alone[: ended[0]]):
+        at = common(first, alone)
+        if ended is not None and at >= ended[0]:
             # The template writes another marker in the place of the stop.
-            text = text[ended[0] :]
-            marker = MARKER.match(text)
-            return Behind(text, marker.end() if marker else 0)
-        return (
-            Behind(text[outside_marker(text, common(text, alone.rstrip())) :], 0)
-            if shape.calls
-            else Behind(text, 0)
-        )
+            first, other = first[ended[0] :], other[common(other, first[: ended[0]]) :]
+            marker = MARKER.match(first)
+            return self._cut(first, other, marker.end() if marker else 0)
+        if shape.calls:
+            at = outside_marker(first, common(first, alone.rstrip()))
+            first, other = first[at:], other[at:]
+        return self._cut(first, other, 0)
 
-    def _after(self, shape: Shape, role: str) -> str | None:
-        """What two renderings write alike between the last words of an answer and the next message's."""
-        found = set()
-        for words in _WORDS:
-            messages = [{"role": "user", "content": _USER}, needle_answer(shape, words, self._name)]
-            after = [needle_next(role)] if role else []
-            turn = self._rendered([*messages, *after], generate=False)
-            if turn is None or words not in turn.prompt:
-                return None
-            rest = turn.prompt[turn.prompt.rindex(words) + len(words) :]
-            if after and after[0]["content"] not in rest:
-                return None
-            found.add(rest.partition(after[0]["content"])[0] if after else rest)
-        return found.pop() if len(found) == 1 else None
+    @staticmethod
+    def _cut(first: str, other: str, stop: int) -> Behind | None:
+        """What two texts begin with; None if that is nothing."""
+        if first == other:
+            return Behind(first, stop)
+        text = first[: outside_marker(first, common(first, other))]
+        return Behind(text, stop, False) if text.strip() and len(text) >= stop else None
+
+    def _after(self, shape: Shape, role: str, which: int, *, more: bool = False) -> str | None:
+        """What a rendering writes between the last words of an answer and the next message's."""
+        words, name, ids = _WORDS[which], self._names[which], _IDS[which]
+        messages = [{"role": "user", "content": _USER}, needle_answer(shape, words, name, ids)]
+        after = [needle_next(role, name, ids[0])] if role else []
+        last = [needle_answer(Shape(False, True, 0), _THOUGHT, name), {"role": "user", "content": _THOUGHT}]
+        turn = self._rendered([*messages, *after, *(last if more else ())], generate=False)
+        if turn is None or words not in turn.prompt:
+            return None
+        rest = turn.prompt[turn.prompt.rindex(words) + len(words) :]
+        if not after:
+            return rest
+        before, needle, _ = rest.partition(after[0]["content"])
+        return before if needle else None
 
     def _rendered(self, messages: Sequence[Mapping[str, Any]], *, generate: bool) -> Turn | None:
         with warnings.catch_warnings():
@@ -147,27 +187,30 @@ class Frames:
                 return None
 
 
-def needle_answer(shape: Shape, words: str, name: str) -> dict[str, Any]:
+def _behind_last(turn: Turn | None, needle: str) -> tuple[str, str] | None:
+    """The prompt behind the last needle, and the turn's prefix."""
+    if turn is None or needle not in turn.prompt:
+        return None
+    return turn.prompt[turn.prompt.rindex(needle) + len(needle) :], turn.prefix
+
+
+def needle_answer(shape: Shape, words: str, name: str, ids: Sequence[str] = _IDS[0]) -> dict[str, Any]:
     """An answer of this shape that ends in ``words``."""
     message: dict[str, Any] = {"role": "assistant", "content": words if shape.content else ""}
     if shape.thought:
         message["reasoning_content"] = _THOUGHT
     if shape.calls:
         message["tool_calls"] = [
-            {
-                "id": f"call0000{n}",
-                "type": "function",
-                "function": {"name": name, "arguments": {"needle": words}},
-            }
-            for n in range(shape.calls)
+            {"id": id, "type": "function", "function": {"name": name, "arguments": {"needle": words}}}
+            for id in ids[: shape.calls]
         ]
     return message
 
 
-def needle_next(role: str) -> dict[str, Any]:
+def needle_next(role: str, name: str, id: str) -> dict[str, Any]:
     """A message of this role."""
     if role == "tool":
-        return {"role": role, "name": "needle", "tool_call_id": "call00000", "content": _RESULT}
+        return {"role": role, "name": name, "tool_call_id": id, "content": _RESULT}
     return {"role": role, "content": _USER + "next" if role == "user" else _SYSTEM}
 
 

@@ -11,6 +11,7 @@ Invariant: spans are in the order of the text and do not overlap. An answer with
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,22 +89,27 @@ def _start(
     if not index or messages[index - 1].get("role") == "assistant":
         return None
     before = frames.before(str(messages[index - 1].get("role")))
-    if before is None or not before.header.strip():
+    if before is None:
         return None
-    for words in _spelt(messages[index - 1], last=True):
-        found = text.find(words + before.header, at)
-        if found >= 0:
-            break
-    else:
+    found = [
+        (place, number, len(words), header)
+        for number, header in enumerate((before.header, before.past))
+        if header.strip()
+        for words in _spelt(messages[index - 1], last=True)
+        if (place := text.find(words + header, at)) >= 0
+    ]
+    if not found:
         return None
-    behind = found + len(words)
-    if words:
-        places.words[index - 1] = (found, behind)
+    place, _, length, header = min(found)
+    behind = place + length
+    if length:
+        places.words[index - 1] = (place, behind)
     asked = before.asked
     shared = outside_marker(
         asked, outside_marker(text[behind:], common(text[behind : behind + len(asked)], asked))
     )
-    shared = max(shared, len(before.header))
+    if shared <= len(header):
+        return behind + len(header), ""
     return behind + shared, asked[len(before.header) : shared]
 
 
@@ -128,25 +134,26 @@ def _end(
     if behind is None or not behind.text.strip():
         return None
     for words in _spelt(after, last=False):
-        found = text.find(behind.text + words, start)
-        if found >= 0:
+        found = text.find(behind.text + words if behind.whole else behind.text, start)
+        first = text.find(words, found + len(behind.text)) if found >= 0 else -1
+        if first >= 0:
             break
     else:
         return None
-    if words:
-        first = found + len(behind.text)
+    if words and behind.whole:
         places.words.setdefault(index + 1, (first, first + len(words)))
     return found, found + behind.stop
 
 
 def _spelt(message: Mapping[str, Any], *, last: bool) -> list[str]:
-    """The words at the edge of a message, in the ways in which templates write them; none at last."""
+    """The words at the edge of a message, in the ways in which templates write them."""
     words = words_of(message)
     if not words:
         return [""]
     text = words[-1 if last else 0]
-    ways = (text, text.rstrip() if last else text.lstrip(), text.strip())
-    return [*dict.fromkeys(way for way in ways if way), ""]
+    ways = [text, text.rstrip() if last else text.lstrip(), text.strip()]
+    ways += (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+    return [*dict.fromkeys(way for way in ways if way)]
 
 
 def _by_rendering(

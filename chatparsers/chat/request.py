@@ -74,7 +74,7 @@ class Request:
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Frames(plain.prepare, self.chat.syntax, self.tool)
+                found = Frames(plain.prepare, self.chat.syntax, self.tools)
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()
@@ -83,14 +83,10 @@ class Request:
         return self._frames
 
     @property
-    def tool(self) -> str:
-        """The name of a tool of the request; any name if there are none."""
-        for tool in self.options.get("tools") or ():
-            function = tool.get("function", tool)
-            name = function.get("name") if isinstance(function, Mapping) else None
-            if isinstance(name, str):
-                return name
-        return "needle_tool"
+    def tools(self) -> tuple[str, ...]:
+        """The names of the request's tools; any name if there are none."""
+        given = self.options.get("tools")
+        return (read_tools(given).names() if given else ()) or ("needle_tool",)
 
     def key(self) -> bytes | None:
         """The options on which a frame may depend, as bytes; None if they are no plain data."""

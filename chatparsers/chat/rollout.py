@@ -263,7 +263,7 @@ class Rollout:
             whole = self._request.prepare(
                 messages, continue_final_message=False, add_generation_prompt=generate
             )
-            verdict = compare(self._request, self._segments[-1], whole, delta, self._messages)
+            verdict = compare(self._request, self._segments[-1], whole, delta, messages)
             if not changed:
                 proved[key] = verdict.status
             elif verdict.reason is None:
@@ -293,7 +293,7 @@ class Rollout:
         part, notes = behind_answer(self._request, self._mark.last, delta, indexed, self.count_stop)
         for held, shown in notes:
             self._differ("stop", len(self._messages) - 1, held, shown)
-        segment = self._segments[-1].added(Step(part, delta.text, delta.turn.prefix))
+        segment = self._segments[-1].added(Step(part, delta.text, delta.generated, delta.turn.prefix))
         self._segments = (*self._segments[:-1], segment)
 
     def _break(self, verdict: Verdict, messages: list[Mapping[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from math import nan
 from typing import Any, NamedTuple
 
 from ..core.parser.turn import Turn
+from .bridge import generated
 from .parts import Given, Said, given
 from .places import Place, Places, find_places
 from .request import Request
@@ -19,21 +20,23 @@ __all__ = ["Segment", "Step", "opened", "sample_of"]
 
 
 class Step(NamedTuple):
-    """What stands behind an answer. ``delta``: all that the template writes there; ``prefix``: what of it belongs to
-    the next answer."""
+    """What stands behind an answer. ``delta``: all that the template writes there; ``generated``: the last part of it,
+    which only the generation prompt has; ``prefix``: the part of that which belongs to the next answer."""
 
     part: Given
     delta: str
+    generated: str
     prefix: str
 
 
 @dataclass(slots=True)
 class Segment:
-    """``rendering``: the text it begins with, ``prefix``: what of that belongs to the first answer. ``turns``: answers
-    and the steps behind them."""
+    """``rendering``: the text it begins with; ``generated`` and ``prefix`` as in a step. ``turns``: answers, and the
+    steps behind them."""
 
     opening: tuple[Given | Said, ...]
     rendering: str
+    generated: str
     prefix: str
     turns: tuple[Said | Step, ...] = ()
     _ids: list[int] | None = None
@@ -47,7 +50,7 @@ class Segment:
         return self._grown(step, step.part.ids)
 
     def _grown(self, turn: Said | Step, ids: Sequence[int]) -> Segment:
-        other = Segment(self.opening, self.rendering, self.prefix, (*self.turns, turn))
+        other = Segment(self.opening, self.rendering, self.generated, self.prefix, (*self.turns, turn))
         if self._ids is not None:  # the list goes on to the longer segment
             other._ids, self._ids = self._ids, None
             other._ids += ids
@@ -77,7 +80,9 @@ class Segment:
         return "".join(parts)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("opening", "rendering", "prefix", "turns")}
+        return {
+            name: getattr(self, name) for name in ("opening", "rendering", "generated", "prefix", "turns")
+        }
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         for name, value in state.items():
@@ -120,7 +125,8 @@ def opened(
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
     parts.append(_stretch(tokenizer, turn, text, at, len(text), first, len(messages), messages, places, stop))
-    return Segment(tuple(part for part in parts if part.ids), text, turn.prefix)
+    generation = turn.prefix if begun else generated(request, turn, messages)
+    return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
 
 
 def _stretch(
