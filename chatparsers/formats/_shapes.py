@@ -133,7 +133,7 @@ def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node 
 
 def addressee(p: Builder, tool: Tool) -> Node:
     """The tool to which a message is addressed whose call names it again. Parses any name."""
-    return p.reads(p.name(tool) if tool is ANY_TOOL else tool.name, p.chars(r"a-zA-Z0-9_.\-"))
+    return p.reads(p.name(tool) if tool is ANY_TOOL else tool.name, p.chars(r"^<\r\n"))
 
 
 def python_call(p: Builder, begun: Node | str = "") -> Node:

@@ -11,6 +11,7 @@ from typing import Any
 from ..core import values
 from ..core.errors import DefinitionError
 from ..core.kept import kept
+from ..core.values.gemma import gemma_key
 from ..core.values.raw import StopFinder, raw_transcoder
 from .arrange import Member, arrange
 from .ir import (
@@ -149,10 +150,7 @@ class GemmaSyntax(JsonSyntax):
         return seq(TokenRef(self.quote), Text(value), TokenRef(self.quote))
 
     def key(self, name: str) -> Ir:
-        bare = (
-            name and not any(char in ':,{}[]"' or char.isspace() for char in name) and self.quote not in name
-        )
-        return Text((name if bare else json.dumps(name, ensure_ascii=False)) + ":")
+        return Text(gemma_key(name, self.quote) + ":")
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
         plain = Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)]))

@@ -102,12 +102,16 @@ class Format:
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
         format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
-        part of the message.
+        part of the message, or if its parser could not read a name back.
         """
-        from .write import write
+        from ..parser.readable import check_names
+        from .write import names_of, write
 
         plain = message.to_openai() if isinstance(message, Message) else message
-        return write(self, self.tree(Options(tools=True)), plain, read_tools(tools))
+        known = read_tools(tools)
+        text = write(self, self.tree(Options(tools=True)), plain, known)
+        check_names(self, names_of(plain), known)
+        return text
 
     def parse(self, output: Piece, *, tools: Iterable[AnyTool] | None = None, prefix: str = "") -> Message:
         """The message of a whole output: ``bind(tools=tools, prefix=prefix).parse(output)``.

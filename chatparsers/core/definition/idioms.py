@@ -44,7 +44,7 @@ from .nodes import (
     as_node,
 )
 
-__all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options"]
+__all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options", "escaped"]
 
 THOUGHTS = (
     ("<think>", "</think>"),
@@ -76,7 +76,8 @@ def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> No
         raise DefinitionError(f"p.{method}: expected {_EXPECTED[kind]}, found {given!r}")
 
 
-def _escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
+def escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
+    """A name with its characters as the format spells them."""
     return "".join([dict(escapes).get(char, char) for char in name])
 
 
@@ -208,7 +209,7 @@ class Builder(Primitives):
         """
         _expect("name", tool, Tool)
         pairs = tuple((escapes or {}).items())
-        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(_escaped(tool.name, pairs)), pairs)
+        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(escaped(tool.name, pairs)), pairs)
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
@@ -224,7 +225,7 @@ class Builder(Primitives):
         _expect("arg_name", arg, Argument)
         pairs = tuple((escapes or {}).items())
         return Name(
-            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(_escaped(arg.name, pairs)), pairs
+            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(escaped(arg.name, pairs)), pairs
         )
 
     def same_name(self, arg: Argument) -> Node:

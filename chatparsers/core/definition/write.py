@@ -18,6 +18,7 @@ from ..errors import DefinitionError, RequestError
 from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
 from ..values import Elements, Gemma, Python, Raw
+from ..values.gemma import gemma_key
 from .nodes import (
     AnyChar,
     Args,
@@ -63,7 +64,7 @@ from .wrong import spelt
 if TYPE_CHECKING:
     from .format import Format
 
-__all__ = ["write"]
+__all__ = ["names_of", "write"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
@@ -97,6 +98,12 @@ def write(format: Format, tree: Node, message: Mapping[str, Any], tools: Toolset
         if left:
             raise writer.refusal(part)
     return text
+
+
+def names_of(message: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
+    """The name of each call of the message, and the names of its arguments."""
+    for call in _calls(message.get("tool_calls") or ()):
+        yield call.name, [name for name, _ in _members(call)]
 
 
 def _calls(calls: Any) -> Iterator[_Call]:
@@ -166,7 +173,8 @@ class _Writer:
         if self.call is None or not isinstance(node.syntax, Gemma):
             return self.call.arguments if self.call else "{}"
         quote = node.syntax.quote
-        return "{" + ",".join(f"{key}:{_gemma(v, quote)}" for key, v in _members(self.call)) + "}"
+        members = (f"{gemma_key(key, quote)}:{_gemma(v, quote)}" for key, v in _members(self.call))
+        return "{" + ",".join(members) + "}"
 
     # the turn
 
@@ -400,7 +408,8 @@ def _quoted(text: str) -> str:
 def _gemma(value: str, quote: str) -> str:
     """A JSON value in Gemma's syntax: keys without quotes, strings between two quote markers, verbatim."""
     if value.startswith("{"):
-        return "{" + ",".join(f"{key}:{_gemma(item, quote)}" for key, item in _object(value)) + "}"
+        members = (f"{gemma_key(key, quote)}:{_gemma(item, quote)}" for key, item in _object(value))
+        return "{" + ",".join(members) + "}"
     if value.startswith("["):
         return "[" + ",".join(_gemma(item, quote) for item in _array(value)) + "]"
     return quote + str(json.loads(value)) + quote if value.startswith('"') else value

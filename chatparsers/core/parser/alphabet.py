@@ -50,6 +50,12 @@ class Alphabet:
             text = text.replace(token, self.chars[token])
         return text
 
+    def decode(self, text: str) -> str:
+        """``text`` with each token as it is written: the opposite of `encode`."""
+        for token, char in self.chars.items():
+            text = text.replace(char, token)
+        return text
+
     def spellings(self, text: str) -> tuple[str, ...]:
         """The forms in which ``text`` may stand in the machine's text."""
         encoded = self.encode(text)

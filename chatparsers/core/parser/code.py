@@ -34,12 +34,13 @@ class Ends:
 
 
 class Place(NamedTuple):
-    """Where a node stands: the region of the text that it reads, the region of its markers, and what ends the text
-    after a call in it that went wrong."""
+    """Where a node stands: the region of the text that it reads, the region of its markers, what ends the text after a
+    call in it that went wrong, and the nodes behind it in its sequence."""
 
     region: int
     markup: int
     ends: Ends
+    after: tuple[Node, ...] = ()
 
     @property
     def markers(self) -> Place:

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ..definition.format import Format
-from ..definition.idioms import Options
+from ..definition.idioms import Options, escaped
 from ..definition.nodes import (
     AnyChar,
     Args,
@@ -56,7 +56,7 @@ from ..definition.nodes import (
     Value,
     of_every_kind,
 )
-from ..definition.tree import tokens, walk
+from ..definition.tree import first, tokens, walk
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, StringScanner, Transcoder
@@ -65,6 +65,7 @@ from .alphabet import Alphabet, AlphabetKey
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import Code, Ends, Label, Place
 from .machine import Machine, Program
+from .names import Names, Parts
 from .recovery import Recovery
 
 __all__ = ["program"]
@@ -139,8 +140,8 @@ class _Compiler:
             self.code.choice_of([partial(self.emit, m.LIT, at.region, *spelling) for spelling in spellings])
 
     def sequence(self, node: Sequence, at: Place) -> None:
-        for item in node.items:
-            self.node(item, at)
+        for index, item in enumerate(node.items, 1):
+            self.node(item, at._replace(after=node.items[index:]))
 
     def choice(self, node: Choice, at: Place) -> None:
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
@@ -205,6 +206,7 @@ class _Compiler:
     def subroutine(self, name: object, node: Node, at: Place) -> None:
         """Calls the code of ``node``, which is emitted once for each place."""
         code = self.code
+        at = at._replace(after=())
         key = (name, at)
         if key not in self.entries:
             after = Label()
@@ -244,24 +246,39 @@ class _Compiler:
 
     def name(self, node: Name, at: Place) -> None:
         item = _ITEMS[node.tag]
-        if node.escapes:
-            self.captured(node.chars, partial(_plain, item, dict(node.escapes)), node.tag)
-        else:
-            self.captured(node.chars, lambda run: [(item, run)], node.tag)
+        plain = partial(_plain, item, dict(node.escapes)) if node.escapes else lambda run: [(item, run)]
+        self.captured(node.chars, plain, node.tag, partial(escaped, escapes=node.escapes), at)
 
     def same_name(self, node: SameName, at: Place) -> None:
-        self.emit(m.SAME, at.region, "the argument's name")
+        self.emit(m.SAME, at.region, "the argument's name", partial(self._spelt, str))
 
     def json_name(self, node: JsonName, at: Place) -> None:
-        self.captured(_JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag)
+        self.captured(_JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
 
     def header(self, node: Header, at: Place) -> None:
-        self.captured(node.chars, partial(_grouped, re.compile(node.pattern).fullmatch), Tag.NAME)
+        whole = re.compile(node.pattern, re.DOTALL).fullmatch
+        parts = partial(_grouped, whole, self.code.alphabet.decode)
+        self.captured(node.chars, parts, Tag.NAME, str, None)
 
-    def captured(self, chars: str, parts: Callable[[str], list[tuple[int, str]] | None], tag: Tag) -> None:
+    def captured(
+        self, chars: str, parts: Parts, tag: Tag, spell: Callable[[str], str], at: Place | None
+    ) -> None:
+        """Reads a part of a call's header as a run of ``chars``, and a declared name whatever it holds.
+
+        ``spell``: how a name is written. ``at``: where a name alone stands; None: the run holds more.
+        """
         run = re.compile(f"(?:{self.code.alphabet.no_token}{chars})*", re.DOTALL).match
         what = "an argument's name" if tag is Tag.ARG_NAME else f"the {tag.value} of a call"
-        self.emit(m.CAPTURE, run, parts, what)
+        names = None
+        if tag is not Tag.ID:
+            follows = [] if at is None else self.code.spellings(_first(at.after))
+            names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None)
+        self.emit(m.CAPTURE, run, parts, what, names)
+
+    def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
+        """How the machine's text may write a name: by characters, and by special tokens where it holds some."""
+        written = spell(name)
+        return tuple(dict.fromkeys((written, self.code.alphabet.encode(written))))
 
     # calls
 
@@ -332,6 +349,19 @@ _JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
 """One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
 
 
+def _inside(name: str) -> str:
+    """A name as the inside of a JSON string."""
+    return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+def _first(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    """The texts with which the nodes begin; none if they may begin with any text."""
+    try:
+        return first(Sequence(nodes))
+    except DefinitionError:
+        return ()
+
+
 def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
     """The inside of a JSON string as a trail item; None if ``run`` is not the inside of a JSON string."""
     try:
@@ -346,7 +376,9 @@ def _plain(item: int, escapes: dict[str, str], run: str) -> list[tuple[int, str]
     return [(item, re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run))]
 
 
-def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tuple[int, str]] | None:
+def _grouped(
+    whole: Callable[[str], re.Match[str] | None], decode: Callable[[str], str], run: str
+) -> list[tuple[int, str]] | None:
     """What the groups of a header's pattern find, as trail items; None if the pattern does not match the run."""
     match = whole(run)
     if match is None:
@@ -354,7 +386,7 @@ def _grouped(whole: Callable[[str], re.Match[str] | None], run: str) -> list[tup
     found = match.groupdict()
     if not found["name"]:
         return None
-    return [(item, found[group]) for group, item in _GROUPS.items() if found.get(group)]
+    return [(item, decode(found[group])) for group, item in _GROUPS.items() if found.get(group)]
 
 
 _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_every_kind(

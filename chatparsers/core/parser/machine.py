@@ -41,9 +41,10 @@ ONE region match shown
 VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
-CAPTURE match parts shown
+CAPTURE match parts shown names
     Reads the run that ``match`` matches as part of a call's header. ``parts`` finds items in the run, which go on the
-    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`.
+    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads
+    declared names that the run does not hold (see `Names`).
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
@@ -68,8 +69,9 @@ ABANDON
     Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
-SAME region shown
-    Reads exactly the name of the argument that was read last, or fails and expects ``shown``. Holds less than the name.
+SAME region shown spell
+    Reads exactly the name of the argument that was read last, or fails and expects ``shown``. ``spell`` gives the ways
+    to write it. Holds less than the name.
 DECLARED lacks
     Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
 PLACE region
@@ -495,11 +497,17 @@ class Machine:
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
             elif op == CAPTURE:
-                match = ins[1](text, i, i + MAX_HEADER + 1)
-                end = match.end() if match else i
-                if end == n and not final and n - i <= MAX_HEADER:
-                    break
-                parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
+                names = ins[4]
+                if names is not None and (declared := names.declared(self)):
+                    end, parts = names.read(declared, ins[2], text, i, final, MAX_HEADER)
+                    if end < 0:
+                        break
+                else:
+                    match = ins[1](text, i, i + MAX_HEADER + 1)
+                    end = match.end() if match else i
+                    if end == n and not final and n - i <= MAX_HEADER:
+                        break
+                    parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
                 if parts is None:
                     self._wanted(i, ins[3])
                     ip = 0
@@ -596,11 +604,12 @@ class Machine:
                     self.floor = len(stack)
             elif op == SAME:
                 name = self.arg
-                if text.startswith(name, i):
-                    trail.append((ins[1], name, None))
-                    i += len(name)
+                spelt = next((one for one in ins[3](name) if text.startswith(one, i)), None)
+                if spelt is not None:
+                    trail.append((ins[1], spelt, None))
+                    i += len(spelt)
                     ip += 1
-                elif not final and n - i < len(name) and name.startswith(text[i:]):
+                elif not final and any(n - i < len(one) and one.startswith(text[i:]) for one in ins[3](name)):
                     break
                 else:
                     self._wanted(i, f"{ins[2]} {name!r}")

@@ -141,7 +141,7 @@ class Toolset:
     the tool and the field. A tool's schema is read at the first `get`.
     """
 
-    __slots__ = ("_functions", "_tools", "raw")
+    __slots__ = ("_functions", "_tools", "kept", "raw")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
         self.raw: Sequence[Mapping[str, Any]] = ()
@@ -150,6 +150,8 @@ class Toolset:
         if given:
             self.raw, self._functions = functions_of(given)
         self._tools: dict[str, Tool] = {}
+        self.kept: dict[Any, Any] = {}
+        """What the parser found out about the tools' names."""
 
     def __bool__(self) -> bool:
         return bool(self.raw)

@@ -13,6 +13,7 @@ here depends on the marker's length.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 
@@ -20,7 +21,7 @@ from ..errors import DefinitionError
 from .base import Search, Transcoder, escape, white
 from .json import NUMBER, JsonScanner
 
-__all__ = ["GemmaScanner"]
+__all__ = ["GemmaScanner", "gemma_key"]
 
 _WINDOW = 256
 
@@ -40,6 +41,12 @@ _EXPECTED = {
     _COLON: "':'",
     _BARE: "':'",
 }
+
+
+def gemma_key(name: str, quote: str) -> str:
+    """A key: without quotes, or as a JSON string if it holds what ends a key."""
+    bare = name and quote not in name and not any(char in ':,{}[]"' or char.isspace() for char in name)
+    return name if bare else json.dumps(name, ensure_ascii=False)
 
 
 @lru_cache(maxsize=64)

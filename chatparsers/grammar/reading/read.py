@@ -121,6 +121,8 @@ class Request:
     response_format: Mapping[str, Any] | None
     stops: tuple[str, ...]
     marker_ids: Mapping[str, int]
+    unread: Callable[[Tool], tuple[str, ...]] = lambda tool: ()
+    """The tool's name, or the names of its arguments, if the parser would not read them back."""
 
 
 @dataclass(slots=True)
@@ -158,8 +160,8 @@ class _Reader:
         self.tool: Tool | None = None
         self.spelt: set[str] = set()
         """The tools whose name can be written in at least one place."""
-        self.unfit = False
-        """Whether the name of the tool that is being written has a character that the parser does not take there."""
+        self.unreadable: dict[str, tuple[str, ...]] = {}
+        """The names that the parser would not read back, of each tool."""
         self.calls_only = request.options.mode == "required"
         given = request.response_format
         self.other_answer = request.options.schema is not None or (
@@ -219,12 +221,12 @@ class _Reader:
     def each_tool(self, node: EachTool) -> Ir:
         options: list[Ir] = []
         for tool in self.tools:
+            unread = self.unread(tool)
+            if tool.name in unread:
+                continue
             outer, self.tool = self.tool, tool
-            self.unfit = False
             made = self.node(node.make(tool))
             self.tool = outer
-            if self.unfit:
-                continue
             self.spelt.add(tool.name)
             if never(made):
                 raise SchemaError(
@@ -234,12 +236,20 @@ class _Reader:
             options.append(made)
         return alt(*options)
 
+    def unread(self, tool: Tool) -> tuple[str, ...]:
+        """The names of the tool that the parser would not read back."""
+        found = self.unreadable.get(tool.name)
+        if found is None:
+            found = self.unreadable[tool.name] = self.request.unread(tool)
+        return found
+
     def check_names(self) -> None:
         """Raises SchemaError for a tool that no call can name."""
         for tool in self.tools:
             if tool.name not in self.spelt:
                 raise SchemaError(
-                    f"the format cannot write the name of the tool {tool.name!r}: use letters, digits, '_' and '-'",
+                    f"the format cannot write the name of the tool {tool.name!r}, as its parser would not read it "
+                    "back: use letters, digits, '_' and '-'",
                     f"$.tools.{tool.name}.name",
                 )
 
@@ -299,8 +309,6 @@ class _Reader:
             return self.other_name.made(node.chars, "".join(char for char, _ in node.escapes))
         if node.generate is None:
             raise DefinitionError("name: make() must pass on the tool or argument that it was given")
-        if isinstance(node, Name) and node.tag is Tag.NAME and isinstance(node.generate, Literal):
-            self.unfit = self.unfit or re.fullmatch(f"(?:{node.chars})+", node.generate.text) is None
         return self.node(node.generate)
 
     def whole(self, schema: Any, path: str) -> Ir:
@@ -619,6 +627,11 @@ class _Arguments:
         self.separator = EMPTY if node.separator is None else reader.node(node.separator)
 
     def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir:
+        if name in self.reader.unread(self.tool):
+            why = f"the parser would not read the name {name!r} back: it is not generated"
+            self.reader.output.tell(f"{wheres[0][1] if wheres else '$'}", "properties", why)
+            self.refused = name if required else self.refused
+            return NOTHING
         argument = self.tool.arguments.get(name)
         made = self.made(replace(self.tool.other, name=name) if argument is None else argument, wheres)
         if required and never(made):

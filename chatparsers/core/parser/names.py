@@ -1,0 +1,127 @@
+"""Declared names that hold what no name of their place holds, such as the ``page[size]`` of JSON:API.
+
+A name in a header is read as a run of a class of characters, whatever the request declares. A declared name outside
+that class is read whole, if what the definition writes after a name follows it. Such names are rare: they are looked
+for once for each request and place, and a request without them pays one look-up for a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from ..definition.nodes import Tag
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+__all__ = ["Names", "Parts", "Run", "Spelt"]
+
+Run = Callable[..., "re.Match[str] | None"]
+"""Matches the longest run of a class of characters."""
+Parts = Callable[[str], "list[tuple[int, str]] | None"]
+"""Finds the items of a header in a run; None if it is no header."""
+Spelt = tuple[tuple[str, str], ...]
+"""How names are spelt, the longest first, and the names."""
+
+
+class Names:
+    """The place of a name in a program.
+
+    ``tag``: whose names stand there; ``item`` is its trail item. ``run`` matches the ordinary ones. ``spell`` gives the
+    ways to write a name.
+    ``follows``: the texts that may follow a name, white space aside; empty: any text may. ``header``: the run holds
+    more than the name.
+    """
+
+    __slots__ = ("follow", "follows", "header", "item", "run", "spell", "tag")
+
+    def __init__(
+        self,
+        tag: Tag,
+        item: int,
+        run: Run,
+        spell: Callable[[str], Iterable[str]],
+        follows: Iterable[str],
+        header: bool,
+    ) -> None:
+        self.tag = tag
+        self.item = item
+        self.run = run
+        self.spell = spell
+        self.follows = tuple(follows)
+        self.follow = re.compile(rf"[ \t\r\n]*?(?:{'|'.join(map(re.escape, self.follows))})").match
+        self.header = header
+
+    def declared(self, machine: Machine) -> Spelt:
+        """The declared names that the run does not hold; they are kept with the request's tools."""
+        tools = machine.tools
+        key = (self, machine.tool) if self.tag is Tag.ARG_NAME else self
+        known: Spelt | None = tools.kept.get(key)
+        if known is None:
+            names: Iterable[str] = tools.names()
+            if self.tag is Tag.ARG_NAME:
+                tool = tools.get(machine.tool)
+                names = () if tool is None else tool.arguments
+            known = tools.kept[key] = self._odd(tuple(names))
+        return known
+
+    def _odd(self, names: tuple[str, ...]) -> Spelt:
+        """Those of the names that the run does not hold."""
+        if self._plain("".join(names)):
+            return ()
+        found = {
+            (spelt, name) for name in names for spelt in self.spell(name) if spelt and not self._plain(spelt)
+        }
+        return tuple(sorted(found, key=lambda pair: (-len(pair[0]), pair)))
+
+    def _plain(self, name: str) -> bool:
+        match = self.run(name)
+        return (
+            all(spelt == name for spelt in self.spell(name))
+            and match is not None
+            and match.end() == len(name)
+        )
+
+    def read(
+        self, declared: Spelt, parts: Parts, text: str, i: int, final: bool, most: int
+    ) -> tuple[int, list[tuple[int, str]] | None]:
+        """Where the header at ``i`` ends, and its items, None if there is no header. The end is -1 if more text must
+        tell. ``most``: the most characters of a header."""
+        if not self.header:
+            for spelt, name in declared:
+                end = i + len(spelt)
+                if text.startswith(spelt, i):
+                    if not self.follows or self.follow(text, end):
+                        return end, [(self.item, name)]
+                    if not final and self._undecided(text[end : end + most], most):
+                        return -1, None
+                elif not final and len(text) < end and spelt.startswith(text[i:]):
+                    return -1, None
+        match = self.run(text, i, i + most + 1)
+        end = match.end() if match else i
+        if self.header:
+            end = self._further(declared, text, i, end, final)
+        if end < 0 or (end == len(text) and not final and end - i <= most):
+            return -1, None
+        return end, parts(text[i:end]) if i < end <= i + most else None
+
+    def _undecided(self, rest: str, most: int) -> bool:
+        """Whether more text may still make ``rest``, which stands behind a name, one of the texts that follow it."""
+        blank = len(rest) - len(rest.lstrip(" \t\r\n"))
+        begun = any(one.startswith(rest[start:]) for start in range(blank + 1) for one in self.follows)
+        return begun and len(rest) < most
+
+    def _further(self, declared: Spelt, text: str, i: int, end: int, final: bool) -> int:
+        """``end``, the end of a run from ``i``, or what is behind it if a declared name goes on there; -1 if more text
+        must tell."""
+        found = end
+        for spelt, _ in declared:
+            for start in range(max(i, end - len(spelt) + 1), end + 1):
+                if text.startswith(spelt, start):
+                    match = self.run(text, start + len(spelt))
+                    found = max(found, match.end() if match else 0)
+                elif not final and len(text) - start < len(spelt) and spelt.startswith(text[start:]):
+                    return -1
+        return found if found == end else self._further(declared, text, i, found, final)

@@ -1,0 +1,82 @@
+"""Which names of a request the parser reads back from what its format writes for them.
+
+The parser reads a declared name whatever it holds (`names`), but a format may leave no way to do so: a name may be too
+long, or begin like what stands beside it, or be the beginning of another name. So each unusual name is tried: a call
+that holds it is written and read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..definition.write import write
+from ..errors import RequestError
+from ..schema.tools import Tool, Toolset
+
+if TYPE_CHECKING:
+    from ..definition.format import Format
+
+__all__ = ["check_names", "unreadable"]
+
+_usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
+
+
+def check_names(format: Format, calls: Iterator[tuple[str, list[str]]], tools: Toolset) -> None:
+    """Raises `RequestError` for a name that the format cannot write so that its parser reads it back.
+
+    ``calls``: the name of each call and of its arguments.
+    """
+    for name, arguments in calls:
+        if _usual(name) and all(map(_usual, arguments)):
+            continue
+        known = tools.get(name)
+        declared = dict.fromkeys([*(() if known is None else known.arguments), *arguments])
+        tool = Tool(name, {"type": "object", "properties": {argument: True for argument in declared}})
+        for wrong in unreadable(format, tool, tools.names()):
+            if wrong == name or wrong in arguments:
+                raise RequestError(
+                    f"the format {format.name!r} cannot write the name {wrong!r}: its parser would not read it back"
+                )
+
+
+def unreadable(format: Format, tool: Tool, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """The names that the parser does not read back: the tool's, or those of its arguments.
+
+    ``tools``: the names of all tools of the request.
+    """
+    names = tuple(tool.arguments)
+    if not _usual(tool.name) and not _reads(format, tool.name, names, {}, tools):
+        return (tool.name,)
+    odd = [name for name in names if not _usual(name)]
+    return tuple(
+        name
+        for name in odd
+        if not _reads(format, tool.name, names, {name: "x"}, tools)
+        or not all(_reads(format, tool.name, names, one, tools) for one in _misleading(name, names))
+    )
+
+
+def _misleading(name: str, names: tuple[str, ...]) -> Iterator[dict[str, str]]:
+    """Arguments whose value goes on as if the longer ``name`` stood in place of theirs."""
+    for shorter in names:
+        rest = name[len(shorter) :]
+        if rest and name.startswith(shorter):
+            for at in range(1, min(len(rest), 64) + 1):
+                yield {shorter: rest[at:] + rest[:at] + "x"}
+
+
+def _reads(
+    format: Format, name: str, names: tuple[str, ...], arguments: dict[str, str], tools: tuple[str, ...]
+) -> bool:
+    """Whether a call of the tool with these arguments is read as it was written."""
+    schema = {"type": "object", "properties": {key: {"type": "string"} for key in names}}
+    other: list[dict[str, Any]] = [{"name": one} for one in tools if one != name]
+    declared = [{"name": name, "parameters": schema}, *other]
+    turn = format.bind(tools=declared)
+    call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
+    message = turn.parse(write(format, turn.tree, {"tool_calls": [call]}, turn.tools))
+    found = [(call.name, call.complete and json.loads(call.arguments)) for call in message.tool_calls]
+    return found == [(name, arguments)] and not message.content
