@@ -13,11 +13,13 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from sys import getsizeof
 from typing import Any
 
 from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
+from ..core.parser.readable import unreadable
 from ..core.public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
@@ -105,6 +107,7 @@ def write(
         turn.response_format,
         tuple(turn.stops),
         ids,
+        partial(unreadable, turn.format, tools=turn.tools.names()),
     )
     key = _key(request, turn, (dialect, engine, additional_properties, max_size, max_work))
     if key is not None:

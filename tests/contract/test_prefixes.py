@@ -65,11 +65,15 @@ def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> l
     stream = turn.stream()
     for at, piece in enumerate(pieces):
         stream.feed(piece)
+        begun = len(stream.message.tool_calls)
         for reason in reasons:
             cut = stream.fork()
             cut.finish(reason)
             exempt = implied if reason == "length" else set()
-            for what in wrong(turn, cut.message, whole, exempt):
+            message = cut.message
+            if reason is None and len(message.tool_calls) > max(begun, len(whole.tool_calls)):
+                continue  # the end of the turn makes it a call, and here the turn went on
+            for what in wrong(turn, message, whole, exempt):
                 found.setdefault(what, f"cut off at {at + 1} of {len(pieces)} ({reason}): {what}")
     return list(found.values())
 

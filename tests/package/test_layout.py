@@ -183,10 +183,10 @@ def test_a_line_imports_only_from_lines_above_it() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-# What a format makes needs the format: turns, and the text of a message.
+# What a format makes needs the format: turns, the text of a message, and the check that its names are read back.
 CIRCLES = {
     ("chatparsers.core.definition.format", f"chatparsers.core.{made}")
-    for made in ("parser.turn", "definition.write")
+    for made in ("parser.turn", "parser.readable", "definition.write")
 }
 
 

@@ -88,17 +88,19 @@ class Names:
         self, declared: Spelt, parts: Parts, text: str, i: int, final: bool, most: int
     ) -> tuple[int, list[tuple[int, str]] | None]:
         """Where the header at ``i`` ends, and its items, None if there is no header. The end is -1 if more text must
-        tell. ``most``: the most characters of a header."""
+        tell; if there is none, no name is read that it could have changed. ``most``: the most characters of a header.
+        """
         if not self.header:
             for spelt, name in declared:
                 end = i + len(spelt)
                 if text.startswith(spelt, i):
                     if not self.follows or self.follow(text, end):
                         return end, [(self.item, name)]
-                    if not final and self._undecided(text[end : end + most], most):
-                        return -1, None
-                elif not final and len(text) < end and spelt.startswith(text[i:]):
-                    return -1, None
+                    undecided = self._undecided(text[end : end + most], most)
+                else:
+                    undecided = len(text) < end and spelt.startswith(text[i:])
+                if undecided:
+                    return (i, None) if final else (-1, None)
         match = self.run(text, i, i + most + 1)
         end = match.end() if match else i
         if self.header:

@@ -2,16 +2,20 @@
 
 The parser reads a declared name whatever it holds (`names`), but a format may leave no way to do so: a name may be too
 long, or begin like what stands beside it, or be the beginning of another name. So each unusual name is tried: a call
-that holds it is written and read.
+that holds it is written and read. A name that holds what ends the turn cannot be written at all; nor can one that holds
+a special token where the format writes it twice, because an engine may spell the two in different ways.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..definition.idioms import Options
+from ..definition.nodes import SameName
+from ..definition.tree import walk
 from ..definition.write import write
 from ..errors import RequestError
 from ..schema.tools import Tool, Toolset
@@ -48,15 +52,28 @@ def unreadable(format: Format, tool: Tool, tools: tuple[str, ...]) -> tuple[str,
     ``tools``: the names of all tools of the request.
     """
     names = tuple(tool.arguments)
-    if not _usual(tool.name) and not _reads(format, tool.name, names, {}, tools):
-        return (tool.name,)
     odd = [name for name in names if not _usual(name)]
+    ends = _any_of(format.stops)
+    marks = _any_of(format.preserved_tokens if _writes_twice(format) else ())
+    if not _usual(tool.name) and (ends(tool.name) or not _reads(format, tool.name, names, {}, tools)):
+        return (tool.name,)
     return tuple(
         name
         for name in odd
-        if not _reads(format, tool.name, names, {name: "x"}, tools)
+        if ends(name)
+        or marks(name)
+        or not _reads(format, tool.name, names, {name: "x"}, tools)
         or not all(_reads(format, tool.name, names, one, tools) for one in _misleading(name, names))
     )
+
+
+def _any_of(texts: tuple[str, ...]) -> Callable[[str], object]:
+    return re.compile("|".join(map(re.escape, texts)) or "(?!)").search
+
+
+def _writes_twice(format: Format) -> bool:
+    """Whether the name of an argument stands in its closing tag too."""
+    return any(isinstance(node, SameName) for node in walk(format.tree(Options(tools=True))))
 
 
 def _misleading(name: str, names: tuple[str, ...]) -> Iterator[dict[str, str]]:

@@ -14,7 +14,6 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -270,6 +269,10 @@ class _Reader:
         tool = node.tool
         if tool is ANY_TOOL:
             raise DefinitionError("args: make() must pass on the tool that it was given")
+        for name in self.unread(tool):
+            self.output.tell(
+                _wheres(tool)[0][1], "properties", f"the parser would not read the name {name!r} back"
+            )
         compiler = self.compiler(tool.document, node.syntax)
         return compiler.value(_wheres(tool))
 
