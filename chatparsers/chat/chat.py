@@ -11,7 +11,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
 from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
@@ -31,6 +31,7 @@ from ..templates.probe.capabilities import SWITCHES
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import role_headers
 from ..templates.renderer import Renderer
+from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.history import History
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike, read_model, read_tokenizer
@@ -76,9 +77,10 @@ class Chat(Training):
         analysed: bool = False,
         limits: Limits = DEFAULT,
         builtin: tuple[str, str] | None = None,
+        tools_as: ToolsAs = "json",
     ) -> Chat:
         chat: Chat = object.__new__(cls)
-        chat._open(files, tokenizer, format, _chosen(polyfills), analysed, limits, builtin)
+        chat._open(files, tokenizer, format, _chosen(polyfills), analysed, limits, builtin, tools_as)
         return chat
 
     def _open(
@@ -90,6 +92,7 @@ class Chat(Training):
         analysed: bool,
         limits: Limits,
         builtin: tuple[str, str] | None,
+        tools_as: ToolsAs,
     ) -> None:
         self.files = files
         self.name = str(files.source)
@@ -101,6 +104,7 @@ class Chat(Training):
         self._templates: dict[str, Template] = {}
         self._renderers: dict[tuple[str, frozenset[str]], Renderer] = {}
         self._polyfills = polyfills
+        self._tools_as = tools_as
         self._warned: set[str] = set()
         self.frames: dict[bytes, Frames] = {}
         """What the template writes around answers, by the options of the request."""
@@ -138,7 +142,7 @@ class Chat(Training):
         allowed = self._polyfills if polyfills is None else _chosen(polyfills)
         key = template.name, allowed
         if key not in self._renderers:
-            self._renderers[key] = Renderer(template, self.syntax, allowed)
+            self._renderers[key] = Renderer(template, self.syntax, allowed, self._tools_as)
         return self._renderers[key]
 
     @property
@@ -420,6 +424,7 @@ def load(
     polyfills: bool | Iterable[str] = True,
     limits: Limits = DEFAULT,
     template: str | None = None,
+    tools_as: ToolsAs = "json",
 ) -> Chat:
     """The chat of a model.
 
@@ -428,10 +433,13 @@ def load(
     overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
     ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
     way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
-    model's own; a model without one gets that of its format, or else that which its name tells. ``limits``: how much
-    the template may do in one call. Raises `LoadError`, which names the file and the field, `UnknownFormat` and
-    `TemplateError`.
+    model's own; a model without one gets that of its format, or else that which its name tells. ``tools_as``:
+    how a template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
+    ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
+    `UnknownFormat` and `TemplateError`.
     """
+    if tools_as not in get_args(ToolsAs):
+        raise RequestError(f"tools_as: expected 'json', 'compact' or 'typescript', found {tools_as!r:.40}")
     named = None if format in (None, _AUTO) else get_format(format)
     if source is None:
         if template is None:
@@ -466,6 +474,7 @@ def load(
         analysed=format == _AUTO,
         limits=limits,
         builtin=builtin,
+        tools_as=tools_as,
     )
 
 

@@ -20,6 +20,7 @@ from .jinja.failure import place
 from .probe.capabilities import probe_tools
 from .probe.edges import opening
 from .render import Template
+from .rewrite.declared import ToolsAs
 from .rewrite.history import History
 from .rewrite.parts import shown_parts
 from .rewrite.plan import Outline, Planner, Survey
@@ -45,11 +46,18 @@ class Renderer:
     """One template with the polyfills that it needs.
 
     ``syntax``: the format that writes tools and calls if the template does not. ``allowed``: the polyfills that may be
-    used; None allows all.
+    used; None allows all. ``tools_as``: how the polyfill ``tools`` writes them.
     """
 
-    def __init__(self, template: Template, syntax: Format, allowed: Iterable[str] | None = None) -> None:
+    def __init__(
+        self,
+        template: Template,
+        syntax: Format,
+        allowed: Iterable[str] | None = None,
+        tools_as: ToolsAs = "json",
+    ) -> None:
         self.template = template
+        self.tools_as = tools_as
         self.syntax = syntax
         self.allowed = _ALL if allowed is None else frozenset(allowed)
         self._planner = Planner(
@@ -57,6 +65,7 @@ class Renderer:
             syntax,
             knows_results=lambda: self._knows_results,
             reads_back=lambda: self._reads_back,
+            tools_as=tools_as,
         )
 
     def rewrite(
@@ -87,7 +96,7 @@ class Renderer:
         def rewrite(part: Sequence[Message], first: int) -> list[Message]:
             # The tools are described at the beginning.
             some = names if first == 0 else [name for name in names if name != "tools"]
-            return apply(some, part, tools or (), self.syntax)
+            return apply(some, part, tools or (), self.syntax, self.tools_as)
 
         if isinstance(messages, History):
             given = messages.rewritten((self, names, tools), rewrite)

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from ...core.errors import ChatParsersError
 from ..messages import reasoning_of
 from ..probe.capabilities import probe_tools, shows
+from .declared import ToolsAs
 from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
 __all__ = ["Outline", "Plan", "Planner", "Survey"]
@@ -181,11 +182,13 @@ class Planner:
         *,
         knows_results: Callable[[], bool],
         reads_back: Callable[[], bool],
+        tools_as: ToolsAs = "json",
     ) -> None:
         self._render = render
         self._syntax = syntax
         self._knows_results = knows_results
         self._reads_back = reads_back
+        self._tools_as = tools_as
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
         self._kinds = 0  # in the outlines of the plans
 
@@ -224,7 +227,7 @@ class Planner:
         if "flat" in names:
             definitions = flat_tools(definitions)
         try:
-            given = apply(names, messages, definitions, self._syntax)
+            given = apply(names, messages, definitions, self._syntax, self._tools_as)
             return self._render(given, None if "tools" in names else definitions or None)
         except ChatParsersError:
             return None

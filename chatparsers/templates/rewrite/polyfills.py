@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
-from ..jinja.exact import to_json
+from .declared import ToolsAs, declared
 
 __all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
 
@@ -34,9 +34,10 @@ class Syntax(Hashable, Protocol):
 class _Request:
     """The input of the rewrites beside the messages."""
 
-    def __init__(self, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> None:
+    def __init__(self, tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs) -> None:
         self.tools = tools
         self.syntax = syntax
+        self.tools_as = tools_as
         self._used: dict[tuple[Any, ...], tuple[list[Mapping[str, Any]], bytes | None]] = {}
 
     def used(self, names: tuple[Any, ...]) -> tuple[list[Mapping[str, Any]], bytes | None]:
@@ -49,10 +50,14 @@ class _Request:
 
 
 def apply(
-    names: Iterable[str], messages: Sequence[Message], tools: Sequence[Mapping[str, Any]], syntax: Syntax
+    names: Iterable[str],
+    messages: Sequence[Message],
+    tools: Sequence[Mapping[str, Any]],
+    syntax: Syntax,
+    tools_as: ToolsAs = "json",
 ) -> list[Message]:
-    """The messages, rewritten by these polyfills."""
-    chosen, request, out = frozenset(names), _Request(tools, syntax), list(messages)
+    """The messages, rewritten by these polyfills. ``tools_as``: how a message describes the tools."""
+    chosen, request, out = frozenset(names), _Request(tools, syntax, tools_as), list(messages)
     for name, rewrite in POLYFILLS.items():
         if name in chosen:
             out = rewrite(out, request)
@@ -117,28 +122,34 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
     """The tools are described in the first system message."""
     if not request.tools:
         return messages
-    text = describe(request.tools, request.syntax)
+    text = describe(request.tools, request.syntax, request.tools_as)
     if messages and messages[0].get("role") in ("system", "developer"):
         return [{**messages[0], "content": _join(messages[0].get("content"), text)}, *messages[1:]]
     return [{"role": "system", "content": text}, *messages]
 
 
-def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    """The text that describes the tools to the model: their schemas, and a call as its format writes it."""
+def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs = "json") -> str:
+    """The text that describes the tools to the model, and a call as its format writes it."""
     key = _key(list(tools), _LONG)
-    return _description(tools, syntax) if key is None else _kept_description(key, syntax)
+    return _description(tools, syntax, tools_as) if key is None else _kept_description(key, syntax, tools_as)
 
 
-def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    functions = [tool.get("function", tool) for tool in tools]
-    lines = "\n".join(to_json(function) for function in functions)
+_HOW = {
+    "json": "as JSON, one on each line",
+    "compact": "by name, purpose and arguments, of which those with ? may be left out",
+    "typescript": "as declarations of TypeScript",
+}
+
+
+def _description(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs) -> str:
+    lines = "\n".join(declared(tool.get("function", tool), tools_as) for tool in tools)
     properties = {"argument_name": {"type": "string"}}
     sample = {"name": "tool_name", "parameters": {"type": "object", "properties": properties}}
     written = {"name": "tool_name", "arguments": '{"argument_name": "value"}'}
     call = {"id": "call00000", "type": "function", "function": written}
     example = syntax.render({"role": "assistant", "content": "", "tool_calls": [call]}, [sample])
     return (
-        "You can call tools. They are described here as JSON, one on each line:\n\n"
+        f"You can call tools. They are described here {_HOW[tools_as]}:\n\n"
         f"{lines}\n\n"
         "Call a tool where it helps to answer, and only then. To call it, write its name and its arguments in exactly "
         f"this form, then wait for the result:\n\n{example.strip()}"
@@ -209,8 +220,8 @@ def _kept_turn(message: bytes, tools: bytes, syntax: Syntax) -> str:
 
 
 @lru_cache(maxsize=64)
-def _kept_description(tools: bytes, syntax: Syntax) -> str:
-    return _description(marshal.loads(tools), syntax)
+def _kept_description(tools: bytes, syntax: Syntax, tools_as: ToolsAs) -> str:
+    return _description(marshal.loads(tools), syntax, tools_as)
 
 
 def _text_apart(messages: list[Message], request: _Request) -> list[Message]:
