@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from .core.parser.stream import Stream
     from .core.parser.turn import Turn
     from .detection.detect import Detection, detect
+    from .doctor.check import check
+    from .doctor.report import Finding, Report
     from .formats import FormatRef
     from .grammar import Grammar, Trigger, Weakened
     from .plugins import hookimpl
@@ -59,6 +61,7 @@ __all__ = [
     "Diagnostic",
     "Event",
     "Features",
+    "Finding",
     "Format",
     "FormatInfo",
     "FormatRef",
@@ -71,6 +74,7 @@ __all__ = [
     "PromptMessage",
     "Reasoning",
     "Region",
+    "Report",
     "RequestError",
     "Rollout",
     "Sample",
@@ -85,6 +89,7 @@ __all__ = [
     "UnknownFormat",
     "Weakened",
     "__version__",
+    "check",
     "clean_output",
     "detect",
     "get_format",
@@ -110,6 +115,7 @@ _HOME = {
     "Diagnostic": "core.message",
     "Event": "core.events",
     "Features": "core.definition.format",
+    "Finding": "doctor.report",
     "Format": "core.definition.format",
     "FormatInfo": "registry",
     "FormatRef": "formats",
@@ -122,6 +128,7 @@ _HOME = {
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
     "Region": "core.message",
+    "Report": "doctor.report",
     "RequestError": "core.errors",
     "Rollout": "chat.rollout",
     "Sample": "chat.sample",
@@ -135,6 +142,7 @@ _HOME = {
     "Turn": "core.parser.turn",
     "UnknownFormat": "core.errors",
     "Weakened": "grammar",
+    "check": "doctor.check",
     "clean_output": "chat.chat",
     "detect": "detection.detect",
     "get_format": "registry",

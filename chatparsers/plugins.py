@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distributions
@@ -64,6 +64,12 @@ class Hooks:
 
         Called before the package's own detection. The first answer counts.
         """
+        return None
+
+    @hookspec
+    def chatparsers_register_checks(self) -> Mapping[str, Callable[..., Any]] | None:
+        """The checks that the plugin adds to `chatparsers.check`: each a name and a function of a model that yields
+        findings (docs/check.md)."""
         return None
 
 
@@ -188,6 +194,18 @@ class Plugins:
                 yield plugin.origin, result
             elif result is not None:
                 self.complain(plugin.origin, f"expected a name or None, found {short(result)}")
+
+    def checks(self) -> Iterator[tuple[str, Callable[..., Any]]]:
+        """The checks of all plugins, each with its name."""
+        for plugin in self._plugins:
+            for result in plugin.call("chatparsers_register_checks") or ():
+                if isinstance(result, Mapping):
+                    yield from ((str(name), run) for name, run in result.items() if callable(run))
+                else:
+                    _warn(
+                        f"plugin {plugin.origin}: chatparsers_register_checks: expected names and functions, "
+                        f"found {short(result)}"
+                    )
 
     def complain(self, origin: str, reason: str) -> None:
         """Warns of a plugin's wrong answer to ``chatparsers_detect``."""

@@ -34,6 +34,8 @@ def build_parser() -> argparse.ArgumentParser:
     _render(commands)
     _detect(commands)
     _inspect(commands)
+    _check(commands)
+    _report(commands)
     _formats(commands)
     _serve(commands)
     return parser
@@ -201,6 +203,53 @@ def _inspect(commands: _Commands[_Parser]) -> None:
     inspect.add_argument(
         "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
     )
+
+
+def _check(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.check:run"
+    check = _command(
+        commands, "check", run, "find what is wrong with a model's template, tokenizer, format and grammar"
+    )
+    check.add_argument(
+        "models", nargs="+", metavar="MODEL", help="a folder, a file of it, a .jinja or a .gguf file"
+    )
+    check.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    check.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    check.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    check.add_argument(
+        "--only", metavar="CHECK", action="append", default=[], help="only this check; may be repeated"
+    )
+    check.add_argument("--json", action="store_true", help="print JSON (the same as --format-output json)")
+    check.add_argument(
+        "--format-output", choices=("text", "json", "github", "sarif"), default="text", help="(text)"
+    )
+    check.add_argument("--html", metavar="FILE", help="write the report as a page as well")
+    check.add_argument("--strict", action="store_true", help="notes count too: exit 1 for any finding")
+    check.add_argument(
+        "--fix", metavar="DIR", help="write corrected copies, as far as the checks prove them, with a diff"
+    )
+
+
+def _report(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.report:run"
+    report = _command(
+        commands, "report", run, "put all that mends an answer that was read wrongly into one file"
+    )
+    report.add_argument(
+        "model", metavar="MODEL", help="a model folder, a file of it, a .jinja or a .gguf file"
+    )
+    given = report.add_mutually_exclusive_group()
+    given.add_argument("--output", metavar="FILE", help="the model's answer as text; - reads stdin")
+    given.add_argument(
+        "--ids", metavar="FILE", help="the answer as token ids: JSON, or numbers between white space"
+    )
+    report.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    report.add_argument("--tokenizer", metavar="FILE", help="tokenizer.json, a model folder or a .gguf file")
+    report.add_argument("--tools", metavar="FILE", help=_REQUEST)
+    report.add_argument(
+        "--prefix", metavar="TEXT", help="what the prompt wrote of the answer, such as <think>"
+    )
+    report.add_argument("--out", metavar="FILE", default="-", help="(standard output)")
 
 
 def _formats(commands: _Commands[_Parser]) -> None:

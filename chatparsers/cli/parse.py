@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..core.parser.stream import Stream
     from ..core.parser.turn import Turn
 
-__all__ = ["event_record", "run"]
+__all__ = ["event_record", "read_ids", "run"]
 
 _READ = 65_536
 _word = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -91,7 +91,7 @@ def _pieces(arguments: Namespace) -> Iterator[Any]:
     """The output in pieces: as it arrives, or cut by ``--pieces``."""
     size: int | None = arguments.pieces
     if arguments.ids:
-        ids = _ids(arguments.file)
+        ids = read_ids(arguments.file)
         yield from _cut(ids, size or (1 if arguments.stream else len(ids)))
     elif arguments.stream and arguments.file == "-" and size is None:
         yield from _arriving()
@@ -130,7 +130,7 @@ def _arriving() -> Iterator[str]:
         offset += len(raw)
 
 
-def _ids(path: str) -> list[int]:
+def read_ids(path: str) -> list[int]:
     text = read_text(path).strip()
     try:
         ids = json.loads(text) if text.startswith("[") else [int(word) for word in text.split()]

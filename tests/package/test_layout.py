@@ -29,7 +29,8 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"plugins", "registry"}, {"pluggy"}),
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
-    ({"", "chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"", "doctor"}, set()),
     ({"data"}, {"pyarrow", "ray", "tqdm"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS

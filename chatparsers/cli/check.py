@@ -1,0 +1,93 @@
+"""``chatparsers check``: what is wrong with a model's template, tokenizer, format and grammar."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .files import Refused, existing, items, print_json
+
+if TYPE_CHECKING:
+    from ..chat.chat import Chat
+    from ..doctor.report import Report
+
+__all__ = ["run"]
+
+
+def run(arguments: Namespace) -> int:
+    """Prints the report of each model. Returns 0 if all are fine, 1 if there are findings (with ``--strict``, notes
+    too), 2 if a model could not be checked."""
+    from ..core.errors import ChatParsersError
+    from ..doctor.check import CHECKS, examined
+    from .request import chat_of
+
+    for name in arguments.only:
+        if name not in CHECKS:
+            raise Refused(f"--only {name}: expected one of {', '.join(CHECKS)}")
+    tools = None if arguments.tools is None else items(arguments.tools, "tools")
+    reports: list[Report] = []
+    failed = False
+    for model in arguments.models:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
+                chat = chat_of(model, arguments, tokenizer=tokenizer)
+                report = examined(chat, tools=tools, only=arguments.only)
+                if arguments.fix is not None:
+                    _fix(chat, report, Path(arguments.fix), many=len(arguments.models) > 1)
+        except (ChatParsersError, Refused) as error:
+            if len(arguments.models) == 1:
+                raise
+            print(f"chatparsers: {model}: {error}", file=sys.stderr)
+            failed = True
+            continue
+        reports.append(report)
+    _show(reports, arguments)
+    if failed:
+        return 2
+    bad = any(report.findings if arguments.strict else not report for report in reports)
+    return 1 if bad else 0
+
+
+def _show(reports: list[Report], arguments: Namespace) -> None:
+    from .. import __version__
+    from ..doctor import outputs
+
+    if arguments.html is not None:
+        Path(arguments.html).write_text(outputs.html(reports), encoding="utf-8")
+    form = "json" if arguments.json else arguments.format_output
+    if form == "json":
+        values = [report.to_dict() for report in reports]
+        print_json(values[0] if len(values) == 1 == len(arguments.models) else {"reports": values}, indent=2)
+    elif form == "sarif":
+        print_json(outputs.sarif(reports, __version__), indent=2)
+    elif form == "github":
+        print(outputs.github(reports))
+    elif len(arguments.models) > 1:
+        for report in reports:
+            print(report.line())
+    else:
+        for report in reports:
+            print(report)
+
+
+def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
+    """Writes the proved mends, and prints each as a diff on standard error."""
+    from ..doctor.mend import diff, mends, written_to
+
+    folder = folder / Path(chat.name).stem if many else folder
+    found = list(mends(chat, report))
+    if not found:
+        print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)
+        return
+    before = {f"{chat.files.template_name()}.jinja": chat.template().source}
+    for mend in found:
+        print(f"# {mend.code}: {mend.reason}", file=sys.stderr)
+        print(diff(before.get(mend.file, ""), mend.text, mend.file), file=sys.stderr)
+        before[mend.file] = mend.text
+    for path in written_to(folder, found):
+        print(f"chatparsers: wrote {path}", file=sys.stderr)

@@ -1,0 +1,97 @@
+"""One file with all that mends an answer that was read wrongly: the template, the answer, and what was read."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..chat.chat import Chat
+from ..core.message import Message
+
+__all__ = ["bundle"]
+
+_SECRET = re.compile(
+    r"key|secret|password|passwd|authorization|credential|bearer|(?:access|api|auth)[-_]?token", re.I
+)
+
+
+def bundle(
+    chat: Chat,
+    version: str,
+    *,
+    output: str | Sequence[int] | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    prefix: str | None = None,
+) -> dict[str, Any]:
+    """The report as plain values. ``left_out`` has the path of each value whose key looks secret.
+
+    It holds ``title``, ``source``, ``format``, ``text`` or ``ids``, ``tools`` and ``expect`` as a case of the project's
+    tests has them: whoever mends the fault corrects ``expect``.
+    """
+    left_out: list[str] = []
+    shown = _without_secrets(list(tools or ()), "tools", left_out)
+    detection = chat.detection
+    report: dict[str, Any] = {
+        "title": f"an answer of {chat.name} that was read wrongly",
+        "source": "chatparsers report",
+        "format": chat.format.name,
+        "tools": shown,
+        "detection": {"name": detection.name, "score": detection.score, "evidence": list(detection.evidence)},
+        "template": chat.template().source,
+        "bos_token": chat.files.bos_token,
+        "eos_token": chat.files.eos_token,
+        "versions": {"chatparsers": version, "python": platform.python_version()},
+        "left_out": left_out,
+    }
+    if output is None:
+        return report
+    turn = chat.prepare([{"role": "user", "content": "Hello"}], tools=tools or None, id_seed="")
+    if prefix is not None:
+        turn = turn._replace(prefix=prefix)
+    message = turn.parse(output)
+    if isinstance(output, str):
+        report["text"] = output
+    else:
+        report["ids"] = list(output)
+        texts = (
+            [chat.tokenizer.decode([id], skip_special_tokens=False) for id in output]
+            if chat.tokenizer
+            else []
+        )
+        report["tokens"] = texts
+        report["text"] = message.text
+    return {**report, "prefix": turn.prefix, "expect": _expected(message), "strip": _strip(message)}
+
+
+def _expected(message: Message) -> dict[str, Any]:
+    return {
+        "content": message.content,
+        "reasoning": message.reasoning,
+        "tool_calls": [[call.name, call.arguments, call.complete] for call in message.tool_calls],
+        "complete": message.complete,
+        "diagnostics": [asdict(diagnostic) for diagnostic in message.diagnostics],
+    }
+
+
+def _strip(message: Message) -> list[list[str]]:
+    """Each region's kind and text, in order."""
+    return [[region.kind, message.text[region.start : region.end]] for region in message.regions]
+
+
+def _without_secrets(value: Any, path: str, left_out: list[str]) -> Any:
+    """The value without what stands under a key that looks secret, except in schemas, where keys are names."""
+    if isinstance(value, Mapping):
+        kept = {}
+        for key, inner in value.items():
+            at = f"{path}.{key}"
+            if isinstance(inner, str) and _SECRET.search(str(key)):
+                left_out.append(at)
+            else:
+                kept[str(key)] = _without_secrets(inner, at, left_out)
+        return kept
+    if isinstance(value, (list, tuple)):
+        return [_without_secrets(inner, f"{path}[{place}]", left_out) for place, inner in enumerate(value)]
+    return value

@@ -1,0 +1,97 @@
+"""Runs all checks on a model. A check is a function of a `Subject` that yields findings; a plugin can add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from typing import Any
+
+from ..chat.chat import Chat, load
+from ..core.errors import ChatParsersError, TemplateError
+from ..core.public import public
+from ..plugins import plugins
+from .cost import cost
+from .format import format_found
+from .grammar import grammar
+from .history import append_only, arguments, loses, whitespace
+from .prompt import ends, prompt
+from .report import LEVELS, Finding, Report
+from .subject import Subject
+from .tokens import ids, masks
+
+__all__ = ["CHECKS", "Check", "check", "examined"]
+
+Check = Callable[[Subject], Iterable[Finding]]
+
+CHECKS: Mapping[str, Check] = {
+    "format": format_found,
+    "loses": loses,
+    "append-only": append_only,
+    "arguments": arguments,
+    "whitespace": whitespace,
+    "ends": ends,
+    "prompt": prompt,
+    "ids": ids,
+    "masks": masks,
+    "grammar": grammar,
+    "cost": cost,
+}
+
+
+@public
+def check(
+    source: str | PathLike[str],
+    *,
+    format: str | None = None,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    tokenizer: Any = None,
+    only: Iterable[str] = (),
+) -> Report:
+    """What is wrong with a model's template, tokenizer, format and grammar.
+
+    ``source``: as `load` takes it. ``format``: a name that overrides detection. ``tools``: tools of your own, whose
+    schemas the grammar must hold. ``tokenizer``: as for `load`. ``only``: the names of the checks to run, all if empty.
+    A template runs within the limits of `load`. Raises the errors of `load`.
+
+    >>> report = check("{% for m in messages %}{{ m.content }}{% endfor %}")
+    >>> "loses-calls" in report.codes()
+    True
+    """
+    return examined(load(source, format=format, tokenizer=tokenizer), tools=tools, only=only)
+
+
+def examined(
+    chat: Chat, *, tools: Sequence[Mapping[str, Any]] | None = None, only: Iterable[str] = ()
+) -> Report:
+    """As `check`, for a model that is loaded."""
+    model = Subject(chat, tools)
+    wanted = set(only)
+    findings: list[Finding] = []
+    fine, skipped = [], []
+    for name, run in _checks():
+        if wanted and name not in wanted:
+            continue
+        if name == "ids" and model.tokenizer is None:
+            skipped.append((name, "the model's files have no tokenizer"))
+            continue
+        try:
+            found = list(run(model))
+        except TemplateError as error:
+            found = [
+                Finding("template-fails", "error", f"the template fails in the check {name!r}", str(error))
+            ]
+        except ChatParsersError as error:
+            skipped.append((name, str(error)))
+            continue
+        findings += found
+        if not found:
+            fine.append(name)
+    once = list(dict.fromkeys(findings))
+    once.sort(key=lambda finding: LEVELS.index(finding.severity))
+    return Report(chat.name, chat.detection.name, tuple(once), tuple(fine), tuple(skipped))
+
+
+def _checks() -> Iterator[tuple[str, Check]]:
+    """Our checks, then those of plugins."""
+    yield from CHECKS.items()
+    yield from plugins().checks()

@@ -1,0 +1,162 @@
+"""Mends of a template, each proved by the checks that found the fault.
+
+Strategy. A candidate is a small edit of the template's source: a condition that always or never holds, arguments that
+are written as text where they are text, an end token behind an answer. Each candidate is checked anew. It is taken if
+the finding is gone, no other check finds more than before, and the format still reads the template's own answers. So a
+mend is never believed from the source alone, and one that cannot be proved is not written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ..chat.chat import Chat
+from ..core.errors import ChatParsersError
+from .check import examined
+from .report import Report
+
+__all__ = ["Mend", "diff", "mends", "written_to"]
+
+_CANDIDATES = 80
+"""How many edits are tried for one finding."""
+_ARGUMENTS = re.compile(r"\{\{-?\s*([\w.\[\]'\"]*arguments)\s*\|\s*tojson(?:\([^)]*\))?\s*-?\}\}")
+_IF = re.compile(r"\{%-?\s*(?:el)?if\s+(.*?)\s*-?%\}", re.DOTALL)
+_CHECKS = ("format", "loses", "append-only", "arguments", "whitespace", "ends", "prompt", "grammar")
+
+
+@dataclass(frozen=True, slots=True)
+class Mend:
+    """A proved mend: the code of the finding that it removes, the reason, and the file's new text."""
+
+    code: str
+    reason: str
+    file: str
+    text: str
+
+
+def mends(chat: Chat, report: Report) -> Iterator[Mend]:
+    """The mends that are known and proved, each on top of those before it."""
+    name = chat.files.template_name()
+    if name is None:
+        return
+    for code in dict.fromkeys(finding.code for finding in report.findings):
+        for reason, text in _edits(code, chat):
+            changed = _with_source(chat, name, text)
+            if changed is not None and _better(chat, changed, code):
+                chat = changed
+                yield Mend(code, reason, f"{name}.jinja", text)
+                break
+    stops = _stops(chat, report)
+    if stops is not None:
+        yield stops
+
+
+def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
+    """Candidates against a finding: a reason, and the whole new source."""
+    source = chat.template().source
+    if code == "arguments-respelt":
+        for found in _ARGUMENTS.finditer(source):
+            value = found[1]
+            kept = f"{{{{ {value} if {value} is string else {found[0].strip('{}- ').strip()} }}}}"
+            yield "arguments that are text are written as they were given", _put(source, found.span(), kept)
+    elif code == "loses-null-content":
+        for found in re.finditer(r"\{\{-?\s*(message\.content|message\['content'\])\s*(-?\}\})", source):
+            kept = f"{{{{- ({found[1]} or '') {found[2]}"
+            yield "content that is null is written as no text", _put(source, found.span(), kept)
+    elif code == "stop-missing" and chat.files.eos_token:
+        for found in re.finditer(r"(message\.content|message\['content'\])(?=[^}]*\}\})", source):
+            yield (
+                "the end token stands behind an answer",
+                _put(
+                    source,
+                    found.span(),
+                    f"{found[1]} + (eos_token if message['role'] == 'assistant' else '')",
+                ),
+            )
+    elif code == "not-append-only":
+        for found in list(_IF.finditer(source))[:_CANDIDATES]:
+            for truth in ("true", "false"):
+                reason = f"`{' '.join(found[1].split())}` is {truth}: history is written as it was generated"
+                yield reason, _put(source, found.span(1), truth)
+
+
+def _put(source: str, span: tuple[int, int], text: str) -> str:
+    return source[: span[0]] + text + source[span[1] :]
+
+
+def _with_source(chat: Chat, name: str, source: str) -> Chat | None:
+    """The same model with another template; None if it is none, or a template that writes something wrong."""
+    files = replace(chat.files, templates={**chat.files.templates, name: source})
+    changed = Chat._made(files, tokenizer=chat.tokenizer, format=chat.format, limits=chat.limits)
+    try:
+        changed.prepare([{"role": "user", "content": "Hello"}])
+    except ChatParsersError:
+        return None
+    return changed
+
+
+def _better(chat: Chat, changed: Chat, code: str) -> bool:
+    """Whether the finding is gone, and no other check finds more."""
+    first = _counted(
+        changed, ("append-only",) if code == "not-append-only" else ("arguments", "loses", "ends")
+    )
+    if first[code]:
+        return False
+    before, after = _counted(chat, _CHECKS), _counted(changed, _CHECKS)
+    return not after[code] and all(after[other] <= before[other] for other in after)
+
+
+def _counted(chat: Chat, checks: Sequence[str]) -> Counter[str]:
+    # The format is the chat's own in both, so that only the template differs.
+    named = Chat._made(chat.files, tokenizer=chat.tokenizer, format=chat.format, limits=chat.limits)
+    return Counter(finding.code for finding in examined(named, only=checks).findings)
+
+
+def _stops(chat: Chat, report: Report) -> Mend | None:
+    """generation_config.json with the stop that the template writes."""
+    if "stop-differs" not in report.codes() or chat.tokenizer is None:
+        return None
+    written = [stop.strip() for stop in chat.template().end_of_turn(chat.format) if stop.strip()]
+    ids = [chat.tokenizer.token_to_id(stop) for stop in written]  # type: ignore[attr-defined]
+    new = [id for id in ids if id is not None and id not in chat.files.eos_ids]
+    if not new:
+        return None
+    path = Path(chat.files.source) / "generation_config.json"
+    config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    config["eos_token_id"] = [*new, *chat.files.eos_ids]
+    fixed = Chat._made(
+        replace(chat.files, eos_ids=tuple(config["eos_token_id"])),
+        tokenizer=chat.tokenizer,
+        format=chat.format,
+    )
+    if "stop-differs" in examined(fixed, only=("ends",)).codes():
+        return None
+    reason = f"{', '.join(written)} is named as an end"
+    return Mend("stop-differs", reason, path.name, json.dumps(config, indent=2) + "\n")
+
+
+def diff(before: str, after: str, name: str) -> str:
+    """The change as a unified diff."""
+    lines = difflib.unified_diff(
+        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def written_to(folder: Path, found: Sequence[Mend]) -> list[Path]:
+    """Writes each file in its last state. Raises FileExistsError for a file that is there: nothing is overwritten."""
+    last = {mend.file: mend.text for mend in found}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in last:
+        if (folder / name).exists():
+            raise FileExistsError(17, "is there already, and is not overwritten", str(folder / name))
+    for name, text in last.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in last]

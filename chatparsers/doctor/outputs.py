@@ -1,0 +1,86 @@
+"""Reports in the forms that other programs read: annotations of a CI, SARIF, a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from .report import Report
+
+__all__ = ["github", "html", "sarif"]
+
+_GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
+_RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"
+
+
+def github(reports: Sequence[Report]) -> str:
+    """Workflow commands of GitHub Actions: one annotation a finding, on the file that was checked."""
+    lines = []
+    for report in reports:
+        for finding in report.findings:
+            text = "\n".join(filter(None, (finding.message, finding.witness, finding.mend)))
+            lines.append(
+                f"::{_GITHUB[finding.severity]} file={_property(report.source)},title={_property(finding.code)}"
+                f"::{_data(text)}"
+            )
+    return "\n".join(lines)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
+    """The findings as SARIF 2.1.0, which code hosts show beside a file."""
+    codes = sorted({finding.code for report in reports for finding in report.findings})
+    results = [
+        {
+            "ruleId": finding.code,
+            "level": finding.severity,
+            "message": {"text": "\n".join(filter(None, (finding.message, finding.witness, finding.mend)))},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": report.source}}}],
+        }
+        for report in reports
+        for finding in report.findings
+    ]
+    rules = [{"id": code, "helpUri": f"{_RULES}#{code}"} for code in codes]
+    tool = {"driver": {"name": "chatparsers", "version": version, "rules": rules}}
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": tool, "results": results}],
+    }
+
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+pre { overflow-x: auto; padding: .5rem .75rem; border-left: 4px solid; }
+pre { background: color-mix(in srgb, canvas, canvastext 6%); }
+.error h3::before { content: "✕ error: "; } .warning h3::before { content: "△ warning: "; }
+.note h3::before { content: "○ note: "; } h3 { font-size: 1rem; margin-bottom: .25rem; }
+"""
+
+
+def html(reports: Sequence[Report]) -> str:
+    """The reports as one page, which asks no other host for anything."""
+    parts = []
+    for report in reports:
+        parts.append(f"<h2>{escape(report.source)}</h2><p>{escape(report.format or 'no known format')}</p>")
+        for finding in report.findings:
+            witness = f"<pre tabindex='0'>{escape(finding.witness)}</pre>" if finding.witness else ""
+            mend = f"<p>→ {escape(finding.mend)}</p>" if finding.mend else ""
+            parts.append(
+                f"<section class='{finding.severity}'><h3>{escape(finding.code)}</h3>"
+                f"<p>{escape(finding.message)}</p>{witness}{mend}</section>"
+            )
+        parts.append(f"<p>Fine: {escape(', '.join(report.fine) or 'nothing')}</p>")
+    return (
+        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+        f"<title>chatparsers check</title><style>{_STYLE}</style><main><h1>Report</h1>{''.join(parts)}</main></html>\n"
+    )
