@@ -5,14 +5,16 @@ Before trees were checked, each of these compiled, and then hung, raised in `fee
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Argument, Builder, Format, Gemma, Node, Raw, Tag, Tool
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.errors import DefinitionError
+from chatparsers.core.errors import DefinitionError, SchemaError
 
 Build = Callable[[Builder], Any]
 
@@ -64,6 +66,14 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "p.name(tool) + '>' + p.each_arg(…): the call ends with its arguments, so a call that is "
             "cut off would pass for a whole one; put the closer into the call, after p.each_arg, and "
             "not after p.each_tool",
+        ),
+        (
+            "an opener that reads the closer",
+            lambda p: p.body(
+                "<z>" + p.each_tool(lambda tool: p.name(tool) + "\n" + p.each_arg(tool, argument(p)) + "</z>")
+            ),
+            "p.each_arg(…): its opener also reads '</z>', which ends the arguments: '/z' would be a name; leave "
+            "those signs out of p.arg_name(arg, chars=…), or begin arguments in another way",
         ),
         (
             "the closer of a value is forgotten",
@@ -443,7 +453,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a tuple for p.until",
             lambda p: p.until(("a", "b")) + p.body(),
-            "p.until: expected a tuple of texts that are not empty, found (('a', 'b'),); write (\"…\",)",
+            "p.until: expected a text as stops, found tuple: ('a', 'b'); write it in quotes, such as \"<call>\"",
         ),
         (
             "a list for until=",
@@ -523,3 +533,75 @@ def test_a_broken_definition_is_told_where_a_stream_begins() -> None:
     turn = Format("acme", "Acme", "https://example.org", lambda p: p.many(p.space()) + p.body()).bind()
     with pytest.raises(DefinitionError, match=r"^format 'acme': "):
         turn.stream()
+
+
+GOOD: dict[str, Any] = {
+    "str": "x", "int": 1, "bool": True, "None": None, "Nodelike": "<n>", "Span": Builder(Options()).span("<s>", "</s>"),
+    "Tag": Tag.CONTENT, "Syntax": VALUE, "Tool": ANY_TOOL, "Argument": ANY_ARGUMENT, "Callable": lambda given: "x",
+    "Mapping": {},
+}  # fmt: skip
+P = Builder(Options())
+JUNK: list[Any] = [
+    None, 0, -1, 10**9, 1.5, True, "", "(", "[", " ", "a]", [], ["a"], {}, {"a": 1}, (), b"x", object(), OTHER,
+    ANY_TOOL, Argument("other", {}, False), ANY_ARGUMENT, Tag.NAME, VALUE, len, lambda given: 3, lambda given: given.x,
+    P.span("a", "b"), P.body(), P.sequence(), P.choice("a", "b"),
+]  # fmt: skip
+METHODS = [name for name in dir(Builder) if not name.startswith("_") and callable(getattr(Builder, name))]
+
+
+def wrong_calls(name: str) -> Iterator[Callable[[Builder], Any]]:
+    """Calls of a builder's method with one wrong operand, without operands, and with one too many."""
+    _, *operands = inspect.signature(getattr(Builder, name)).parameters.values()
+    good = {
+        operand.name: GOOD[str(operand.annotation).split("[")[0].split(" ")[0]]
+        for operand in operands
+        if operand.kind in (operand.POSITIONAL_OR_KEYWORD, operand.KEYWORD_ONLY)
+        and operand.default is operand.empty
+    }
+    yield lambda p: getattr(p, name)()
+    yield lambda p: getattr(p, name)(*["x"] * 9, nothing=1)
+    for operand in operands:
+        for junk in JUNK:
+            if operand.kind is operand.VAR_POSITIONAL:
+                before = list(good.values())
+                yield lambda p, before=before, junk=junk: getattr(p, name)(*before, junk)
+            elif operand.kind is operand.VAR_KEYWORD:
+                yield lambda p, junk=junk: getattr(p, name)(**good, name="name", args=junk)
+            else:
+                yield lambda p, to=operand.name, junk=junk: getattr(p, name)(**{**good, to: junk})
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_wrong_operands_are_told_or_are_no_harm(name: str) -> None:
+    """Wherever the node stands: alone, in running text, in a call, in an argument, repeated, as an alternative."""
+    told = 0
+    for make in wrong_calls(name):
+        try:
+            node = make(Builder(Options(tools=True)))
+        except DefinitionError as error:
+            assert re.match(r"p\.\w+|Raw|expected", str(error)), error
+            told += 1
+            continue
+        for build in (
+            lambda p, node=node: node + p.body(),
+            lambda p, node=node: p.body("<c>" + p.many(node)),
+            lambda p, node=node: p.body("<c>" + (node | p.literal("ab")) + "</c>"),
+            call(lambda p, tool, node=node: p.name(tool) + ">" + node + p.args(tool)),
+            tagged(
+                lambda p, arg, node=node: (
+                    "<" + p.arg_name(arg, "[a-z]") + ">" + node + p.value(arg, VALUE) + "</>"
+                )
+            ),
+        ):
+            fmt = Format("acme", "Acme", "https://acme.example", build)
+            try:
+                turn = fmt.bind(tools=[{"name": "t"}])
+                turn.grammar()
+                for text in ("", "<c>", "<c>xx</c>ab", "<call>t>x{}", "<call>t><a>x</>"):
+                    turn.parse(text)
+            except DefinitionError as error:
+                assert str(error).startswith("format 'acme': "), error
+            except SchemaError as error:
+                assert "cannot write the name" in str(error)
+    operands = inspect.signature(getattr(Builder, name)).parameters
+    assert told > len(JUNK) // 3 or len(operands) == 1

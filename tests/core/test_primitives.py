@@ -258,7 +258,7 @@ WRONG: list[tuple[str, Callable[[Builder], object], str]] = [
     ("or", lambda p: p.literal("a") or p.literal("b"), "write `a | b` for ordered choice"),
     ("no node", lambda p: p.literal("a") + 1, "expected a node or a string, found int: 1"),  # type: ignore[operator]
     ("reads nothing", lambda p: p.reads("a"), "expected what is parsed, after what is generated"),
-    ("name of nothing", lambda p: p.name(None), "or ANY_TOOL, found None"),  # type: ignore[arg-type]
+    ("name of nothing", lambda p: p.name(None), "or ANY_TOOL as tool, found NoneType"),  # type: ignore[arg-type]
     ("name of any tool", lambda p: p.each_tool(lambda tool: tool.name), "ANY_TOOL has no name"),
     (
         "schema of any argument",

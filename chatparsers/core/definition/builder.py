@@ -32,10 +32,12 @@ from .nodes import (
     Until,
     as_node,
 )
+from .operands import checked
 
 __all__ = ["Primitives"]
 
 
+@checked
 class Primitives:
     """Makes nodes. The first paragraph of every docstring ends with the production."""
 

@@ -16,6 +16,7 @@ import re
 from ..errors import did_you_mean
 from ..schema.tools import ANY_TOOL, Tool
 from .nodes import Body, Node, Ref, Sequence, Tag, Tagged
+from .openers import check_openers
 from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
 from .wrong import wrong
@@ -65,6 +66,9 @@ class _Checker:
         for node in reading.nodes:
             node.check(reading)
         self.outside(self.tree)
+        if not reading.generated:
+            for node in reading.nodes:
+                check_openers(node)
 
     def left_recursion(self, name: str, path: tuple[str, ...]) -> None:
         for other in self.reading.lefts(self.reading.rules[name]):

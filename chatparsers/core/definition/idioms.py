@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
@@ -43,6 +43,7 @@ from .nodes import (
     Value,
     as_node,
 )
+from .operands import checked
 
 __all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options", "escaped"]
 
@@ -65,15 +66,18 @@ NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
 
 _JSON = Json()
-_EXPECTED = {
-    Tool: "the tool that make() was given, or ANY_TOOL",
-    Argument: "the argument that make() was given, or ANY_ARGUMENT",
-}
+_Given = TypeVar("_Given")
 
 
-def _expect(method: str, given: object, kind: type[Tool] | type[Argument]) -> None:
-    if not isinstance(given, kind):
-        raise DefinitionError(f"p.{method}: expected {_EXPECTED[kind]}, found {given!r}")
+def _made(method: str, make: Callable[[_Given], Node], given: _Given) -> Node:
+    """What an author's ``make`` returns for the placeholder of all tools or arguments."""
+    try:
+        return make(given)
+    except DefinitionError:
+        raise
+    except Exception as error:  # an author's code may raise anything
+        what = f"make({given!r}) failed: {type(error).__name__}: {error}"
+        raise DefinitionError(f"{method}: {what}; it is called with each tool and argument") from error
 
 
 def escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
@@ -96,6 +100,7 @@ class Options:
     schema: Any = None
 
 
+@checked
 class Builder(Primitives):
     """Makes the tree of one format for one set of options."""
 
@@ -131,7 +136,7 @@ class Builder(Primitives):
         close: Nodelike,
         *,
         always: bool = False,
-        until: Node | None = None,
+        until: Nodelike | None = None,
         optional: bool = False,
     ) -> Node:
         """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
@@ -140,17 +145,18 @@ class Builder(Primitives):
         for models known to call tools out of open reasoning. ``optional``: the turn may end without ``close``.
         """
         span = self.span(open, close, optional=optional)
-        return Tagged(Tag.THOUGHT, Think(span, always, until if self.options.tools else None))
+        ends = None if until is None or not self.options.tools else as_node(until)
+        return Tagged(Tag.THOUGHT, Think(span, always, ends))
 
     def body(
         self,
-        calls: Node | None = None,
+        calls: Nodelike | None = None,
         *,
-        start: Node | None = None,
+        start: Nodelike | None = None,
         reasoning: Span | None = None,
         content: Span | None = None,
         lead: str = "",
-        marks: Node | None = None,
+        marks: Nodelike | None = None,
     ) -> Node:
         """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
 
@@ -159,16 +165,18 @@ class Builder(Primitives):
         content and calls. ``marks``: other markup in running text, such as the end of a final answer; for parsing
         only.
         """
-        tools = self.options.tools
-        return Body(calls if tools else None, start if tools else None, reasoning, content, lead, marks)
+        if not self.options.tools:
+            calls = start = None
+        parts = [None if part is None else as_node(part) for part in (calls, start, marks)]
+        return Body(parts[0], parts[1], reasoning, content, lead, parts[2])
 
     # calls
 
-    def calls(self, item: Node, separator: Nodelike = "") -> Node:
+    def calls(self, item: Nodelike, separator: Nodelike = "") -> Node:
         """One call, or several where parallel calls are allowed. ``item (separator item)*``"""
-        return Calls(item, as_node(separator), self.options.parallel)
+        return Calls(as_node(item), as_node(separator), self.options.parallel)
 
-    def array(self, item: Node, indent: str = "") -> Node:
+    def array(self, item: Nodelike, indent: str = "") -> Node:
         """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
         ``[item (, item)*]``
 
@@ -185,7 +193,7 @@ class Builder(Primitives):
         def call(tool: Tool) -> Node:
             return Tagged(Tag.CALL, as_node(make(tool)))
 
-        return EachTool(call, call(ANY_TOOL))
+        return EachTool(call, _made("p.each_tool", call, ANY_TOOL))
 
     def each_arg(
         self,
@@ -198,22 +206,19 @@ class Builder(Primitives):
         def argument(arg: Argument) -> Node:
             return as_node(make(arg))
 
-        _expect("each_arg", tool, Tool)
         between = None if separator is None else as_node(separator)
-        return EachArg(tool, argument, argument(ANY_ARGUMENT), between)
+        return EachArg(tool, argument, _made("p.each_arg", argument, ANY_ARGUMENT), between)
 
     def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
         """The tool's name. ``name``
 
         ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
         """
-        _expect("name", tool, Tool)
         pairs = tuple((escapes or {}).items())
         return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(escaped(tool.name, pairs)), pairs)
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
-        _expect("json_name", tool, Tool)
         if tool is ANY_TOOL:
             return JsonName(Tag.NAME, None)
         return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
@@ -222,7 +227,6 @@ class Builder(Primitives):
         self, arg: Argument, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None
     ) -> Node:
         """The argument's name; ``escapes`` as in `name`. ``name``"""
-        _expect("arg_name", arg, Argument)
         pairs = tuple((escapes or {}).items())
         return Name(
             Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(escaped(arg.name, pairs)), pairs
@@ -230,12 +234,11 @@ class Builder(Primitives):
 
     def same_name(self, arg: Argument) -> Node:
         """The argument's name once more, after its value, as in ``</city>``. ``name``"""
-        _expect("same_name", arg, Argument)
         return SameName(arg)
 
-    def id(self, generate: Node, chars: str = NAME_CHARS) -> Node:
+    def id(self, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """The call's id, kept as the model writes it. ``id``"""
-        return Name(Tag.ID, chars, generate)
+        return Name(Tag.ID, chars, as_node(generate))
 
     def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
@@ -244,7 +247,6 @@ class Builder(Primitives):
 
     def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
         """All arguments as one object in a value syntax, streamed. Commits. ``object``"""
-        _expect("args", tool, Tool)
         return Args(tool, syntax)
 
     def declared(self, *, lacks: str = "") -> Node:
@@ -254,7 +256,6 @@ class Builder(Primitives):
 
     def value(self, arg: Argument, syntax: Syntax) -> Node:
         """One argument's value in a value syntax, streamed. Commits. ``value``"""
-        _expect("value", arg, Argument)
         return Value(arg, syntax)
 
     def code_call(self, name: str, arg: str, *, declared: bool = False) -> Node:
@@ -277,11 +278,13 @@ class Builder(Primitives):
 
     def member(self, *keys: str) -> Node:
         """A JSON object's key and colon. Generates the first of ``keys``; parses any of them. ``"key" :``"""
+        if not keys:
+            raise DefinitionError('p.member: expected at least one key, found none; write p.member("name")')
         strict, *also = (Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
         key = self.reads(strict, strict, *also) if also else strict
         return Sequence.of(key, Space("", True), ":", Space(" ", True))
 
-    def json_call(self, *, wrapped: bool = True, id_pattern: Node | None = None, **keys: str) -> Node:
+    def json_call(self, *, wrapped: bool = True, id_pattern: Nodelike | None = None, **keys: str) -> Node:
         """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
         args="arguments", id="id"``. ``{"name": …, "arguments": …}``
 
@@ -296,7 +299,7 @@ class Builder(Primitives):
         for part in ("name", "args"):
             if part not in keys:
                 raise DefinitionError(f'p.json_call: expected {part}="…", the key of its {part}, found none')
-        id_chars = id_pattern if id_pattern is not None else self.chars("a-zA-Z0-9", 9, 9)
+        id_chars = self.chars("a-zA-Z0-9", 9, 9) if id_pattern is None else as_node(id_pattern)
 
         def call(tool: Tool) -> Node:
             name = Sequence.of('"', self.json_name(tool), '"')

@@ -1,0 +1,103 @@
+"""Finds an argument whose opener takes the closer of the call for itself.
+
+Beside the closer ``</z>``, the opener ``"<" + p.arg_name(arg) + ">"`` reads ``/z`` as an argument's name. The check
+compares each way to begin an argument, up to its name and the text after it, with the texts that may follow the last
+argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..errors import DefinitionError
+from .nodes import Choice, EachArg, Literal, Many, Name, Node, Sequence, Space, Token
+from .tree import first
+from .wrong import wrong
+
+__all__ = ["check_openers"]
+
+_WAYS = 64
+"""The most ways to begin an argument that are compared."""
+
+
+def check_openers(node: Node) -> None:
+    """Raises `DefinitionError` if, in the parser's reading of a sequence, what follows the arguments begins an
+    argument."""
+    if not isinstance(node, Sequence):
+        return
+    for index, item in enumerate(node.items):
+        for arguments in _last(item):
+            for closer in _closers(Sequence(node.items[index + 1 :])):
+                taken = _taken(arguments.any, closer)
+                if taken:
+                    what = f"its opener also reads {closer!r}, which ends the arguments: {taken!r} would be a name"
+                    mend = (
+                        "leave those signs out of p.arg_name(arg, chars=…), or begin arguments in another way"
+                    )
+                    wrong(arguments, what, mend)
+
+
+def _closers(after: Node) -> tuple[str, ...]:
+    try:
+        return first(after)
+    except DefinitionError:
+        return ()  # no text tells its beginning
+
+
+def _last(node: Node) -> Iterator[EachArg]:
+    """The arguments that may be the last of ``node``."""
+    if isinstance(node, EachArg):
+        yield node
+    elif isinstance(node, Sequence):
+        if node.items:
+            yield from _last(node.items[-1])
+    elif isinstance(node, Choice):
+        for option in node.options:
+            yield from _last(option)
+    elif isinstance(node, Many):
+        yield from _last(node.node)
+    elif (inner := node.stands_for(False)) is not None:
+        yield from _last(inner)
+
+
+def _taken(argument: Node, closer: str) -> str:
+    """What of ``closer`` would be read as an argument's name; "" if it is not read as an argument."""
+    for way in _ways(argument)[:_WAYS]:
+        text = ""
+        for index, node in enumerate(way):
+            if isinstance(node, Literal):
+                text += node.text
+            elif isinstance(node, Name) and text and closer.startswith(text):
+                run = re.match(f"(?:{node.chars})+", closer[len(text) :])
+                after = way[index + 1] if index + 1 < len(way) else None
+                if run and _goes_on(after, closer[len(text) + run.end() :]):
+                    return run[0]
+                break
+            elif not (isinstance(node, Space) and not text):
+                break
+    return ""
+
+
+def _goes_on(after: Node | None, left: str) -> bool:
+    """Whether the parser reads ``after`` in ``left``, the rest of a closer."""
+    if not isinstance(after, Literal):
+        return True
+    return after.text.startswith(left) or left.startswith(after.text)
+
+
+def _ways(node: Node) -> list[list[Node]]:
+    """The ways to read ``node``, each as a list of nodes that are no sequences and no choices."""
+    if isinstance(node, Sequence):
+        ways: list[list[Node]] = [[]]
+        for item in node.items:
+            ways = [way + then for way in ways for then in _ways(item)][:_WAYS]
+        return ways
+    if isinstance(node, Choice):
+        return [way for option in node.options for way in _ways(option)]
+    if isinstance(node, Many) and node.most == 1:
+        return [*_ways(node.node), *([] if node.least else [[]])]
+    if isinstance(node, Token):
+        return [[Literal(name)] for name in node.names]
+    inner = node.stands_for(False)
+    return [[node]] if inner is None else _ways(inner)
