@@ -23,6 +23,7 @@ from ..core.parser.readable import unreadable
 from ..core.public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
+from .regular.automaton import TooLarge
 from .schemas import Weakened
 from .target import Target
 
@@ -120,17 +121,25 @@ def write(
         counts_escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
         open_objects=additional_properties,
     )
-    found = None
+    found, too_large = None, False
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
         reading = read(request, target, Budget(size, max_work))
         if reading is None:
             break
-        text = _WRITERS[dialect](reading, ids, engine)
+        try:
+            text = _WRITERS[dialect](reading, ids, engine)
+        except TooLarge:  # an automaton of a text that the schemas only made part of
+            too_large = True
+            continue
         root = "start" if dialect == "lark" else "root"
         by_id = tuple(marker for marker, id in ids.items() if _written(id, text))
         found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id)
         if len(text) <= max_size:
             break
+    if found is None and too_large:
+        raise SchemaError(
+            "the automata of the schemas' texts take too many states: give simpler patterns", "$"
+        )
     if found is not None and len(found.text) > max_size:
         raise SchemaError(
             f"the grammar has {len(found.text):,} characters, more than max_size={max_size:,}: give fewer tools or "

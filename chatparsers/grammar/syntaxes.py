@@ -53,6 +53,8 @@ class JsonSyntax:
     true, false, null = Text("true"), Text("false"), Text("null")
     no_members, no_items = Text("}"), Text("]")
     """What closes an object without members, an array without items."""
+    bare: tuple[Part, ...] = ()
+    """The constraint on names that the schema does not list, if not every name can be written."""
 
     def __init__(self) -> None:
         blank = Blank()
@@ -133,6 +135,7 @@ class GemmaSyntax(JsonSyntax):
     """Gemma's syntax: keys without quotes, strings verbatim between two ``quote`` markers, no white space."""
 
     name = "gemma"
+    bare = (Part(Rep(Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)])), 1, None)),)
 
     def __init__(self, quote: str) -> None:
         super().__init__()
@@ -153,8 +156,7 @@ class GemmaSyntax(JsonSyntax):
         return Text(gemma_key(name, self.quote) + ":")
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        plain = Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)]))
-        return seq(Lang((*parts, Part(Rep(plain, 1, None))), least, most), Text(":"))
+        return seq(Lang((*parts, *self.bare), least, most), Text(":"))
 
 
 class ElementsSyntax(JsonSyntax):

@@ -166,3 +166,27 @@ def test_a_schema_without_a_finite_value_is_refused(name: str) -> None:
     around["required"] = []  # then the member is left out
     grammar = chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": around}]).grammar()
     assert '"b' not in str(grammar).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "nested"), [("gemma-4", True), ("minimax-m2", False), ("qwen3-coder", False)]
+)
+def test_names_that_a_format_cannot_write(name: str, nested: bool) -> None:
+    """Such members are not generated, and ``weakened`` says so. The automaton without texts escaped here as an error of
+    no public class."""
+    quoted = {"type": "object", "patternProperties": {'^"': {"type": "string"}}}
+    for parameters, told in ((quoted, True), ({"properties": {"a": quoted}}, nested)):
+        turn = chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": parameters}])
+        for dialect in ("gbnf", "lark", "structural_tag"):
+            grammar = turn.grammar(dialect)
+            assert grammar is not None
+            assert [weak.keyword for weak in grammar.weakened] == ["additionalProperties"] * told
+
+
+def test_names_in_a_long_row() -> None:
+    """The automaton of 2,000 characters, one after the other, deepened Python's stack."""
+    names = {"patternProperties": {"^.{2000}$": {"type": "string"}}}
+    grammar = (
+        chatparsers.get_format("hermes-2-pro").bind(tools=[{"name": "f", "parameters": names}]).grammar()
+    )
+    assert grammar is not None and not grammar.weakened

@@ -250,7 +250,12 @@ def without(schema: Any, keywords: set[str]) -> Any:
     return found
 
 
-TOGETHER = {"if": {"then", "else"}, "contains": {"minContains", "maxContains"}}
+TOGETHER = {
+    "if": {"then", "else"},
+    "contains": {"minContains", "maxContains"},
+    "patternProperties": {"additionalProperties", "unevaluatedProperties"},
+}
+"""What a keyword takes with it: without it they say nothing, or more."""
 
 
 def test_judge(amount: Callable[[int, int, int], int]) -> None:

@@ -416,14 +416,20 @@ class GbnfWriter(RuleWriter):
 
         def follow(state: int) -> str:
             """The part of a rule after an edge into ``state``."""
-            edges = dfa.edges[state]
-            if not edges and state in dfa.accepting:
-                return '"\\""' if quoted else ""
-            if incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting:
-                parts = self.edge(edges[0][0], encoding)
-                if len(parts) == 1:
-                    return f"{parts[0]} {follow(edges[0][1])}".rstrip()
-            return name(state)
+            found: list[str] = []
+            while True:
+                edges = dfa.edges[state]
+                if not edges and state in dfa.accepting:
+                    found += ['"\\""'] if quoted else []
+                    break
+                one_way = incoming[state] == 1 and len(edges) == 1 and state not in dfa.accepting
+                parts = self.edge(edges[0][0], encoding) if one_way else []
+                if len(parts) != 1:
+                    found.append(name(state))
+                    break
+                found += parts
+                state = edges[0][1]
+            return " ".join(found)
 
         todo: list[int] = []
         first = name(0)

@@ -647,6 +647,12 @@ class _Arguments:
         name = self.reader.other_name = _OtherName(parts, least, most)
         made = self.made(self.tool.other, wheres)
         self.reader.other_name = None
+        if name.node is not None and parts:
+            named = self.reader.output.names(name.node, wheres[0][1])
+            if never(named):
+                return NOTHING
+            if named is not name.node:
+                return self.other((), least, most, wheres, depth)
         if name.twice and wheres:
             why = (
                 "a name that the schema does not list cannot be written twice: such members are not generated"

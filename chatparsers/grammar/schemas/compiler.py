@@ -17,7 +17,6 @@ from .equal import Equal, content
 from .form import Form, InSyntax
 from .gather import Gatherer
 from .judge import Judge
-from .keywords import types_of
 from .listing import Listing
 from .numbers import INTEGER, NUMBER, number
 from .objects import Objects
@@ -78,7 +77,7 @@ class SchemaCompiler:
                 self.output.tell(bag.path, "enum", why)
             if "object" in bag.types:
                 self.unseal(bag, wheres)
-                self.told(bag, "object")
+                self.output.report_told(bag, "object")
                 found.append(run(self.objects.write(bag, form, 0)))
         return [node for node in found if not never(node)]
 
@@ -196,7 +195,7 @@ class SchemaCompiler:
 
     def of_type(self, kind: str, bag: Bag, raw: RawText | None, nested: bool, depth: int) -> Steps[Ir]:
         """The values of a bag that have one type."""
-        self.told(bag, kind)
+        self.output.report_told(bag, kind)
         if kind == "string":
             return string(bag, raw, nested, self.syntax, self.output)
         if kind in ("number", "integer"):
@@ -208,12 +207,6 @@ class SchemaCompiler:
             node = yield array(bag, self.syntax, self.inner, depth)
             return node
         return raw.word(self.simple[0][kind]) if raw else self.simple[0][kind]
-
-    def told(self, bag: Bag, kind: str) -> None:
-        """Reports the weakened keywords of a type that is written."""
-        for weak in bag.told:
-            if ("number" if kind == "integer" else kind) in types_of(weak.keyword):
-                self.output.report(weak)
 
     def unseal(self, bag: Bag, wheres: list[Where]) -> None:
         """Keeps ``unevaluatedProperties`` only where it is exact: if its schema is the only one that applies."""

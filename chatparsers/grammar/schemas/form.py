@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from ..ir import EMPTY, Ir, never, seq
+from ..ir import EMPTY, NOTHING, Ir, Lang, never, seq
 from ..steps import Steps
 from ..syntaxes import Syntax
 from .arrays import Inner
@@ -65,6 +65,12 @@ class InSyntax:
 
     def other(self, parts: Parts, least: int, most: int | None, wheres: list[Where], depth: int) -> Steps[Ir]:
         node: Ir = yield self.inner(wheres, depth)
+        bare = self.syntax.bare
+        if bare and parts and not never(node):
+            named = self.output.names(Lang((*parts, *bare), least, most), wheres[0][1])
+            if not isinstance(named, Lang):
+                return NOTHING
+            parts = named.parts[: -len(bare)]
         made: Ir = node if never(node) else self.syntax.other(parts, least, most, node)
         if never(made) and not never(node) and wheres:
             why = (

@@ -92,10 +92,10 @@ class Judge:
 
     # what the judges of the keywords ask
 
-    def finds(self, expression: Any, text: str) -> Verdict:
+    def finds(self, expression: Any, text: str, keyword: str) -> Verdict:
         found = search(expression, text)
         if found is None:
-            self.unsure["pattern"] = f"no grammar can say the regular expression {expression!r}"
+            self.unsure[keyword] = f"no grammar can say the regular expression {expression!r}"
         return found
 
     def listed(self, values: Any, keyword: str) -> frozenset[Any]:

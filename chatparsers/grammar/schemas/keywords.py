@@ -62,8 +62,8 @@ _RULES = (
     Rule("minLength", c.count("minLength", "least", True), v.sized(True)),
     Rule("maxLength", c.count("maxLength", "most", False), v.sized(False)),
     Rule("pattern", c.on_pattern, v.pattern),
-    Rule("format", c.named("format", FORMATS), v.named(FORMATS)),
-    Rule("contentEncoding", c.named("contentEncoding", ENCODINGS), v.named(ENCODINGS)),
+    Rule("format", c.named("format", FORMATS), v.named("format", FORMATS)),
+    Rule("contentEncoding", c.named("contentEncoding", ENCODINGS), v.named("contentEncoding", ENCODINGS)),
     Rule("contentMediaType", c.on_media_type, v.media_type),
     Rule("contentSchema", unsaid=_INSIDE),
     # numbers

@@ -106,5 +106,6 @@ def _names(
         listed = [value for value in bag.values.values() if isinstance(value, str)]
         names = [value for value in listed if listing.fits(value, [(schema, path)], path)]
         return ([Part(texts(names))] if names else None), least, most
+    listing.output.report_told(bag, "string")
     tops = [bound for bound in (most, bag.most) if bound is not None]
     return list(string_parts(bag, listing.output)), max(least, bag.least), min(tops, default=None)

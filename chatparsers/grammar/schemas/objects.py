@@ -94,9 +94,11 @@ class Objects:
         elif not members and (least or most is not None):
             return self._of_others(extra, least, most, bag, form)
         if extra is not None and (most is not None or least > required):
-            keyword = "minProperties" if most is None else "maxProperties"
             why = "not counted where other members are allowed (additional_properties)"
-            self.output.tell(bag.path, keyword, why)
+            if most is not None:
+                self.output.tell(bag.path, "maxProperties", why)
+            if least > required:
+                self.output.tell(bag.path, "minProperties", why)
             least, most = 0, None
         enough = _enough(bag, members, least if least > required else 0)
         body, exact = arrange(members, form.separator, extra, enough, most)

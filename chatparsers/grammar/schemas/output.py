@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..budget import Budget
-from ..ir import Ir, Lang
+from ..ir import NOTHING, Ir, Lang
 from ..regular.automaton import TooLarge, build
 from ..target import Target
-from .bags import Weakened
+from .bags import Bag, Weakened
+from .keywords import types_of
 
 __all__ = ["Output"]
 
@@ -31,6 +32,12 @@ class Output:
     def tell(self, path: str, keyword: str, why: str) -> None:
         self.weakened[Weakened(path, keyword, why)] = None
 
+    def report_told(self, bag: Bag, kind: str) -> None:
+        """Reports the weakened keywords of a type that is written."""
+        for weak in bag.told:
+            if ("number" if kind == "integer" else kind) in types_of(weak.keyword):
+                self.report(weak)
+
     def states(self, lang: Lang) -> int | None:
         """How many states the automaton of a language has: 0 if the language is empty, None if there are too many."""
         if self.budget.over():
@@ -43,3 +50,16 @@ class Output:
             return 0
         self.budget.size -= 24 * len(found.edges)
         return len(found.edges)
+
+    def names(self, lang: Lang, path: str) -> Ir:
+        """The names of members that no schema lists: ``lang``, if an automaton says it. The last of its constraints is
+        what can be written in that place."""
+        size = self.states(lang)
+        if size == 0:
+            why = "no name that the schema allows can be written here: such members are not generated"
+            self.tell(path, "additionalProperties", why)
+            return NOTHING
+        if size is None:
+            self.tell(path, "propertyNames", "the names take too many states: any name is generated")
+            return Lang(lang.parts[-1:])
+        return lang

@@ -59,8 +59,8 @@ class Ask(Protocol):
         """Whether a part of the value, or the value itself, is valid under a schema."""
         ...
 
-    def finds(self, expression: Any, text: str) -> Verdict:
-        """Whether a regular expression finds a match in ``text``."""
+    def finds(self, expression: Any, text: str, keyword: str) -> Verdict:
+        """Whether a regular expression, which a keyword gives, finds a match in ``text``."""
         ...
 
     def listed(self, values: Any, keyword: str) -> frozenset[Any]:
@@ -183,17 +183,17 @@ def _counted(ask: Ask, parts: Iterable[tuple[Any, Any]], least: float, most: flo
 
 
 def pattern(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
-    return ask.finds(said, value)
+    return ask.finds(said, value, "pattern")
 
 
-def named(sets: Named) -> Judged:
+def named(keyword: str, sets: Named) -> Judged:
     """A keyword that names a set of strings."""
 
     def judged(ask: Ask, said: Any, value: Any, schema: Schema) -> Verdict:
         if not isinstance(said, str):
             return True
         if said in sets.expressions:
-            return ask.finds(sets.expressions[said], value)
+            return ask.finds(sets.expressions[said], value, keyword)
         return None if said in sets.unsaid else True
 
     return judged
@@ -299,7 +299,7 @@ def patterns(ask: Ask, said: Any, value: Any, schema: Schema) -> Steps[Verdict]:
     pairs = ((name, *item) for name in value for item in (said if isinstance(said, Mapping) else {}).items())
     known: Verdict = True
     for name, expression, part in pairs:
-        matches = ask.finds(expression, name)
+        matches = ask.finds(expression, name, "patternProperties")
         if matches is not False:
             verdict: Verdict = yield ask.valid(value[name], part)
             if verdict is False and matches:
@@ -316,7 +316,7 @@ def others(ask: Ask, said: Any, value: Any, schema: Schema) -> Steps[Verdict]:
     )
     known: Verdict = True
     for name in value:
-        matches = [ask.finds(expression, name) for expression in told]
+        matches = [ask.finds(expression, name, "patternProperties") for expression in told]
         if name in named or True in matches:
             continue
         verdict: Verdict = yield ask.valid(value[name], said)
