@@ -258,7 +258,7 @@ def _formats(commands: _Commands[_Parser]) -> None:
     shapes = formats.add_mutually_exclusive_group()
     shapes.add_argument("--json", action="store_true", help="print JSON")
     shapes.add_argument(
-        "--markdown", action="store_true", help="print the built-in formats as the README's table"
+        "--markdown", action="store_true", help="print the built-in formats as the tables of docs/models.md"
     )
     shapes.add_argument(
         "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"

@@ -76,10 +76,10 @@ def _markdown() -> str:
 
 
 def _check(path: str) -> int:
-    from ..formats._generate import readme_text
+    from ..formats._generate import page_text
 
     text, table = read_text(path).replace("\r\n", "\n"), _markdown()
-    if readme_text(text, table) != text:
+    if page_text(text, table) != text:
         hint = "run `python -m chatparsers.formats`"
         print(f"chatparsers: {path}: the table of formats is stale: {hint}", file=sys.stderr)
         return 1

@@ -1,5 +1,5 @@
-"""Generates texts from the format modules: the catalog beside them, the tables in the README, and the table of the
-names that other servers have for them, in docs/models.md.
+"""Generates texts from the format modules: the catalog beside them, and in docs/models.md the tables of formats and of
+the names that other servers have for them.
 
 It imports every module here whose name does not begin with ``_``. A broken module does not stop the others: it is
 reported, and its entries in the catalog stay.
@@ -25,7 +25,7 @@ from ..core.definition.tree import walk
 from ..core.values import Json, Python
 from . import FormatRef
 
-__all__ = ["Entry", "HostNames", "catalog_text", "collect", "host_table", "main", "readme_text", "table"]
+__all__ = ["Entry", "HostNames", "catalog_text", "collect", "host_table", "main", "page_text", "table"]
 
 _PACKAGE = __name__.rpartition(".")[0]
 _HERE = Path(__file__).resolve().parent
@@ -166,7 +166,7 @@ def table(formats: Iterable[Format]) -> str:
     )
 
 
-def readme_text(text: str, table: str, marks: str = "formats") -> str:
+def page_text(text: str, table: str, marks: str = "formats") -> str:
     """``text`` with ``table`` between its marks ``<!-- formats: begin -->`` and ``<!-- formats: end -->``.
 
     Without such marks, ``text`` is unchanged.
@@ -219,14 +219,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     modules = [found.name for found in iter_modules([str(_HERE)]) if not found.name.startswith("_")]
     entries, problems = collect(modules, _known(catalog))
     wanted = {catalog: catalog_text(entries)}
-    readme = _HERE.parent.parent / "README.md"
-    if readme.is_file() and not problems:
-        formats = [FormatRef(*entry).load() for entry in entries]
-        wanted[readme] = readme_text(readme.read_text(encoding="utf-8"), table(formats))
-    page, names = readme.parent / "docs" / "models.md", readme.parent / "docs" / "_host_names.json"
-    if page.is_file() and names.is_file() and not problems:
-        hosts: HostNames = json.loads(names.read_text(encoding="utf-8"))
-        wanted[page] = readme_text(page.read_text(encoding="utf-8"), host_table(hosts, entries), "hosts")
+    docs = _HERE.parent.parent / "docs"
+    page, names = docs / "models.md", docs / "_host_names.json"
+    if page.is_file() and not problems:
+        text = page_text(
+            page.read_text(encoding="utf-8"), table(FormatRef(*entry).load() for entry in entries)
+        )
+        if names.is_file():
+            hosts: HostNames = json.loads(names.read_text(encoding="utf-8"))
+            text = page_text(text, host_table(hosts, entries), "hosts")
+        wanted[page] = text
 
     for path, text in wanted.items():
         if path.is_file() and path.read_text(encoding="utf-8") == text:

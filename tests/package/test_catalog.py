@@ -10,7 +10,7 @@ import pytest
 
 from chatparsers import get_format
 from chatparsers.formats import _catalog, _generate
-from chatparsers.formats._generate import Entry, catalog_text, collect, main, readme_text, table
+from chatparsers.formats._generate import Entry, catalog_text, collect, main, page_text, table
 
 HEADER = """\
 from chatparsers.core.definition.format import Format
@@ -114,12 +114,12 @@ def test_a_name_of_two_formats_is_said(package: Callable[..., str]) -> None:
 
 def test_the_table_goes_between_its_marks() -> None:
     text = "before\n<!-- formats: begin -->\nold\n<!-- formats: end -->\nafter\n"
-    new = readme_text(text, table([get_format("hermes-2-pro")]))
+    new = page_text(text, table([get_format("hermes-2-pro")]))
     assert new.startswith("before\n<!-- formats: begin -->\n**Calls are JSON objects**\n\n| Name |")
     assert new.endswith("<!-- formats: end -->\nafter\n")
     assert "| `hermes-2-pro` | [Hermes 2 Pro" in new and "old" not in new
-    assert readme_text(new, table([get_format("hermes-2-pro")])) == new
-    assert readme_text("no marks\n", "x\n") == "no marks\n"
+    assert page_text(new, table([get_format("hermes-2-pro")])) == new
+    assert page_text("no marks\n", "x\n") == "no marks\n"
 
 
 def test_checking_says_what_is_stale_and_writing_mends_it(
@@ -128,14 +128,15 @@ def test_checking_says_what_is_stale_and_writing_mends_it(
     here = tmp_path / "chatparsers" / "formats"
     here.mkdir(parents=True)
     (here / "hermes_2_pro.py").touch()  # its name alone is read here; the module is the package's
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
+    page = tmp_path / "docs" / "models.md"
+    page.parent.mkdir()
+    page.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
     monkeypatch.setattr(_generate, "_HERE", here)
     assert main(["--check"]) == 1
     err = capsys.readouterr().err
-    assert "_catalog.py is stale: run `python -m chatparsers.formats`" in err and "README.md is stale" in err
+    assert "_catalog.py is stale: run `python -m chatparsers.formats`" in err and "models.md is stale" in err
     assert not (here / "_catalog.py").exists()
     assert main([]) == 0
     assert "hermes-2-pro" in (here / "_catalog.py").read_text(encoding="utf-8")
-    assert "`hermes-2-pro`" in readme.read_text(encoding="utf-8")
+    assert "`hermes-2-pro`" in page.read_text(encoding="utf-8")
     assert main(["--check"]) == 0
