@@ -337,6 +337,11 @@ def _serve(commands: _Commands[_Parser]) -> None:
     serve.add_argument(
         "--slow-client", type=_some, metavar="S", default=120.0, help="seconds that it may take nothing (120)"
     )
+    serve.add_argument(
+        "--drop-unsupported",
+        action="store_true",
+        help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
+    )
     serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
 
 

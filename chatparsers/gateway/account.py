@@ -83,6 +83,18 @@ class Account:
             said = f"expected a prompt of at most {most:,} characters, found {size:,}: send less"
             raise ApiError(said, status=413, code="prompt_too_long")
 
+    @staticmethod
+    def room(prompt: int, most: int | None, context: int | None, param: str) -> int | None:
+        """How many tokens the answer may have: what the client or the settings say, cut to what is left of the
+        engine's context. None: the engine decides. ``param``: the field of the prompt, for the error."""
+        if context is None:
+            return most
+        left = context - prompt
+        if left < 1:
+            raise ApiError.too_long(prompt, context, param)
+        left = max(left - 1, 1)  # some engines want one token more
+        return left if most is None else min(most, left)
+
 
 def characters(value: object) -> int:
     """About how many characters a value of JSON has when it is written."""

@@ -30,9 +30,11 @@ class Api:
     """How one API reads requests, writes answers and shapes errors."""
 
     name: str
-    read: Callable[[object], Request]
+    read: Callable[..., Request]
     writer: Callable[[str, Turn, Request], Writer[Any, Any]]
     error: Callable[[ApiError], dict[str, Any]] = ApiError.openai
+    prompt: str = "messages"
+    """The field of a request that has its prompt."""
 
     def failed(self, error: ApiError) -> Response:
         """The response for an error before the first byte."""
@@ -41,11 +43,13 @@ class Api:
 
 
 def _chat(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
-    return OpenAIChat(model, call_id=turn.call_id, include_usage=request.include_usage)
+    return OpenAIChat(
+        model, call_id=turn.call_id, include_usage=request.include_usage, toolkit=request.toolkit
+    )
 
 
 def _responses(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
-    return OpenAIResponses(model, call_id=turn.call_id, request=request.body)
+    return OpenAIResponses(model, call_id=turn.call_id, request=request.body, toolkit=request.toolkit)
 
 
 def _messages(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
@@ -53,7 +57,7 @@ def _messages(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
 
 
 CHAT = Api("chat", read_chat, _chat)
-RESPONSES = Api("responses", read_responses, _responses)
+RESPONSES = Api("responses", read_responses, _responses, prompt="input")
 MESSAGES = Api("messages", read_messages, _messages, ApiError.anthropic)
 COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, ApiError.anthropic)
 

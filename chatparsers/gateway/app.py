@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
 from ..serving import ApiError
+from .account import Account
 from .answer import Answer
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
@@ -139,6 +140,9 @@ class _Gateway:
             prepared = await self._preparing.prepare(api.read, http, admit)
             request, prompt = prepared.request, prepared.prompt
             most = request.max_tokens if request.max_tokens is not None else self.settings.max_tokens
+            if isinstance(prompt, list):
+                most = Account.room(len(prompt), most, self.engine.context, api.prompt)
+            self._dropped(request.dropped)
             answer = Answer(
                 prepared.turn,
                 api.writer(request.model or self.settings.model, prepared.turn, request),
@@ -162,6 +166,13 @@ class _Gateway:
             metrics=self.metrics,
             failed=api.failed,
         )
+
+    def _dropped(self, kinds: tuple[str, ...]) -> None:
+        """Counts what was left out of a request, and warns once of each kind."""
+        for kind in kinds:
+            if not self.metrics.value("dropped", kind=kind):
+                print(f"chatparsers: warning: requests have a {kind}, which is left out", file=sys.stderr)
+            self.metrics.count("dropped", kind=kind)
 
     async def count_tokens(self, http: HttpRequest) -> Response:
         try:

@@ -71,6 +71,8 @@ class Engine(ABC):
     """Who reads its GBNF."""
     takes_ids: ClassVar[bool] = True
     """Whether a prompt may be ids."""
+    context: int | None = None
+    """How many tokens prompt and answer may have together; None: unknown. `start` finds out."""
     ids = False
     """Whether it gives ids, and the stream is fed with them. `start` finds out."""
 

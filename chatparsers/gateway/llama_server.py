@@ -53,6 +53,8 @@ class LlamaServer(HttpEngine):
         return body
 
     async def start(self, chat: Chat) -> list[str]:
+        settings = (await self.get("/props")).get("default_generation_settings")
+        self.context = count_of(settings.get("n_ctx")) if isinstance(settings, dict) else None
         self._spelling = None if chat.tokenizer is None else Spelling(chat.tokenizer)
         return await super().start(chat)
 

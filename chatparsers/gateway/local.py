@@ -17,6 +17,7 @@ from llama_cpp import Llama
 from ..adapters.llama_cpp import generate, to_llama_grammar
 from ..chat.chat import Chat
 from ..core.parser.turn import Dialect
+from .account import Account
 from .engine import Batch, End, Engine, EngineError, Job
 
 __all__ = ["Local"]
@@ -40,6 +41,7 @@ class Local(Engine):
         self._queue = anyio.Semaphore(1)
         self._thread = anyio.CapacityLimiter(1)
         self.ids = True
+        self.context = self._llama.n_ctx()
 
     async def start(self, chat: Chat) -> list[str]:
         if chat.tokenizer is None:
@@ -53,11 +55,8 @@ class Local(Engine):
     async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
         prompt = job.prompt
         assert isinstance(prompt, list)
-        room = self._llama.n_ctx() - len(prompt)
-        if room <= 0:
-            said = f"the prompt has {len(prompt)} tokens, and prompt and answer have room for {self._llama.n_ctx()}"
-            raise EngineError(said, status=400, code="context_length_exceeded")
-        most = room if job.max_tokens is None else min(job.max_tokens, room)
+        most = Account.room(len(prompt), job.max_tokens, self._llama.n_ctx(), "messages")
+        assert most is not None
         sampling = dict(job.sampling)
         seed = sampling.pop("seed", None)
         named = {_NAMES.get(name, name): value for name, value in sampling.items()}

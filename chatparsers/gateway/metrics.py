@@ -10,6 +10,7 @@ _HELP = {
     "requests": "Requests by API and status; a stream that failed later has the status of its error.",
     "calls": "Tool calls by format, and whether they are complete.",
     "diagnostics": "Mistakes of the model by format and code.",
+    "dropped": "What --drop-unsupported left out of requests, by kind.",
     "tokens": "Tokens of prompts, answers and reasoning.",
 }
 

@@ -24,9 +24,6 @@ class OpenAICompletions(HttpEngine):
     path: ClassVar[str] = "/v1/completions"
     takes_ids: ClassVar[bool] = False
 
-    context: int | None = None
-    """How many tokens prompt and answer may have together, if the engine says so."""
-
     async def start(self, chat: Chat) -> list[str]:
         """Asks for the model's name, if none was given, and for its context; and tries the engine."""
         data = (await self.get("/v1/models")).get("data")
@@ -34,17 +31,14 @@ class OpenAICompletions(HttpEngine):
         found = next((one for one in models if self.model in (None, one.get("id"))), {})
         if self.model is None and isinstance(found.get("id"), str):
             self.model = found["id"]
-        if isinstance(found.get("max_model_len"), int):
-            self.context = found["max_model_len"]
+        self.context = count_of(found.get("max_model_len"))
         return await super().start(chat)
 
     def _most(self, job: Job) -> int:
         """The limit of an answer. These servers stop after 16 tokens if a request names none."""
         if job.max_tokens is not None:
             return job.max_tokens
-        if self.context is None or not isinstance(job.prompt, list):
-            return _LONG
-        return max(self.context - len(job.prompt) - 1, 1)
+        return _LONG
 
     def body(self, job: Job) -> dict[str, Any]:
         body: dict[str, Any] = {

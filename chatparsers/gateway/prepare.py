@@ -52,7 +52,7 @@ class Preparing:
         await self._lanes.run(self._chat.warm)
 
     async def prepare(
-        self, read: Callable[[object], Request], http: HttpRequest, admit: Callable[[], None]
+        self, read: Callable[..., Request], http: HttpRequest, admit: Callable[[], None]
     ) -> Prepared:
         """The request that ``read`` finds in the body. ``admit``: called when the body is whole; it may raise.
 
@@ -66,7 +66,7 @@ class Preparing:
         finally:
             self._arriving -= account.size
 
-    async def count(self, read: Callable[[object], Request], http: HttpRequest) -> int:
+    async def count(self, read: Callable[..., Request], http: HttpRequest) -> int:
         """How many tokens the prompt of a request has."""
         account = Account(self._settings)
         raw = bytearray()
@@ -100,9 +100,7 @@ class Preparing:
             raise ApiError(said, status=408, code="request_timeout") from error
         return raw
 
-    def _work(
-        self, read: Callable[[object], Request], account: Account, raw: bytearray
-    ) -> Callable[[], Prepared]:
+    def _work(self, read: Callable[..., Request], account: Account, raw: bytearray) -> Callable[[], Prepared]:
         def work() -> Prepared:
             request = self._request(read, account, raw)
             turn = self._chat.prepare(**request.prepare)
@@ -111,8 +109,8 @@ class Preparing:
 
         return work
 
-    def _request(self, read: Callable[[object], Request], account: Account, raw: bytearray) -> Request:
-        request = read(read_body(bytes(raw), account))
+    def _request(self, read: Callable[..., Request], account: Account, raw: bytearray) -> Request:
+        request = read(read_body(bytes(raw), account), drop_unsupported=self._settings.drop_unsupported)
         raw.clear()
         account.schemas(request.tools, request.response_format)
         account.messages(request.messages)

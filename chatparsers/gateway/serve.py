@@ -85,6 +85,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         body_timeout=arguments.body_timeout,
         hosts=None if arguments.allowed_hosts is None else tuple(arguments.allowed_hosts),
         cors=tuple(arguments.cors or ()),
+        drop_unsupported=arguments.drop_unsupported,
     )
 
 

@@ -23,6 +23,8 @@ class Settings:
 
     ``hosts``: names under which the gateway may be asked, besides addresses and ``localhost``; None: with a key any
     name. ``cors``: the origins whose pages may ask, such as ``https://chat.example``; ``*`` allows all.
+
+    ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     """
 
     model: str = "chatparsers"
@@ -40,6 +42,7 @@ class Settings:
     body_timeout: float = 30.0
     hosts: tuple[str, ...] | None = None
     cors: tuple[str, ...] = ()
+    drop_unsupported: bool = False
 
     def __post_init__(self) -> None:
         if self.api_key is not None and not self.api_key.strip():

@@ -49,6 +49,11 @@ class ApiError(ChatParsersError):
             return cls(str(error))
         return cls(f"the server failed: {type(error).__name__}", status=500)
 
+    @classmethod
+    def too_long(cls, prompt: int, context: int, param: str) -> ApiError:
+        """The error for a prompt that leaves no room in the engine's context. ``param``: the field of the prompt."""
+        return _TooLong(prompt, context, param)
+
     def openai(self) -> dict[str, Any]:
         """The body of an OpenAI error."""
         kind = _OPENAI.get(self.status, "invalid_request_error" if self.status < 500 else "server_error")
@@ -61,3 +66,16 @@ class ApiError(ChatParsersError):
         kind = _ANTHROPIC.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
         message = self.message if self.param is None else f"{self.param}: {self.message}"
         return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+class _TooLong(ApiError):
+    """Each API has words of its own for it, by which its clients know it."""
+
+    def __init__(self, prompt: int, context: int, param: str) -> None:
+        said = f"This model's maximum context length is {context} tokens. However, your messages resulted in {prompt} "
+        super().__init__(f"{said}tokens. Please reduce the length of the messages.", param=param)
+        self.code = "context_length_exceeded"
+        self._said = f"prompt is too long: {prompt} tokens > {context} maximum"
+
+    def anthropic(self) -> dict[str, Any]:
+        return {"type": "error", "error": {"type": "invalid_request_error", "message": self._said}}

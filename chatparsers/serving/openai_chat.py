@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
+from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason
 from .errors import ApiError
+from .freeform import FreeText
+from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer
 
@@ -113,7 +115,8 @@ class ChatCompletion(TypedDict, total=False):
 
 
 class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
-    """Writes a chat completion. ``include_usage``: the stream ends with a chunk that has the usage."""
+    """Writes a chat completion. ``include_usage``: the stream ends with a chunk that has the usage. ``toolkit``:
+    the request's tools; calls of freeform tools are written as one text."""
 
     named: ClassVar[bool] = False
     end: ClassVar[str] = "data: [DONE]\n\n"
@@ -126,9 +129,13 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         created: int | None = None,
         call_id: Callable[[int], str] | None = None,
         include_usage: bool = False,
+        toolkit: Toolkit | None = None,
     ) -> None:
         super().__init__(model, id=id, created=created, call_id=call_id)
         self.include_usage = include_usage
+        self._toolkit = toolkit or Toolkit()
+        self._free: FreeText | None = None
+        """Reads the text of the open call, if its tool is freeform."""
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[tuple[str, str, list[str]]] = []
@@ -153,13 +160,41 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             case CallStart(index=index, name=name):
                 id = self._call_id(event)
                 self._calls.append((id, name, []))
+                if self._toolkit.spelling(name).custom:
+                    self._free = FreeText()
+                    opened = {
+                        "index": index,
+                        "id": id,
+                        "type": "custom",
+                        "custom": {"name": name, "input": ""},
+                    }
+                    return [self._chunk({"tool_calls": [opened]})]  # type: ignore[list-item]
                 function: FunctionDelta = {"name": name, "arguments": ""}
                 first: ToolCallDelta = {"index": index, "id": id, "type": "function", "function": function}
                 return [self._chunk({"tool_calls": [first]})]
             case CallArguments(index=index, text=text):
+                if self._free is not None:
+                    return self._text(index, self._free.take(text))
                 self._calls[-1][2].append(text)
                 return [self._chunk({"tool_calls": [{"index": index, "function": {"arguments": text}}]})]
+            case CallEnd(index=index):
+                free, self._free = self._free, None
+                return self._text(index, free.finish()) if free is not None else []
         return []
+
+    def _text(self, index: int, text: str) -> list[ChatChunk]:
+        """More of the text of a freeform call."""
+        if not text:
+            return []
+        self._calls[-1][2].append(text)
+        more = {"index": index, "custom": {"input": text}}
+        return [self._chunk({"tool_calls": [more]})]  # type: ignore[list-item]
+
+    def _call(self, id: str, name: str, text: str) -> ChatToolCall:
+        if self._toolkit.spelling(name).custom:
+            custom = {"id": id, "type": "custom", "custom": {"name": name, "input": text}}
+            return custom  # type: ignore[return-value]
+        return {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
 
     def finish(
         self,
@@ -193,8 +228,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             message["reasoning"] = message["reasoning_content"] = reasoning
         if self._calls:
             message["tool_calls"] = [
-                {"id": id, "type": "function", "function": {"name": name, "arguments": "".join(arguments)}}
-                for id, name, arguments in self._calls
+                self._call(id, name, "".join(arguments)) for id, name, arguments in self._calls
             ]
         return {
             "id": self.id,

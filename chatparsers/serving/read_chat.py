@@ -6,57 +6,53 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .request import (
-    Request,
-    boolean,
-    choice_mode,
-    integer,
-    is_null,
-    mapping,
-    named_choice,
-    refuse,
-    response_schema,
-    sampling,
-    sequence,
-    stops,
-    string,
-    template_options,
-    text_parts,
-    tools_in,
-    whole_request,
-)
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .freeform import arguments_of
+from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .tools import chat_choice, chat_tools
+from .unsupported import Drops
 
 __all__ = ["read_chat"]
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
+_DROPPED = ("web_search_options", "prediction")
 _TEXT = ("text", "refusal")
 _UNSUPPORTED = {
     "logprobs": "log probabilities are not given: leave logprobs out",
     "audio": "this server writes text alone: leave audio out",
+    "web_search_options": "this server searches nothing: leave web_search_options out",
+    "prediction": "this server makes no use of a prediction: leave it out",
     "functions": "functions are the old form of tools: send tools",
     "function_call": "function_call is the old form of tool_choice: send tool_choice",
     "logit_bias": "logit_bias is not supported: leave it out",
 }
 
 
-def read_chat(body: object) -> Request:
+def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     """The request of a body for ``/v1/chat/completions``. Raises `ApiError` with the path of the wrong field.
+
+    ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
     ``add_generation_prompt``, ``top_k``, ``min_p`` and ``repetition_penalty``.
     """
     body = whole_request(body)
-    refuse(body, _UNSUPPORTED)
+    drops = Drops(drop_unsupported)
+    drops.fields(body, _UNSUPPORTED, _DROPPED)
+    modes = body.get("modalities")
+    if modes is not None and sequence(modes, "modalities") != ["text"]:
+        raise ApiError("this server writes text alone: leave modalities out", param="modalities")
     if body.get("n") not in (None, 1):
         raise ApiError("one answer is given to a request: leave n out, or make it 1", param="n")
     messages = [
-        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]")
+        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", drops)
         for index, message in enumerate(sequence(body.get("messages"), "messages"))
     ]
     if not messages:
         raise ApiError("expected at least one message", param="messages")
     kwargs, thinking = template_options(body, body.get("reasoning_effort"), "reasoning_effort")
-    tools = _tools(body.get("tools"))
+    kit = chat_tools(body.get("tools"), drops)
+    choice, kit = chat_choice(body.get("tool_choice"), kit)
     format = body.get("response_format")
     schema = format.get("json_schema") if isinstance(format, Mapping) else None
     stream_options = body.get("stream_options") or {}
@@ -64,8 +60,10 @@ def read_chat(body: object) -> Request:
     return Request(
         model=string(body.get("model", ""), "model"),
         messages=messages,
-        tools=tools,
-        tool_choice=_choice(body.get("tool_choice"), tools),
+        tools=kit.functions,
+        tool_choice=choice,
+        toolkit=kit,
+        dropped=tuple(drops.kinds),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,
@@ -81,7 +79,7 @@ def read_chat(body: object) -> Request:
     )
 
 
-def _message(message: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, Any]:
     role = message.get("role")
     if role not in _ROLES:
         known = ", ".join(_ROLES)
@@ -92,7 +90,7 @@ def _message(message: Mapping[str, Any], path: str) -> dict[str, Any]:
         raise ApiError("expected a string or a list of parts, found nothing", param=f"{path}.content")
     found: dict[str, Any] = {"role": role, "content": ""}
     if content is not None:
-        found["content"] = text_parts(content, f"{path}.content", _TEXT)
+        found["content"] = text_parts(content, f"{path}.content", _TEXT, drops)
     if isinstance(message.get("name"), str):
         found["name"] = message["name"]
     if role == "tool" and message.get("tool_call_id") is not None:
@@ -112,6 +110,13 @@ def _message(message: Mapping[str, Any], path: str) -> dict[str, Any]:
 
 def _call(call: object, path: str) -> dict[str, Any]:
     call = mapping(call, path)
+    if call.get("type") == "custom":
+        custom = mapping(call.get("custom"), f"{path}.custom")
+        text = string(custom.get("input", ""), f"{path}.custom.input")
+        call = {
+            **call,
+            "function": {"name": custom.get("name"), "arguments": arguments_of(text)},
+        }
     function = mapping(call.get("function"), f"{path}.function")
     arguments = function.get("arguments")
     found: dict[str, Any] = {
@@ -124,27 +129,3 @@ def _call(call: object, path: str) -> dict[str, Any]:
     if call.get("id") is not None:
         found["id"] = string(call["id"], f"{path}.id")
     return found
-
-
-def _tools(value: object) -> list[dict[str, Any]] | None:
-    if is_null(value):
-        return None
-    tools = []
-    for tool, at in tools_in(value, ("function", None), "of type 'function'"):
-        function = mapping(tool.get("function"), f"{at}.function")
-        string(function.get("name"), f"{at}.function.name")
-        tools.append({"type": "function", "function": dict(function)})
-    return tools
-
-
-def _choice(value: object, tools: list[dict[str, Any]] | None) -> str | dict[str, Any]:
-    mode = choice_mode(value, tools)
-    if mode is not None:
-        return mode
-    choice = mapping(value, "tool_choice")
-    if choice.get("type", "function") != "function":
-        raise ApiError(
-            f"expected the type 'function', found {choice.get('type')!r}", param="tool_choice.type"
-        )
-    function = mapping(choice.get("function"), "tool_choice.function")
-    return named_choice(function.get("name"), "tool_choice.function.name", tools)

@@ -10,51 +10,44 @@ from typing import Any
 
 from ..templates import to_json
 from .errors import ApiError
-from .request import (
-    Request,
-    boolean,
-    integer,
-    is_null,
-    mapping,
-    named_choice,
-    refuse_part,
-    response_schema,
-    sampling,
-    sequence,
-    stops,
-    string,
-    template_options,
-    text_parts,
-    tools_in,
-    whole_request,
-)
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .tools import messages_choice, messages_tools
+from .unsupported import Drops
 
 __all__ = ["read_messages"]
 
 _TEXT = ("text",)
+_ERROR = "Error: "
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")
-_MODES = {"auto": "auto", "any": "required", "none": "none"}
+_UNSUPPORTED = {
+    "mcp_servers": "this server calls no other servers: leave mcp_servers out",
+    "container": "this server runs no code: leave container out",
+}
 
 
-def read_messages(body: object, *, counting: bool = False) -> Request:
+def read_messages(body: object, *, counting: bool = False, drop_unsupported: bool = False) -> Request:
     """The request of a body for ``/v1/messages``. Raises `ApiError` with the path of the wrong field.
 
     ``counting``: the body is one for ``/v1/messages/count_tokens``, which needs no ``max_tokens``.
+    ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
     """
     body = whole_request(body)
+    drops = Drops(drop_unsupported)
+    drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
     messages: list[dict[str, Any]] = []
     if not is_null(body.get("system")):
-        messages.append({"role": "system", "content": text_parts(body["system"], "system", _TEXT)})
+        messages.append({"role": "system", "content": text_parts(body["system"], "system", _TEXT, drops)})
     given = sequence(body.get("messages"), "messages")
     if not given:
         raise ApiError("expected at least one message", param="messages")
     for index, message in enumerate(given):
-        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", messages)
+        _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", messages, drops)
     most = integer(body, "max_tokens", 1)
     if most is None and not counting:
         raise ApiError("expected a whole number of at least 1, found nothing", param="max_tokens")
-    tools = _tools(body.get("tools"))
-    choice, parallel = _choice(body.get("tool_choice"), tools)
+    kit = messages_tools(body.get("tools"), drops)
+    choice, parallel = messages_choice(body.get("tool_choice"), kit)
     output = mapping(body.get("output_config") or {}, "output_config")
     kwargs, thinking = template_options(body, output.get("effort"), "output_config.effort")
     switch = mapping(body.get("thinking") or {}, "thinking").get("type")
@@ -68,7 +61,9 @@ def read_messages(body: object, *, counting: bool = False) -> Request:
     return Request(
         model=string(body.get("model", ""), "model"),
         messages=messages,
-        tools=tools,
+        tools=kit.functions,
+        toolkit=kit,
+        dropped=tuple(drops.kinds),
         tool_choice=choice,
         parallel_tool_calls=parallel,
         response_format=response_schema(format, at, format),
@@ -84,7 +79,7 @@ def read_messages(body: object, *, counting: bool = False) -> Request:
     )
 
 
-def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any]]) -> None:
+def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any]], drops: Drops) -> None:
     role = message.get("role")
     if role not in ("user", "assistant", "system"):
         raise ApiError(f"expected 'user' or 'assistant', found {role!r}", param=f"{path}.role")
@@ -98,12 +93,12 @@ def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any
         for index, block in enumerate(sequence(content, at))
     ]
     if role == "assistant":
-        messages.append(_assistant(blocks))
+        messages.append(_assistant(blocks, drops))
     else:
-        messages += _user(role, blocks)
+        messages += _user(role, blocks, drops)
 
 
-def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]]) -> list[dict[str, Any]]:
+def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> list[dict[str, Any]]:
     """The results of tools, each a message, and then the text."""
     results: list[dict[str, Any]] = []
     texts: list[dict[str, Any]] = []
@@ -113,15 +108,24 @@ def _user(role: str, blocks: list[tuple[Mapping[str, Any], str]]) -> list[dict[s
             texts.append({"type": "text", "text": string(block.get("text"), f"{at}.text")})
         elif kind == "tool_result":
             given = block.get("content")
-            content = "" if given is None else text_parts(given, f"{at}.content", _TEXT)
+            content = "" if given is None else text_parts(given, f"{at}.content", _TEXT, drops)
+            if boolean(block, "is_error", False):
+                content = _failed(content)
             call = string(block.get("tool_use_id"), f"{at}.tool_use_id")
             results.append({"role": "tool", "tool_call_id": call, "content": content})
         else:
-            refuse_part(kind, at, ("text", "tool_result"))
+            texts.append({"type": "text", "text": drops.part(kind, at, ("text", "tool_result"))})
     return [*results, {"role": role, "content": texts}] if texts or not results else results
 
 
-def _assistant(blocks: list[tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
+def _failed(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """The result of a call that failed. No template has a place for that, so the text says it."""
+    if isinstance(content, str):
+        return f"{_ERROR}{content}"
+    return [{"type": "text", "text": _ERROR}, *content]
+
+
+def _assistant(blocks: list[tuple[Mapping[str, Any], str]], drops: Drops) -> dict[str, Any]:
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[dict[str, Any]] = []
@@ -139,39 +143,10 @@ def _assistant(blocks: list[tuple[Mapping[str, Any], str]]) -> dict[str, Any]:
             id = string(block.get("id"), f"{at}.id")
             calls.append({"id": id, "type": "function", "function": function})
         elif kind != "redacted_thinking":  # it is only for the server that wrote it
-            refuse_part(kind, at, _BLOCKS[:3])
+            texts.append(drops.part(kind, at, _BLOCKS[:3]))
     message: dict[str, Any] = {"role": "assistant", "content": "".join(texts)}
     if thoughts:
         message["reasoning_content"] = "".join(thoughts)
     if calls:
         message["tool_calls"] = calls
     return message
-
-
-def _tools(value: object) -> list[dict[str, Any]] | None:
-    if is_null(value):
-        return None
-    tools = []
-    for tool, at in tools_in(value, (None, "custom"), "with an input_schema"):
-        function: dict[str, Any] = {"name": string(tool.get("name"), f"{at}.name")}
-        if tool.get("description") is not None:
-            function["description"] = string(tool["description"], f"{at}.description")
-        function["parameters"] = dict(mapping(tool.get("input_schema"), f"{at}.input_schema"))
-        tools.append({"type": "function", "function": function})
-    return tools
-
-
-def _choice(value: object, tools: list[dict[str, Any]] | None) -> tuple[str | dict[str, Any], bool]:
-    """The choice, and whether several calls are allowed."""
-    if value is None:
-        return "auto", True
-    choice = mapping(value, "tool_choice")
-    parallel = not boolean(choice, "disable_parallel_tool_use", False)
-    kind = choice.get("type")
-    if kind == "tool":
-        return named_choice(choice.get("name"), "tool_choice.name", tools), parallel
-    if not isinstance(kind, str) or kind not in _MODES:
-        raise ApiError(f"expected 'auto', 'any', 'tool' or 'none', found {kind!r}", param="tool_choice.type")
-    if kind == "any" and not tools:
-        raise ApiError("'any' needs tools, and there are none", param="tool_choice")
-    return _MODES[kind], parallel

@@ -10,30 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .request import (
-    Request,
-    boolean,
-    choice_mode,
-    integer,
-    is_null,
-    mapping,
-    named_choice,
-    refuse,
-    response_schema,
-    sampling,
-    sequence,
-    stops,
-    string,
-    template_options,
-    text_parts,
-    tools_in,
-    whole_request,
-)
+from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .freeform import arguments_of
+from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .tools import Toolkit, responses_choice, responses_tools
+from .unsupported import Drops
 
 __all__ = ["read_responses"]
 
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
+_DROPPED = ("max_tool_calls",)
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
 _UNSUPPORTED = {
@@ -41,39 +28,48 @@ _UNSUPPORTED = {
     "conversation": _STATELESS,
     "background": "this server answers at once: leave background out",
     "prompt": "this server keeps no prompts: send instructions and input",
+    "max_tool_calls": "this server runs no tools itself: leave max_tool_calls out",
     "top_logprobs": "log probabilities are not given: leave top_logprobs out",
 }
 
 
-def read_responses(body: object) -> Request:
-    """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field."""
+def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
+    """The request of a body for ``/v1/responses``. Raises `ApiError` with the path of the wrong field.
+
+    ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
+    refused.
+    """
     body = whole_request(body)
-    refuse(body, _UNSUPPORTED)
+    drops = Drops(drop_unsupported)
+    drops.fields(body, _UNSUPPORTED, _DROPPED)
     _metadata(body.get("metadata"))
+    kit = responses_tools(body.get("tools"), drops)
     messages: list[dict[str, Any]] = []
     instructions = body.get("instructions")
     if not is_null(instructions):
-        messages.append({"role": "system", "content": text_parts(instructions, "instructions", _TEXT)})
+        messages.append({"role": "system", "content": text_parts(instructions, "instructions", _TEXT, drops)})
     given = body.get("input")
     if isinstance(given, str):
         messages.append({"role": "user", "content": given})
     else:
         for index, item in enumerate(sequence(given, "input")):
-            _item(mapping(item, f"input[{index}]"), f"input[{index}]", messages)
+            _item(mapping(item, f"input[{index}]"), f"input[{index}]", messages, kit, drops)
     if not messages:
         raise ApiError("expected a string or at least one item", param="input")
     for message in messages:
         message.pop("open", None)
     reasoning = mapping(body.get("reasoning") or {}, "reasoning")
     kwargs, thinking = template_options(body, reasoning.get("effort"), "reasoning.effort")
-    tools = _tools(body.get("tools"))
+    choice, kit = responses_choice(body.get("tool_choice"), kit)
     text = mapping(body.get("text") or {}, "text")
     format = text.get("format")
     return Request(
         model=string(body.get("model", ""), "model"),
         messages=messages,
-        tools=tools,
-        tool_choice=_choice(body.get("tool_choice"), tools),
+        tools=kit.functions,
+        tool_choice=choice,
+        toolkit=kit,
+        dropped=tuple(drops.kinds),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
         thinking=thinking,
@@ -99,14 +95,16 @@ def _metadata(value: object) -> None:
             raise ApiError(said, param=path)
 
 
-def _item(item: Mapping[str, Any], path: str, messages: list[dict[str, Any]]) -> None:
+def _item(
+    item: Mapping[str, Any], path: str, messages: list[dict[str, Any]], kit: Toolkit, drops: Drops
+) -> None:
     """Adds an item to the messages."""
     kind = item.get("type", "message" if "role" in item else None)
     if kind == "message":
         role = item.get("role")
         if role not in _ROLES:
             raise ApiError(f"expected one of {', '.join(_ROLES)}, found {role!r}", param=f"{path}.role")
-        content = text_parts(item.get("content"), f"{path}.content", _TEXT)
+        content = text_parts(item.get("content"), f"{path}.content", _TEXT, drops)
         if role != "assistant":
             messages.append({"role": role, "content": content})
             return
@@ -114,13 +112,15 @@ def _item(item: Mapping[str, Any], path: str, messages: list[dict[str, Any]]) ->
         message["content"] += content if isinstance(content, str) else _joined(content)
     elif kind == "reasoning":
         listed = item.get("content") or item.get("summary") or []
-        text = _joined(text_parts(listed, f"{path}.content", _TEXT))
+        text = _joined(text_parts(listed, f"{path}.content", _TEXT, drops))
         message = _assistant(messages)
         message["reasoning_content"] = message.get("reasoning_content", "") + text
-    elif kind == "function_call":
+    elif kind in ("function_call", "custom_tool_call"):
         arguments = item.get("arguments")
+        if kind == "custom_tool_call":
+            arguments = arguments_of(string(item.get("input", ""), f"{path}.input"))
         function = {
-            "name": string(item.get("name"), f"{path}.name"),
+            "name": _name(item, path, kit),
             "arguments": string("" if arguments is None else arguments, f"{path}.arguments"),
         }
         call = {
@@ -129,15 +129,27 @@ def _item(item: Mapping[str, Any], path: str, messages: list[dict[str, Any]]) ->
             "function": function,
         }
         _assistant(messages).setdefault("tool_calls", []).append(call)
-    elif kind == "function_call_output":
-        output = text_parts(item.get("output"), f"{path}.output", _TEXT)
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        output = text_parts(item.get("output"), f"{path}.output", _TEXT, drops)
         call_id = string(item.get("call_id"), f"{path}.call_id")
         messages.append({"role": "tool", "tool_call_id": call_id, "content": output})
     elif kind == "item_reference":
         raise ApiError(_STATELESS, param=path, code="unsupported_parameter")
     else:
-        known = "'message', 'reasoning', 'function_call' or 'function_call_output'"
-        raise ApiError(f"expected an item of type {known}, found {kind!r}", param=f"{path}.type")
+        text = drops.part(kind, path, ("message", "reasoning", "function_call", "function_call_output"))
+        if messages and messages[-1].get("open"):
+            messages[-1]["content"] += text
+        else:
+            messages.append({"role": "user", "content": text})
+
+
+def _name(item: Mapping[str, Any], path: str, kit: Toolkit) -> str:
+    """The function that an item calls. It need not be one of this request."""
+    name, namespace = string(item.get("name"), f"{path}.name"), item.get("namespace")
+    try:
+        return kit.named(name, path, namespace if isinstance(namespace, str) else None)
+    except ApiError:
+        return name
 
 
 def _assistant(messages: list[dict[str, Any]]) -> dict[str, Any]:
@@ -149,28 +161,3 @@ def _assistant(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _joined(parts: str | list[dict[str, Any]]) -> str:
     return parts if isinstance(parts, str) else "".join(part["text"] for part in parts)
-
-
-def _tools(value: object) -> list[dict[str, Any]] | None:
-    if is_null(value):
-        return None
-    tools = []
-    for tool, at in tools_in(value, ("function",), "of type 'function'"):
-        function: dict[str, Any] = {"name": string(tool.get("name"), f"{at}.name")}
-        for name in ("description", "parameters", "strict"):
-            if tool.get(name) is not None:
-                function[name] = tool[name]
-        tools.append({"type": "function", "function": function})
-    return tools
-
-
-def _choice(value: object, tools: list[dict[str, Any]] | None) -> str | dict[str, Any]:
-    mode = choice_mode(value, tools)
-    if mode is not None:
-        return mode
-    choice = mapping(value, "tool_choice")
-    if choice.get("type") != "function":
-        raise ApiError(
-            f"expected the type 'function', found {choice.get('type')!r}", param="tool_choice.type"
-        )
-    return named_choice(choice.get("name"), "tool_choice.name", tools)

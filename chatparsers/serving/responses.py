@@ -13,6 +13,8 @@ from uuid import uuid4
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason
 from .errors import ApiError
+from .freeform import FreeText
+from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer
 
@@ -22,17 +24,19 @@ Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 
 class ResponseItem(TypedDict, total=False):
-    """An item of the output. ``type``: ``reasoning``, ``message`` or ``function_call``."""
+    """An item of the output. ``type``: ``reasoning``, ``message``, ``function_call`` or ``custom_tool_call``."""
 
     id: str
-    type: Literal["reasoning", "message", "function_call"]
+    type: Literal["reasoning", "message", "function_call", "custom_tool_call"]
     status: Status
     role: Literal["assistant"]
     summary: list[Any]
     content: list[dict[str, Any]]
     call_id: str
     name: str
+    namespace: str
     arguments: str
+    input: str
 
 
 class Response(TypedDict, total=False):
@@ -85,7 +89,8 @@ _DEFAULTS: dict[str, Any] = {
 
 
 class OpenAIResponses(Writer[ResponseEvent, Response]):
-    """Writes a response. ``request``: the body of the request, whose fields the API repeats in the response."""
+    """Writes a response. ``request``: the body of the request, whose fields the API repeats in the response.
+    ``toolkit``: the request's tools; calls of freeform tools are written as one text."""
 
     def __init__(
         self,
@@ -95,6 +100,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         created: int | None = None,
         call_id: Callable[[int], str] | None = None,
         request: Mapping[str, Any] | None = None,
+        toolkit: Toolkit | None = None,
     ) -> None:
         super().__init__(model, id=id, created=created, call_id=call_id)
         given = request or {}
@@ -103,6 +109,9 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             for name, default in _DEFAULTS.items()
         }
         self._repeated["store"] = False
+        self._toolkit = toolkit or Toolkit()
+        self._free: FreeText | None = None
+        """Reads the text of the open call, if its tool is freeform."""
         self._output: list[ResponseItem] = []
         self._open: ResponseItem | None = None
         self._pieces: list[str] = []
@@ -137,22 +146,37 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
                 return [*opened, self._event("response.reasoning_text.delta", **self._part, delta=text)]
             case CallStart(name=name):
                 closed = self._close()
+                spelling = self._toolkit.spelling(name)
+                self._free = FreeText() if spelling.custom else None
                 item: ResponseItem = {
-                    "id": f"fc_{uuid4().hex}",
-                    "type": "function_call",
+                    "id": f"{'ctc' if spelling.custom else 'fc'}_{uuid4().hex}",
+                    "type": "custom_tool_call" if spelling.custom else "function_call",
                     "status": "in_progress",
                     "call_id": self._call_id(event),
-                    "name": name,
-                    "arguments": "",
+                    "name": spelling.name,
                 }
+                item["input" if spelling.custom else "arguments"] = ""
+                if spelling.namespace is not None:
+                    item["namespace"] = spelling.namespace
                 return [*closed, self._add(item)]
             case CallArguments(text=text):
+                if self._free is not None:
+                    return self._text(self._free.take(text))
                 self._pieces.append(text)
                 return [self._event("response.function_call_arguments.delta", **self._place, delta=text)]
             case CallEnd(complete=complete):
                 self._complete = complete
-                return self._close()
+                left = self._text(self._free.finish()) if self._free is not None else []
+                self._free = None
+                return [*left, *self._close()]
         return []
+
+    def _text(self, text: str) -> list[ResponseEvent]:
+        """More of the text of a freeform call."""
+        if not text:
+            return []
+        self._pieces.append(text)
+        return [self._event("response.custom_tool_call_input.delta", **self._place, delta=text)]
 
     def finish(
         self,
@@ -238,6 +262,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         if item["type"] == "function_call":
             name = "response.function_call_arguments.done"
             events = [self._event(name, **self._place, name=item["name"], arguments=text)]
+        elif item["type"] == "custom_tool_call":
+            events = [self._event("response.custom_tool_call_input.done", **self._place, input=text)]
         else:
             name = "output_text" if item["type"] == "message" else "reasoning_text"
             more: dict[str, Any] = {"logprobs": []} if item["type"] == "message" else {}
@@ -258,6 +284,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         done = item.copy()
         if item["type"] == "function_call":
             done["arguments"] = text
+        elif item["type"] == "custom_tool_call":
+            done["input"] = text
         else:
             done["content"] = [_PART[item["type"]](text)]
         return done

@@ -53,7 +53,7 @@ class Usage:
         """As the Responses API counts."""
         return {
             "input_tokens": self.prompt,
-            "input_tokens_details": {"cached_tokens": self.cached},
+            "input_tokens_details": {"cached_tokens": self.cached, "cache_write_tokens": 0},
             "output_tokens": self.completion,
             "output_tokens_details": {"reasoning_tokens": self.reasoning},
             "total_tokens": self.prompt + self.completion,

@@ -11,12 +11,12 @@ from servers import Server
 
 
 @pytest.fixture
-def upstream() -> Iterator[Callable[[Script], Upstream]]:
-    """``upstream(script)``: a scripted engine."""
+def upstream() -> Iterator[Callable[..., Upstream]]:
+    """``upstream(script, context)``: a scripted engine."""
     made: list[Upstream] = []
 
-    def make(script: Script) -> Upstream:
-        made.append(Upstream(script))
+    def make(script: Script, context: int | None = None) -> Upstream:
+        made.append(Upstream(script, context))
         return made[-1]
 
     yield make

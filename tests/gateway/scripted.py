@@ -43,10 +43,11 @@ class Wire:
 
 class Upstream:
     """A server in a thread. ``script`` answers each request; ``requests`` has what came; ``left`` counts the clients
-    that closed the connection before the end of a response."""
+    that closed the connection before the end of a response. ``context``: what llama-server says of it."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, context: int | None = None) -> None:
         self.script = script
+        self.context = context
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.left = 0
         self._loop = asyncio.new_event_loop()
@@ -85,10 +86,12 @@ class Upstream:
                     (line[15:] for line in head.split("\r\n") if line.startswith("content-length:")), "0"
                 )
                 body = json.loads(await reader.readexactly(int(size)) or b"{}")
-                self.requests.append((path, body))
+                if path != "/props":
+                    self.requests.append((path, body))
                 wire = Wire(writer)
+                script = self._props(wire) if path == "/props" else self.script(path, body, wire)
                 try:
-                    await self._watched(self.script(path, body, wire), reader)
+                    await self._watched(script, reader)
                 except ConnectionError:
                     self.left += 1
                     return
@@ -98,6 +101,12 @@ class Upstream:
             return
         finally:
             writer.close()
+
+    async def _props(self, wire: Wire) -> None:
+        """What llama-server says of itself."""
+        await wire.head(404 if self.context is None else 200, "application/json")
+        await wire.send(json.dumps({"default_generation_settings": {"n_ctx": self.context}}).encode())
+        await wire.end()
 
     async def _watched(self, script: Awaitable[None], reader: asyncio.StreamReader) -> None:
         """Runs the script, and stops it when the client leaves: it sends nothing before the response has ended."""

@@ -90,7 +90,9 @@ def test_every_setting_has_a_flag() -> None:
     }
     lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*"]
     made = settings_of(
-        build_parser().parse_args(["serve", *flags(given), "--no-grammar", *lists]), "other", "key"
+        build_parser().parse_args(["serve", *flags(given), "--no-grammar", "--drop-unsupported", *lists]),
+        "other",
+        "key",
     )
     wanted = Settings(
         model="mine",
@@ -108,6 +110,7 @@ def test_every_setting_has_a_flag() -> None:
         body_timeout=3.5,
         hosts=("a.example", "b.example"),
         cors=("*",),
+        drop_unsupported=True,
     )
     assert made == wanted and settings_of(build_parser().parse_args(["serve"]), "m", None) == Settings("m")
     assert not [name for name in fields(Settings) if getattr(made, name.name) == name.default]

@@ -239,8 +239,9 @@ def test_an_engine_that_cannot_be_probed_is_said_so(upstream: Callable[[Any], Up
 
 
 def test_no_engine_at_all() -> None:
-    with pytest.raises(EngineError, match=r"no engine answers at http://127\.0\.0\.1:9"):
+    with pytest.raises(EngineError, match="the engine does not answer") as caught:
         started(LlamaServer("http://127.0.0.1:9"), tiny_model("qwen3"))
+    assert caught.value.where == "http://127.0.0.1:9"
 
 
 def test_markers_spelt_as_text_are_text_where_ids_come(
@@ -322,4 +323,31 @@ def test_metrics_are_what_prometheus_reads(
         "chatparsers_active_requests 0",
     ):
         assert f"{line}\n" in text
-    assert text.count("# TYPE") == 5
+    assert text.count("# TYPE") == 6
+
+
+def test_the_answer_has_what_is_left_of_the_context(
+    upstream: Callable[..., Upstream], serve: Callable[[Any], Any]
+) -> None:
+    """A client may ask for more than there is; a prompt that does not fit is each API's own error."""
+    model = tiny_model("qwen3")
+    engine = upstream(Llama(["Hello."], model.tokenizer), context=200)
+    server = serve(create_app(model.chat, LlamaServer(engine.url)))
+    url, asked = f"{server.url}/v1", {"messages": ASK["messages"], "max_tokens": 32_000}
+    assert httpx2.post(f"{url}/chat/completions", json=asked, timeout=20).status_code == 200
+    body = engine.requests[-1][1]
+    assert body["n_predict"] == 200 - len(body["prompt"]) - 1
+    long = "word " * 300
+    many = [{"role": "user", "content": long}]
+    count = len(model.chat.prepare(many).prompt)
+    answer = httpx2.post(f"{url}/chat/completions", json={"messages": many}, timeout=20)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (400, "context_length_exceeded", "messages")
+    numbers = [int(number) for number in re.findall(r"\d+", error["message"])]
+    assert numbers[0] == 200 and 200 < numbers[1] < count
+    error = httpx2.post(f"{url}/responses", json={"input": long}, timeout=20).json()["error"]
+    assert (error["code"], error["param"]) == ("context_length_exceeded", "input")
+    answer = httpx2.post(f"{url}/messages", json={"messages": many, "max_tokens": 5}, timeout=20)
+    said = answer.json()["error"]["message"]
+    assert said == f"prompt is too long: {numbers[1]} tokens > 200 maximum"
+    assert engine.requests[-1][1] is body

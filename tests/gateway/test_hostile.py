@@ -270,13 +270,18 @@ def test_long_work_lets_others_pass() -> None:
     anyio.run(both)
 
 
-def test_a_client_that_leaves_stops_the_work(gateway: Callable[..., Any]) -> None:
+def test_a_client_that_leaves_stops_the_work(gateway: Callable[..., Any], monkeypatch: Any) -> None:
+    from chatparsers.gateway import prepare
+
+    def read(raw: bytes, account: Account) -> object:
+        while b"endless" in raw:
+            sum(range(1000))
+        return read_body(raw, account)
+
+    monkeypatch.setattr(prepare, "read_body", read)
     server = gateway()
-    properties = {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(4000)}
-    tool = {"name": "f", "parameters": {"type": "object", "properties": properties}}
-    body = {**ASK, "tools": [{"type": "function", "function": tool}]}
     with pytest.raises(httpx2.ReadTimeout):
-        httpx2.post(server.url + PATHS["chat"], json=body, timeout=0.2)
+        httpx2.post(server.url + PATHS["chat"], json={**ASK, "user": "endless"}, timeout=0.3)
     metrics = server.app.state.metrics
     soon(lambda: metrics.active == 0 and metrics.value("requests", status="499") == 1)
     assert httpx2.post(server.url + PATHS["chat"], json=ASK, timeout=20).status_code == 200

@@ -1,0 +1,57 @@
+"""What a request asks for and cannot get: an error, or left out where the server was told so.
+
+An answer without it would look right and be wrong, so it is an error. But coding agents send such things whether they
+need them or not: tools that a server runs, images in the history. `Drops` then leaves them out, puts a line of text in
+the place of a part, and remembers what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .errors import ApiError
+
+__all__ = ["Drops"]
+
+_FILES = ("image", "audio", "video", "file", "document")
+
+
+class Drops:
+    """Refuses what cannot be given, or drops it. ``kinds``: what was dropped, such as ``tool web_search``."""
+
+    __slots__ = ("allowed", "kinds")
+
+    def __init__(self, allowed: bool = False) -> None:
+        self.allowed = allowed
+        self.kinds: dict[str, None] = {}
+
+    def part(self, kind: object, path: str, known: tuple[str, ...]) -> str:
+        """The text in the place of a part or item that is no text. Raises `ApiError` if nothing may be dropped."""
+        if self.allowed and isinstance(kind, str):
+            self.kinds[f"part {kind[:64]}"] = None
+            return f"[{kind[:64]} left out: this model reads text alone]"
+        named = next((word for word in _FILES if word in str(kind)), None)
+        if named is not None:
+            message = f"this server reads text alone, and found a part of type {kind!r}: leave it out"
+            raise ApiError(message, param=path, code=f"{named}_not_supported")
+        expected = ", ".join(repr(name) for name in known)
+        raise ApiError(f"expected a part of type {expected}, found {kind!r}", param=f"{path}.type")
+
+    def tool(self, kind: object, path: str, which: str) -> None:
+        """Leaves a tool out. Raises `ApiError` if nothing may be dropped."""
+        if not self.allowed:
+            message = f"tools {which} are supported, found {kind!r}: leave it out"
+            raise ApiError(message, param=f"{path}.type", code="unsupported_tool")
+        self.kinds[f"tool {str(kind)[:64]}"] = None
+
+    def fields(
+        self, body: Mapping[str, Any], why: Mapping[str, str], droppable: tuple[str, ...] = ()
+    ) -> None:
+        """Refuses the fields that ask for something. ``why``: the reason by name. Some may be dropped."""
+        for name, reason in why.items():
+            if not body.get(name):
+                continue
+            if not self.allowed or name not in droppable:
+                raise ApiError(reason, param=name, code="unsupported_parameter")
+            self.kinds[f"field {name}"] = None

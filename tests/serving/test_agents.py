@@ -1,0 +1,174 @@
+"""What coding agents send beyond plain functions: freeform tools, namespaces, images, results that failed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers.serving import (
+    ApiError,
+    OpenAIChat,
+    OpenAIResponses,
+    read_chat,
+    read_messages,
+    read_responses,
+)
+
+ASK = [{"role": "user", "content": "Hi"}]
+PATCH = '*** Begin Patch\n+ "a" \\ b\u2603\U0001f600\n*** End Patch'
+GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": 'start: "*** Begin" /.+/'}
+CUSTOM = {"type": "custom", "name": "apply_patch", "description": "Edits files.", "format": GRAMMAR}
+NAMESPACE = {
+    "type": "namespace",
+    "name": "agents",
+    "description": "Agents.",
+    "tools": [
+        {"type": "function", "name": "spawn", "parameters": {"type": "object", "properties": {}}},
+        {"type": "function", "name": "shell", "parameters": {"type": "object", "properties": {}}},
+    ],
+}
+SHELL = {"type": "function", "name": "shell", "parameters": {"type": "object", "properties": {}}}
+SEARCH = {"type": "web_search", "external_web_access": False}
+
+
+def said(request: Any, *calls: tuple[str, dict[str, Any]], ascii: bool = False) -> Any:
+    """The stream of an answer with these calls, in pieces of three characters."""
+    chat = chatparsers.load(template="qwen3")
+    turn = chat.prepare(**request.prepare)
+    stream = turn.stream()
+    text = "\n".join(
+        f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments}, ensure_ascii=ascii)}\n</tool_call>"
+        for name, arguments in calls
+    )
+    for start in range(0, len(text), 3):
+        yield from stream.feed(text[start : start + 3])
+    yield from stream.finish("stop")
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+def test_a_freeform_tool_of_responses(ascii: bool) -> None:
+    request = read_responses({"input": "Hi", "tools": [CUSTOM, SHELL]})
+    assert request.tools is not None
+    function = request.tools[0]["function"]
+    assert function["parameters"]["required"] == ["input"] and "*** Begin" in function["description"]
+    writer = OpenAIResponses("m", toolkit=request.toolkit)
+    chunks = writer.start()
+    for event in said(request, ("apply_patch", {"input": PATCH}), ("shell", {}), ascii=ascii):
+        chunks += writer.event(event)
+    chunks += writer.finish("stop")
+    assert [chunk["sequence_number"] for chunk in chunks] == list(range(len(chunks)))
+    deltas = [chunk for chunk in chunks if chunk["type"] == "response.custom_tool_call_input.delta"]
+    assert len(deltas) > 5 and "".join(chunk["delta"] for chunk in deltas) == PATCH
+    item, other = writer.answer["output"]
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", PATCH)
+    assert (other["type"], other["name"]) == ("function_call", "shell")
+    output = {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "Done."}
+    again = read_responses({"input": [{"role": "user", "content": "Hi"}, item, output], "tools": [CUSTOM]})
+    call = again.messages[1]["tool_calls"][0]["function"]
+    assert json.loads(call["arguments"]) == {"input": PATCH} and again.messages[2]["content"] == "Done."
+
+
+def test_a_freeform_tool_of_chat() -> None:
+    custom = {"name": "apply_patch", "format": {"type": "grammar", "grammar": {**GRAMMAR, "syntax": "regex"}}}
+    body = {"messages": ASK, "tools": [{"type": "custom", "custom": custom}]}
+    body["tool_choice"] = {"type": "custom", "custom": {"name": "apply_patch"}}
+    request = read_chat(body)
+    assert request.tools is not None
+    assert request.tools[0]["function"]["parameters"]["properties"]["input"]["pattern"].startswith("^(?:")
+    writer = OpenAIChat("m", toolkit=request.toolkit)
+    chunks = writer.start()
+    for event in said(request, ("apply_patch", {"input": PATCH})):
+        chunks += writer.event(event)
+    writer.finish("stop")
+    deltas = [call for chunk in chunks for call in chunk["choices"][0]["delta"].get("tool_calls", ())]
+    assert deltas[0]["type"] == "custom" and deltas[0]["custom"]["name"] == "apply_patch"  # type: ignore[typeddict-item]
+    assert "".join(call["custom"]["input"] for call in deltas) == PATCH  # type: ignore[typeddict-item]
+    message = writer.answer["choices"][0]["message"]
+    assert message["tool_calls"][0]["custom"]["input"] == PATCH  # type: ignore[typeddict-item]
+    history = read_chat({**body, "messages": [*ASK, {**message}]})
+    assert json.loads(history.messages[1]["tool_calls"][0]["function"]["arguments"]) == {"input": PATCH}
+
+
+def test_what_is_no_text_passes_unchanged() -> None:
+    """The model called a freeform tool with other arguments: nothing is lost."""
+    request = read_responses({"input": "Hi", "tools": [CUSTOM]})
+    writer = OpenAIResponses("m", toolkit=request.toolkit)
+    for event in said(request, ("apply_patch", {"patch": "x"})):
+        writer.event(event)
+    assert json.loads(writer.answer["output"][0]["input"]) == {"patch": "x"}
+
+
+def test_a_namespace_is_flattened() -> None:
+    request = read_responses({"input": "Hi", "tools": [SHELL, NAMESPACE], "tool_choice": "required"})
+    assert request.toolkit.names() == ["shell", "spawn", "agents__shell"]
+    writer = OpenAIResponses("m", toolkit=request.toolkit)
+    for event in said(request, ("spawn", {}), ("agents__shell", {}), ("shell", {})):
+        writer.event(event)
+    found = [(item["name"], item.get("namespace")) for item in writer.answer["output"]]
+    assert found == [("spawn", "agents"), ("shell", "agents"), ("shell", None)]
+    again = read_responses({"input": [*writer.answer["output"]], "tools": [SHELL, NAMESPACE]})
+    names = [call["function"]["name"] for call in again.messages[0]["tool_calls"]]
+    assert names == ["spawn", "agents__shell", "shell"]
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_allowed_tools(mode: str) -> None:
+    tools = [{"type": "function", "function": {"name": name}} for name in ("a", "b", "c")]
+    chosen = [{"type": "function", "function": {"name": name}} for name in ("a", "c")]
+    allowed = {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": chosen}}
+    request = read_chat({"messages": ASK, "tools": tools, "tool_choice": allowed})
+    assert request.tool_choice == mode and request.toolkit.names() == ["a", "c"]
+    flat = [{"type": "function", "name": name} for name in ("a", "b", "c")]
+    choice = {"type": "allowed_tools", "mode": mode, "tools": [flat[1]]}
+    request = read_responses({"input": "Hi", "tools": flat, "tool_choice": choice})
+    assert request.tool_choice == mode and request.toolkit.names() == ["b"]
+    with pytest.raises(ApiError, match="no tool is named 'd'"):
+        read_responses({"input": "Hi", "tools": flat, "tool_choice": {**choice, "tools": [{"name": "d"}]}})
+
+
+def test_what_is_left_out_has_a_line_in_its_place() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}}
+    result = {"type": "tool_result", "tool_use_id": "1", "content": [image], "is_error": True}
+    listed = {"type": "tool_reference", "tool_name": "read"}
+    found = {"type": "tool_result", "tool_use_id": "2", "content": [listed]}
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    body: dict[str, Any] = {
+        "max_tokens": 9,
+        "tools": [search, {"name": "f", "input_schema": {}}],
+        "messages": [{"role": "user", "content": [image, result, found]}],
+    }
+    with pytest.raises(ApiError) as caught:
+        read_messages(body)
+    assert caught.value.param == "messages[0].content[0]"
+    request = read_messages(body, drop_unsupported=True)
+    failed, reference, user = request.messages
+    left_out = "[image left out: this model reads text alone]"
+    assert [part["text"] for part in failed["content"]] == ["Error: ", left_out]
+    assert reference["content"][0]["text"] == "[tool read]" and user["content"][0]["text"] == left_out
+    assert request.toolkit.names() == ["f"]
+    assert request.dropped == ("part image", "tool web_search_20250305")
+    with pytest.raises(ApiError, match="found 'web_search'"):
+        read_responses({"input": "Hi", "tools": [SEARCH]})
+    items = [{"role": "user", "content": "Hi"}, {"type": "web_search_call", "id": "1"}]
+    request = read_responses({"input": items, "tools": [SEARCH, SHELL]}, drop_unsupported=True)
+    assert request.dropped == ("tool web_search", "part web_search_call")
+
+
+@pytest.mark.parametrize(
+    ("read", "body", "field"),
+    [
+        (read_chat, {"messages": ASK, "modalities": ["text", "audio"]}, "modalities"),
+        (read_chat, {"messages": ASK, "prediction": {"type": "content", "content": "x"}}, "prediction"),
+        (read_chat, {"messages": ASK, "web_search_options": {"a": 1}}, "web_search_options"),
+        (read_responses, {"input": "Hi", "max_tool_calls": 3}, "max_tool_calls"),
+        (read_messages, {"messages": ASK, "max_tokens": 5, "mcp_servers": [{"url": "x"}]}, "mcp_servers"),
+        (read_messages, {"messages": ASK, "max_tokens": 5, "container": "x"}, "container"),
+    ],
+)
+def test_no_field_is_ignored_in_silence(read: Any, body: dict[str, Any], field: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        read(body)
+    assert caught.value.param == field
