@@ -81,8 +81,13 @@ def grammar(model: Subject) -> Iterator[Finding]:
 
 
 def _without_ends(wire: str, stops: Iterable[str]) -> Iterator[str]:
-    """The text as it is, and without its stop and the white space before it: the grammar ends where the stop begins."""
+    """The text, and the text without its stops and the space before them: the grammar ends where a stop begins."""
+    ends = [stop.strip() for stop in stops if stop.strip()]
+    for _ in range(3):
+        yield from (wire, wire.rstrip())
+        wire = wire.rstrip()
+        stop = next((stop for stop in ends if wire.endswith(stop)), None)
+        if stop is None:
+            return
+        wire = wire.removesuffix(stop)
     yield from (wire, wire.rstrip())
-    for stop in stops:
-        cut = wire.rstrip().removesuffix(stop.strip())
-        yield from (cut, cut.rstrip(), f"{cut}{stop}")

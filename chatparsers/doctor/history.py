@@ -67,7 +67,7 @@ def loses(model: Subject) -> Iterator[Finding]:
                 if name == "unicode"
                 else "accept an empty object",
             )
-    null = model.tried([user("Q"), {**call({"city": "Oslo"}), "content": None}], tools=True)
+    null = model.raw([user("Q"), {**_plain_call({"city": "Oslo"}), "content": None}])
     if null is not None and "None" in null:
         yield Finding(
             "loses-null-content",
@@ -76,6 +76,13 @@ def loses(model: Subject) -> Iterator[Finding]:
             excerpt(null, null.find("None")),
             "test message.content before it is written",
         )
+
+
+def _plain_call(arguments: object) -> dict[str, Any]:
+    """A call with its arguments as an object."""
+    message = call(json.dumps(arguments))
+    message["tool_calls"][0]["function"]["arguments"] = arguments
+    return message
 
 
 def _lost(model: Subject, field: str) -> str:
@@ -176,13 +183,22 @@ def arguments(model: Subject) -> Iterator[Finding]:
             f"given:   {given}\nwritten: {excerpt(text, at, 40, 40)}",
             "write the arguments as text where they are text; chatparsers compares messages, so rollouts keep the ids",
         )
-    if text is not None and '\\"city' in text:
+    plain = model.raw([user("Q"), call(given)])
+    if plain is None:
+        yield Finding(
+            "arguments-text-refused",
+            "note",
+            "the template refuses arguments as text, which is what OpenAI's API has",
+            given,
+            "chatparsers gives it an object; other hosts must parse the text first",
+        )
+    elif '\\"city' in plain:
         yield Finding(
             "arguments-escaped-twice",
-            "error",
-            "arguments are printed as JSON within JSON",
-            excerpt(text, text.find('\\"city')),
-            "parse the arguments before tojson, or write them without it",
+            "warning",
+            "arguments that are text, as in OpenAI's API, are printed as JSON within JSON",
+            excerpt(plain, plain.find('\\"city')),
+            "write them as they are if they are a string; chatparsers gives the template an object",
         )
     broken = model.tried([user("Q"), call("{bad")], tools=True)
     if broken is not None and "{bad" not in broken:

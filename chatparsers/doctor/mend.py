@@ -2,8 +2,9 @@
 
 Strategy. A candidate is a small edit of the template's source: a condition that always or never holds, arguments that
 are written as text where they are text, an end token behind an answer. Each candidate is checked anew. It is taken if
-the finding is gone, no other check finds more than before, and the format still reads the template's own answers. So a
-mend is never believed from the source alone, and one that cannot be proved is not written.
+the finding is gone, no other check finds more than before, every word of a few conversations that came out still comes
+out, and the format still reads the template's own answers. So a mend is never believed from the source alone, and one
+that cannot be proved is not written.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,35 @@ from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
 from .check import examined
 from .report import Report
+from .subject import Subject, answer, call, result, user
 
 __all__ = ["Mend", "diff", "mends", "written_to"]
 
 _CANDIDATES = 80
 """How many edits are tried for one finding."""
-_ARGUMENTS = re.compile(r"\{\{-?\s*([\w.\[\]'\"]*arguments)\s*\|\s*tojson(?:\([^)]*\))?\s*-?\}\}")
+_ARGUMENTS = re.compile(r"([\w.]+(?:\['\w+'\])*[.'\[]+arguments(?:'\])?)\s*\|\s*tojson(?:\([^)]*\))?")
 _IF = re.compile(r"\{%-?\s*(?:el)?if\s+(.*?)\s*-?%\}", re.DOTALL)
+_CONVERSATIONS: list[tuple[list[dict[str, Any]], tuple[str, ...]]] = [
+    (
+        [
+            {"role": "system", "content": "Aword"},
+            user("Bword"),
+            answer("Cword"),
+            user("Dword"),
+            answer("Eword"),
+        ],
+        ("Aword", "Bword", "Cword", "Dword", "Eword"),
+    ),
+    (
+        [user("Aword"), call({"city": "Bword"}), result("Cword"), answer("Dword"), user("Eword")],
+        ("Aword", "check_weather", "Bword", "Cword", "Dword", "Eword"),
+    ),
+    ([user("Aword"), answer("Bword", "Cword")], ("Aword", "Bword", "Cword")),
+    (
+        [user("Aword"), call({"city": "Bword"}, {"city": "Cword"}), result("D"), result("E", 1)],
+        ("Bword", "Cword"),
+    ),
+]
 _CHECKS = ("format", "loses", "append-only", "arguments", "whitespace", "ends", "prompt", "grammar")
 
 
@@ -61,10 +85,9 @@ def mends(chat: Chat, report: Report) -> Iterator[Mend]:
 def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
     """Candidates against a finding: a reason, and the whole new source."""
     source = chat.template().source
-    if code == "arguments-respelt":
+    if code in ("arguments-escaped-twice", "arguments-respelt"):
         for found in _ARGUMENTS.finditer(source):
-            value = found[1]
-            kept = f"{{{{ {value} if {value} is string else {found[0].strip('{}- ').strip()} }}}}"
+            kept = f"({found[1]} if {found[1]} is string else {found[0]})"
             yield "arguments that are text are written as they were given", _put(source, found.span(), kept)
     elif code == "loses-null-content":
         for found in re.finditer(r"\{\{-?\s*(message\.content|message\['content'\])\s*(-?\}\})", source):
@@ -110,7 +133,25 @@ def _better(chat: Chat, changed: Chat, code: str) -> bool:
     if first[code]:
         return False
     before, after = _counted(chat, _CHECKS), _counted(changed, _CHECKS)
-    return not after[code] and all(after[other] <= before[other] for other in after)
+    return (
+        not after[code]
+        and all(after[other] <= before[other] for other in after)
+        and _words(chat) <= _words(changed)
+    )
+
+
+def _words(chat: Chat) -> set[tuple[int, str]]:
+    """The words of a few conversations that the template shows, and those behind which the next one stands in order."""
+    model = Subject(chat)
+    shown: set[tuple[int, str]] = set()
+    for number, (messages, words) in enumerate(_CONVERSATIONS):
+        text = model.tried(messages, tools=True) or ""
+        shown |= {(number, word) for word in words if word in text}
+        places = [text.find(word) for word in words]
+        shown |= {
+            (number, f"{a} {b}") for (a, x), (b, y) in pairwise(zip(words, places, strict=True)) if 0 <= x < y
+        }
+    return shown
 
 
 def _counted(chat: Chat, checks: Sequence[str]) -> Counter[str]:

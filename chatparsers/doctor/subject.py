@@ -102,6 +102,14 @@ class Subject:
         except TemplateError:
             return None
 
+    def raw(self, messages: Messages) -> str | None:
+        """What the template writes of messages that are not shaped for it, as a plain host gives them."""
+        try:
+            tools = self.tools if self.can.tools else None
+            return self.template.render_unshaped(messages, tools=tools, strftime_now=CLOCK)
+        except TemplateError:
+            return None
+
     def ids(self, text: str) -> list[int]:
         """The ids of a text, special tokens as such."""
         found: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids

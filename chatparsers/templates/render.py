@@ -106,6 +106,19 @@ class Template:
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited
+    def render_unshaped(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        **variables: Any,
+    ) -> str:
+        """As `render`, but the template gets the messages exactly as they are given, as a plain host would do it."""
+        return self._write(
+            list(map(dict, messages)), self._prober.plain, own_tools(tools), False, own(variables)
+        )
+
+    @limited
     def generation_prompt(
         self,
         messages: Sequence[Mapping[str, Any]],

@@ -1,0 +1,90 @@
+"""``chatparsers check`` and ``chatparsers report``: exit codes, forms, mends, and what is left out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers.cli.main import main
+
+OWN = Path(__file__).parents[1] / "templates_own"
+QWEN, HERMES = str(OWN / "qwen3.jinja"), str(OWN / "hermes-2-pro.jinja")
+TOOLS = [
+    {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "api_key": "hidden"}}}
+]
+
+
+def _json(capsys: pytest.CaptureFixture[str]) -> Any:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_exit_codes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["check", QWEN, "--only", "whitespace"]) == 0
+    assert main(["check", QWEN, "--only", "masks"]) == 0
+    assert main(["check", QWEN, "--only", "masks", "--strict"]) == 1
+    assert main(["check", QWEN]) == 1
+    assert main(["check", str(tmp_path / "nowhere")]) == 2
+    assert main(["check", QWEN, "--only", "nothing"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["check", QWEN, "--json"])
+    report = _json(capsys)
+    assert report["format"] == "qwen3" and report["findings"]
+    for finding in report["findings"]:
+        assert set(finding) == {"code", "severity", "message", "witness", "mend"}
+        assert finding["severity"] in ("error", "warning", "note")
+    assert report == json.loads(json.dumps(chatparsers.check(QWEN).to_dict()))
+
+
+def test_several_models_have_one_line_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["check", QWEN, str(OWN / "glm-4-5.jinja"), str(tmp_path / "nowhere")]) == 2
+    printed = capsys.readouterr()
+    assert [line.split(": ")[1] for line in printed.out.splitlines()] == ["qwen3", "glm-4-5"]
+    assert "nowhere" in printed.err
+
+
+def test_annotations_sarif_and_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    main(["check", QWEN, "--format-output", "github", "--html", str(page)])
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(("::error file=", "::warning file=", "::notice file=")) for line in lines)
+    main(["check", QWEN, "--format-output", "sarif"])
+    run = _json(capsys)["runs"][0]
+    assert {result["ruleId"] for result in run["results"]} == {
+        rule["id"] for rule in run["tool"]["driver"]["rules"]
+    }
+    text = page.read_text(encoding="utf-8")
+    assert "not-append-only" in text and "&lt;think&gt;" in text and "<think>" not in text
+
+
+def test_a_mend_is_proved_and_written_beside(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The template prints arguments that are text as JSON within JSON. The mend writes them as they are given."""
+    assert main(["check", HERMES, "--fix", str(tmp_path / "fixed")]) == 1
+    said = capsys.readouterr().err
+    assert "arguments-escaped-twice" in said and "+++ b/default.jinja" in said
+    fixed = tmp_path / "fixed" / "default.jinja"
+    before, after = chatparsers.check(HERMES), chatparsers.check(fixed)
+    assert "arguments-escaped-twice" in before.codes() and "arguments-escaped-twice" not in after.codes()
+    assert set(after.codes()) < set(before.codes())
+    assert main(["check", HERMES, "--fix", str(tmp_path / "fixed")]) == 2
+    assert "not overwritten" in capsys.readouterr().err
+
+
+def test_a_report_has_the_answer_and_no_secrets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    tools, output = tmp_path / "tools.json", tmp_path / "out.txt"
+    tools.write_text(json.dumps(TOOLS))
+    output.write_text('Hi.\n<tool_call>\n{"name": "f", "arguments": {"a": ')
+    template = str(OWN / "hermes-2-pro.jinja")
+    assert main(["report", template, "--output", str(output), "--tools", str(tools)]) == 0
+    printed = capsys.readouterr()
+    report = json.loads(printed.out)
+    assert "hidden" not in printed.out and report["left_out"] == ["tools[0].function.parameters.api_key"]
+    assert report["text"] == output.read_text() and report["expect"]["complete"] is False
+    assert report["template"].startswith("{") and report["detection"]["evidence"]
+    assert "".join(text for _, text in report["strip"]) == report["text"]
