@@ -1,4 +1,4 @@
-"""Writes the table of capabilities.md from the templates in folders; with ``--check``, fails if a row is stale.
+"""Writes the tables of capabilities.md from the templates in folders; with ``--check``, fails if a row is stale.
 
     python docs/_capabilities.py [--check] FOLDER…
 
@@ -11,6 +11,8 @@ import argparse
 import sys
 from pathlib import Path
 
+import chatparsers
+from chatparsers import Chat
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.templates import Capabilities, Template
 
@@ -32,9 +34,21 @@ FLAGS = {
     "consecutive_users": "U",
     "images": "I",
 }
+_LONGEST = 90
 HEAD = "| Template | Shows | Arguments | Content | Reasoning | Thinking | Channel |"
 
-__all__ = ["main", "row", "rows_of"]
+BRIDGES = {
+    ("answer", "user"): "a",
+    ("answer", "system"): "s",
+    ("call", "result"): "r",
+    ("parallel calls", "result"): "p",
+    ("call", "user"): "u",
+    ("thought and answer", "user"): "t",
+    ("thought and call", "result"): "c",
+}
+BRIDGES_HEAD = "| Template | Proved | Behind an answer, before a user | Behind a call, before its result |"
+
+__all__ = ["bridges_row", "main", "row", "rows_of"]
 
 
 def row(can: Capabilities) -> str:
@@ -49,19 +63,31 @@ def row(can: Capabilities) -> str:
     return " | ".join(cell.replace("|", r"\|").replace("\n", "⏎") for cell in cells)
 
 
-def rows_of(page: str) -> dict[str, str]:
-    """The rows of the page, by template."""
+def bridges_row(chat: Chat) -> str:
+    """The cells of a template's bridges, after its name."""
+    found = chat.bridge
+    shown = "".join(letter if found[key].proved else "·" for key, letter in BRIDGES.items())
+    cells = [f"`{shown}`"]
+    for key in (("answer", "user"), ("call", "result")):
+        bridge = found[key]
+        text = str(bridge.delta)[:_LONGEST] if bridge.proved else bridge.reason or "refused"
+        cells.append(f"`{text}`" if bridge.proved else text)
+    return " | ".join(cell.replace("|", r"\|").replace("\n", "⏎") for cell in cells)
+
+
+def rows_of(page: str, head: str = HEAD) -> dict[str, str]:
+    """The rows of a table of the page, by template."""
     found = {}
-    for line in page.partition(HEAD)[2].splitlines():
+    for line in page.partition(head)[2].partition("\n\n")[0].splitlines():
         name, _, rest = line.removeprefix("| ").removesuffix(" |").partition(" | ")
         if rest and not line.startswith("|--"):
             found[name] = rest
     return found
 
 
-def computed(folder: Path) -> dict[str, str]:
-    """The rows of a folder's templates."""
-    found = {}
+def computed(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """The rows of a folder's templates in both tables."""
+    found, bridges = {}, {}
     for path in sorted(folder.glob("*.jinja")):
         try:
             can = Template(
@@ -70,7 +96,12 @@ def computed(folder: Path) -> dict[str, str]:
         except ChatParsersError:
             continue
         found[path.stem] = row(can)
-    return found
+        bridges[path.stem] = bridges_row(chatparsers.load(path, bos_token="<s>", eos_token="</s>"))
+    return found, bridges
+
+
+def _lines(rows: dict[str, str]) -> list[str]:
+    return [f"| {name} | {cells} |" for name, cells in sorted(rows.items(), key=lambda item: item[0].lower())]
 
 
 def main() -> int:
@@ -80,17 +111,25 @@ def main() -> int:
     given = parser.parse_args()
     page = PAGE.read_text(encoding="utf-8")
     rows = rows_of(page)
-    new = dict(rows)
+    bridges = rows_of(page, BRIDGES_HEAD)
+    new, built = dict(rows), dict(bridges)
     for folder in given.folders:
-        new |= computed(folder)
+        found, crossed = computed(folder)
+        new |= found
+        built |= crossed
     stale = [name for name in new if new[name] != rows.get(name)]
     if given.check:
         for name in stale:
             print(f"{name}: the page says {rows.get(name)}, it is {new[name]}", file=sys.stderr)
-        return int(bool(stale))
-    lines = [f"| {name} | {cells} |" for name, cells in sorted(new.items(), key=lambda item: item[0].lower())]
-    head = page.partition(HEAD)[0]
-    PAGE.write_text("\n".join([head + HEAD, "|" + "---|" * 7, *lines]) + "\n", encoding="utf-8")
+        crossed = {name for name in built if built[name] != bridges.get(name)}
+        for name in sorted(crossed):
+            print(f"{name}: the page says {bridges.get(name)}, it is {built[name]}", file=sys.stderr)
+        return int(bool(stale or crossed))
+    head, _, rest = page.partition(HEAD)
+    between = rest.partition("\n\n")[2].partition(BRIDGES_HEAD)[0].strip()
+    first = [head + HEAD, "|" + "---|" * 7, *_lines(new)]
+    second = [BRIDGES_HEAD, "|" + "---|" * 4, *_lines(built)]
+    PAGE.write_text("\n".join([*first, "", between, "", *second]) + "\n", encoding="utf-8")
     return 0
 
 

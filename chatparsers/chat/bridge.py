@@ -22,7 +22,7 @@ from ..core.parser.turn import Turn
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
 from .request import Request
 
-__all__ = ["Delta", "History", "generated", "in_order", "is_header", "stand_in", "with_prompt"]
+__all__ = ["Delta", "History", "behind_of", "generated", "in_order", "is_header", "stand_in", "with_prompt"]
 
 _WORDS = "永N33DLEwords"
 _QUESTION = "永N33DLEquestion"
@@ -53,8 +53,8 @@ def stand_in(
     """The delta between ``answer`` and the answer to ``new``, from a short conversation; None if it shows none."""
     shape = shape_of(answer)
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
-    behind = request.frames.behind(shape, str(new[0].get("role")) if new else "")
-    if behind is None or not behind.text:
+    behind = behind_of(request.frames, shape, new)
+    if behind is None:
         return None
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
     lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tools[0]))
@@ -68,6 +68,12 @@ def stand_in(
         return None
     header = is_header(request.frames, shape, behind)
     return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn)
+
+
+def behind_of(frames: Frames, shape: Shape, new: Sequence[Mapping[str, Any]]) -> Behind | None:
+    """What stands behind an answer, before the first of these messages that is not moved elsewhere."""
+    found = (frames.behind(shape, str(message.get("role"))) for message in new)
+    return next((behind for behind in found if behind is not None and behind.text.strip()), None)
 
 
 def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:

@@ -15,7 +15,7 @@ from ..core.message import Message
 from ..core.parser.turn import Turn
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
-from .bridge import Delta, generated, is_header
+from .bridge import Delta, behind_of, generated, is_header
 from .frames import Shape, shape_of
 from .parts import Said
 from .request import Request
@@ -192,8 +192,8 @@ def _tail(
     """What follows an answer that begins at ``at``, as the whole rendering shows it."""
     shape = shape_of(message)
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
-    behind = request.frames.behind(shape, str(new[0].get("role")))
-    found = whole.prompt.find(behind.text, at) if behind is not None and behind.text.strip() else -1
+    behind = behind_of(request.frames, shape, new)
+    found = whole.prompt.find(behind.text, at) if behind is not None else -1
     if found < 0 or behind is None:
         return None
     header = is_header(request.frames, shape, behind)

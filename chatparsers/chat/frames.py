@@ -140,6 +140,8 @@ class Frames:
         if stops[0] is not None and stops[1] is not None:
             first, other = first[stops[0][0] :], other[stops[1][0] :]
             return self._cut(first, other, stops[0][1] - stops[0][0])
+        if not role and shape.calls:
+            return Behind("", 0)  # the calls themselves end the text
         alone = self._after(shape, "", 0) if role else None
         if alone is None:
             return None if shape.calls else self._cut(first, other, 0)

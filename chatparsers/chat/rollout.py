@@ -22,7 +22,7 @@ from ..core.parser.turn import Turn
 from ..core.public import public
 from ..templates.messages import own
 from ..tokens.growing import common_ids
-from .bridge import History, in_order, stand_in, with_prompt
+from .bridge import Delta, History, in_order, stand_in, with_prompt
 from .compare import Break, Difference, Verdict, compare
 from .ends import behind_answer, joined_message
 from .parts import Given, Said
@@ -257,17 +257,16 @@ class Rollout:
         messages = [*self._messages, *new]
         known = delta is not None and not changed
         if known and (status == "kept" or (status not in (None, "tail") and self.history == "exact")):
-            reason = None if status == "kept" else status
-            verdict = Verdict(reason, delta)
+            verdict = Verdict(None, delta) if status == "kept" else self._known(str(status), delta)
         else:
             whole = self._request.prepare(
                 messages, continue_final_message=False, add_generation_prompt=generate
             )
             verdict = compare(self._request, self._segments[-1], whole, delta, messages)
-            if not changed:
-                proved[key] = verdict.status
-            elif verdict.reason is None:
+            if changed:
                 verdict = verdict._replace(reason="variables")
+            else:
+                proved[key] = verdict.status
         for index, lacking in verdict.lacking:
             self._differ("prompt", index, lacking, "")
         if (
@@ -286,7 +285,16 @@ class Rollout:
         self._turn = verdict.delta.turn
         self._kind, self._messages = kind, messages
 
-    def _add(self, delta: Any, new: Sequence[Mapping[str, Any]]) -> None:
+    def _known(self, reason: str, delta: Delta | None) -> Verdict:
+        """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""
+        named = {difference.message for difference in self.differs if difference.what == reason}
+        for said in self._segments[-1].said():
+            thought = said.spoken.message.reasoning
+            if reason == "thought" and thought and said.index not in named:
+                return Verdict(reason, delta, True, said.index, thought, "")
+        return Verdict(None if reason == "thought" else reason, delta)
+
+    def _add(self, delta: Delta, new: Sequence[Mapping[str, Any]]) -> None:
         """Puts the text behind the answer."""
         assert self._mark is not None
         indexed = tuple(enumerate(new, len(self._messages)))

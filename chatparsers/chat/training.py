@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ..templates.jinja.limits import limited
+from .bridges import Bridges, bridges_of
 from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, plain_messages
 from .rollout import Rollout
@@ -21,6 +23,12 @@ __all__ = ["Training"]
 
 class Training:
     """The part of `Chat` that makes samples."""
+
+    @cached_property
+    def bridge(self) -> Bridges:
+        """For each shape of answer and what follows it: the text that the template writes between, and whether a
+        rollout may rely on it. Found by some dozens of renderings at its first use."""
+        return bridges_of(cast("Model", self))
 
     @overload
     def encode(

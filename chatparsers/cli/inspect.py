@@ -42,6 +42,7 @@ def run(arguments: Namespace) -> int:
         raise Refused("--tools goes with --messages: say --messages FILE as well")
     else:
         found = asdict(chat.record())
+        found["bridge"] = {f"{shape}, then {then}": str(one) for (shape, then), one in chat.bridge.items()}
     if arguments.json:
         print_json(found, indent=2)
     else:

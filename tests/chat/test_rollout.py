@@ -1,4 +1,4 @@
-"""Rollouts: the promises R1 to R6 over all templates, with random conversations."""
+"""Rollouts: the promises R1 to R6 over the templates, with random conversations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-
-import pytest
+from random import Random
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -16,10 +15,21 @@ from played import plays
 OWN = sorted((Path(__file__).parents[1] / "templates_own").glob("*.jinja"))
 
 
-@pytest.mark.parametrize("path", OWN, ids=lambda path: path.stem)
-def test_the_promises_hold(path: Path, amount: Callable[[int, int, int], int]) -> None:
+def test_the_promises_hold_over_our_templates(amount: Callable[[int, int, int], int]) -> None:
     count: Counter[str] = Counter()
     found: list[str] = []
-    plays(path, amount(2, 3, 60), count, found)
+    for path in Random(5).sample(OWN, amount(6, 14, len(OWN))):
+        plays(path, amount(3, 4, 60), count, found)
     assert not count["violations"], "\n".join(found)
-    assert count["conversations"] or count["unwritten"] or count["refused"]
+    assert count["conversations"] > 10 and count["kept"] > count["answers"] // 3, count
+
+
+def test_the_promises_hold_over_real_templates(
+    real_templates: list[Path], amount: Callable[[int, int, int], int]
+) -> None:
+    count: Counter[str] = Counter()
+    found: list[str] = []
+    for path in Random(5).sample(real_templates, amount(3, 8, len(real_templates))):
+        plays(path, amount(3, 4, 60), count, found)
+    assert not count["violations"], "\n".join(found)
+    assert count["conversations"] > 5, count

@@ -1,0 +1,173 @@
+"""The bridges of a template: for each shape of answer and each kind of next message, the text between, and its proof.
+
+The same mechanism serves rollouts. Here it is shown for needles, with an answered question before, so that a reader of
+`Chat.bridge` sees what a rollout will do before it runs.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..core.errors import ChatParsersError
+from ..core.message import Message, ToolCall
+from ..core.parser.turn import Turn
+from .bridge import generated, stand_in
+from .compare import Verdict, compare
+from .frames import Shape
+from .parts import Said
+from .request import Model, Request
+from .segment import Segment
+
+__all__ = ["Bridge", "Bridges", "bridges_of"]
+
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "needle_tool",
+        "description": "Needs a needle.",
+        "parameters": {
+            "type": "object",
+            "properties": {"needle": {"type": "string", "description": "It."}},
+            "required": ["needle"],
+        },
+    },
+}
+_SHAPES = {
+    "answer": Shape(False, True, 0),
+    "call": Shape(False, False, 1),
+    "parallel calls": Shape(False, False, 2),
+    "thought and answer": Shape(True, True, 0),
+    "thought and call": Shape(True, False, 1),
+}
+_NEXT = ("result", "user", "system")
+
+
+@dataclass(frozen=True, slots=True)
+class Bridge:
+    """The way from an answer of a shape to the next generation prompt, behind one kind of message.
+
+    ``delta``: the text between; None if the template refuses such a conversation. ``reason``: None if the text is
+    proved to be right whatever was said, else why a rollout renders anew: ``thought``, ``moved`` or ``unproved``.
+    ``held``, ``shown``: then the witness, what was given or sampled and what the template writes in its place.
+    """
+
+    shape: str
+    next: str
+    delta: str | None
+    reason: str | None = None
+    held: str = ""
+    shown: str = ""
+
+    @property
+    def proved(self) -> bool:
+        """Whether a step costs only its new text."""
+        return self.delta is not None and self.reason is None
+
+    def __str__(self) -> str:
+        if self.delta is None:
+            return "refused"
+        return (
+            f"proved: {self.delta!r}"
+            if self.proved
+            else f"{self.reason}: {self.held[:60]!r} is {self.shown[:60]!r}"
+        )
+
+
+class Bridges(dict[tuple[str, str], Bridge]):
+    """Each `Bridge` by the answer's shape and what follows, such as ``("call", "result")``."""
+
+    def __repr__(self) -> str:
+        proved = sum(bridge.proved for bridge in self.values())
+        return f"<Bridges: {proved} of {len(self)} proved>"
+
+
+def bridges_of(model: Model) -> Bridges:
+    """All bridges of a chat: calls with a tool, other answers without tools."""
+    found = Bridges()
+    for name, shape in _SHAPES.items():
+        for kind in _NEXT:
+            if kind != "result" or shape.calls:
+                found[name, kind] = _bridge(model, name, shape, kind)
+    return found
+
+
+def _bridge(model: Model, name: str, shape: Shape, kind: str) -> Bridge:
+    options: dict[str, Any] = {"tools": [_TOOL]} if shape.calls else {}
+    request = Request(model, {**options, "thinking": True if shape.thought and _switch(model) else None})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        proofs = [_proof(request, shape, kind, words) for words in ("永 N33DLE one.", "Two N33DLE words")]
+    if any(proof is None for proof in proofs):
+        return Bridge(name, kind, None)
+    for verdict in cast("list[Verdict]", proofs):
+        if verdict.status != "kept" or verdict.delta is None:
+            status = "unproved" if verdict.status == "tail" else verdict.status
+            held = "" if verdict.delta is None else verdict.held or verdict.delta.text
+            return Bridge(name, kind, held, status, verdict.held, verdict.shown)
+    first, other = (verdict.delta for verdict in cast("list[Verdict]", proofs))
+    assert first is not None and other is not None
+    if first.text != other.text:
+        return Bridge(name, kind, first.text, "unproved", first.text, other.text)
+    return Bridge(name, kind, first.text)
+
+
+def _switch(model: Model) -> bool:
+    return bool(model.template().probe().thinking_switches)
+
+
+def _proof(request: Request, shape: Shape, kind: str, words: str) -> Verdict | None:
+    """What a rollout would find behind such an answer; None if the template refuses the conversation."""
+    history: list[Mapping[str, Any]] = [
+        {"role": "user", "content": "永 first question"},
+        {"role": "assistant", "content": "永 first answer"},
+        {"role": "user", "content": "永 second question"},
+    ]
+    answer, message = _answer(shape, words)
+    new = list(_new(kind, message))
+    try:
+        asked = request.prepare(history)
+        delta = stand_in(request, answer, new, system=False)
+        whole = request.prepare([*history, answer, *new])
+    except ChatParsersError:
+        return None
+    said = Said(cast("Any", _Told(asked, message)), len(history))
+    segment = Segment((), asked.prompt, generated(request, asked, history), asked.prefix, (said,))
+    return compare(request, segment, whole, delta, [*history, answer, *new])
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """An answer that no model sampled."""
+
+    turn: Turn
+    message: Message
+
+    def text(self, tokenizer: Any) -> str:
+        """Nothing: it is compared as a message."""
+        return "\0"
+
+
+def _answer(shape: Shape, words: str) -> tuple[dict[str, Any], Message]:
+    calls = [
+        ToolCall(
+            place, f"call0000{place}", "needle_tool", json.dumps({"needle": words}, ensure_ascii=False), True
+        )
+        for place in range(shape.calls)
+    ]
+    thought = f"Thought of {words}" if shape.thought else ""
+    message = Message(words if shape.content else "", thought, calls, True)
+    return message.to_openai(), message
+
+
+def _new(kind: str, message: Message) -> Iterator[Mapping[str, Any]]:
+    calls: Sequence[ToolCall] = message.tool_calls if kind == "result" else ()
+    for call in calls:
+        yield {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": "永 result"}
+    if kind == "system":
+        yield {"role": "system", "content": "永 system"}
+    if kind != "result":
+        yield {"role": "user", "content": "永 third question"}
