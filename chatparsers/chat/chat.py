@@ -21,7 +21,8 @@ from ..core.parser.turn import ToolChoice, Turn
 from ..core.public import made_by, public
 from ..core.schema.tool_shapes import AnyTool
 from ..core.schema.tools import read_tools
-from ..detection.detect import CONTENT_ONLY, Detection, analysed, detect_in
+from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
+from ..detection.limits import needed
 from ..detection.names import known
 from ..registry import get_format, list_formats
 from ..templates import Template
@@ -173,7 +174,7 @@ class Chat(Training):
         found = detect_in(self.template(), self.files.response_template)
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
-        return Detection(named.format, 0.5, (*found.evidence, f"the model's name: {named.name}"))
+        return by_name(self.template(), found, named.format, named.name)
 
     @cached
     def format(self) -> Format:
@@ -288,6 +289,7 @@ class Chat(Training):
         )
         if shown and "tools" not in given.names:
             self._heard(fmt, template, turn)
+            self._proved(turn, stacklevel=4)
         return turn
 
     def _variables(
@@ -338,11 +340,21 @@ class Chat(Training):
             raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
         self._warn(f"tools are not read: {template.name}: {why} ({mend})")
 
-    def _warn(self, text: str) -> None:
+    def _proved(self, turn: Turn, stacklevel: int) -> None:
+        """Warns of what the analysis of the template did not prove, if calls of these tools may meet it."""
+        if turn.tools and self.detection.limits:
+            for limit in needed(self.detection.limits, turn.tools):
+                self._warn(
+                    f"{self.name}: not proved of {self.format.name} with this template: {limit} (name another format "
+                    "with load(…, format=…), or leave out what needs it)",
+                    stacklevel,
+                )
+
+    def _warn(self, text: str, stacklevel: int = 4) -> None:
         """Warns once."""
         if text not in self._warned:
             self._warned.add(text)
-            warnings.warn(text, UserWarning, stacklevel=5)  # where `prepare` was called
+            warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)  # where `prepare` was called
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]
@@ -386,7 +398,9 @@ class Chat(Training):
         ``request``: the keywords of `Format.bind`. Raises as it does.
         """
         request.setdefault("tokenizer", self.tokenizer)
-        return self.format.bind(**request)
+        turn = self.format.bind(**request)
+        self._proved(turn, stacklevel=3)
+        return turn
 
     def record(self) -> TemplateFormat:
         """The explicit record of the model's format: what `chatparsers inspect` prints."""

@@ -37,6 +37,7 @@ from ..templates.jinja.limits import DEFAULT, Limits, account
 from ..templates.probe.edges import opening as prompt_prefix
 from ..tokens.loaders import is_template_text, read_model
 from .contest import Contest, reads
+from .limits import Limit
 from .shown import (
     CALL,
     CONTENT,
@@ -51,8 +52,9 @@ from .shown import (
     turn_of,
     without_end,
 )
+from .told import untold
 
-__all__ = ["CONTENT_ONLY", "Detection", "analysed", "detect", "detect_in", "prompt_prefix"]
+__all__ = ["CONTENT_ONLY", "Detection", "analysed", "by_name", "detect", "detect_in", "prompt_prefix"]
 
 
 @public
@@ -64,13 +66,15 @@ class Detection:
     the probe turns that its parser returned exactly (at most 0.5 if the template renders no calls). ``evidence``
     says what was seen, a line each. ``format``: the format that the analysis of the template found, None if a
     known format has the name. If the analysis cannot find out how calls are written, there is no name, and the
-    format has no calls.
+    format has no calls. ``limits``: what is not proved of the format with this template; whoever binds tools that need
+    it is warned.
     """
 
     name: str | None
     score: float
     evidence: tuple[str, ...]
     format: Format | None = field(default=None, repr=False)
+    limits: tuple[Limit, ...] = field(default=(), repr=False)
 
     def __bool__(self) -> bool:
         return self.name is not None
@@ -118,7 +122,35 @@ def detect_in(template: Template, response_template: Mapping[str, Any] | None = 
     ):  # it leaves calls to the polyfills, so it renders none
         return Detection(own, 1.0, (f"the template is the built-in one named {own!r}",))
     with account(template.limits, template.name):
-        return _found(template, response_template)
+        found = _found(template, response_template)
+        fmt = found.format or (get_format(found.name) if found.name else None)
+        return found if fmt is None else _with_limits(found, untold(template, fmt))
+
+
+def by_name(template: Template, found: Detection, name: str, model: str) -> Detection:
+    """The detection by the model's name, for a template that tells no format.
+
+    A name alone never decides against the template's own words: if the template shows turns that the format does not
+    read, the detection is ``found``, and its evidence says so.
+    """
+    fmt = get_format(name)
+    with account(template.limits, template.name):
+        probes = without_end(template, list(probes_of(template)))
+        wrong = [probe.what for probe in probes if not reads(fmt, probe)]
+        if wrong:
+            line = f"not {name}, as the model's name {model} has it: it does not read {', '.join(wrong)}"
+            return replace(found, evidence=(*found.evidence, line))
+        by = Detection(name, 0.5, (*found.evidence, f"the model's name: {model}"))
+        return _with_limits(by, untold(template, fmt))
+
+
+def _with_limits(found: Detection, limits: tuple[Limit, ...]) -> Detection:
+    """The detection with these limits, each of which takes off its score and is in its evidence."""
+    if not limits:
+        return found
+    lines = tuple(f"not proved: {limit}" for limit in limits)
+    score = round(max(found.score - 0.1 * len(limits), min(found.score, 0.4)), 1)
+    return replace(found, score=score, evidence=(*found.evidence, *lines), limits=(*found.limits, *limits))
 
 
 def _found(template: Template, response_template: Mapping[str, Any] | None) -> Detection:
@@ -220,7 +252,8 @@ def analysed(template: Template) -> Detection:
     )
     if found.analysis.calls is None and template.probe().tools:
         return Detection(None, 0.0, evidence, found.format)
-    return Detection(found.format.name, 1.0 if found.analysis.calls else 0.5, evidence, found.format)
+    score = 1.0 if found.analysis.calls else 0.5
+    return _with_limits(Detection(found.format.name, score, evidence, found.format), found.analysis.limits)
 
 
 def _says_nothing(found: Detection) -> bool:

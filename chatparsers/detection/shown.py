@@ -18,6 +18,7 @@ __all__ = [
     "CALL",
     "CONTENT",
     "CONTENT_ONLY",
+    "HISTORY",
     "TOOLS",
     "Probe",
     "behind_thoughts",
@@ -55,7 +56,7 @@ CALL = {
     "type": "function",
     "function": {"name": "probe_tool", "arguments": json.dumps(ARGUMENTS)},
 }
-_HISTORY = [{"role": "user", "content": "Find it."}]
+HISTORY = [{"role": "user", "content": "Find it."}]
 _AND_ON = {"role": "user", "content": "Go on."}
 CONTENT = "The probe answers."
 _REASONING = "The probe thinks."
@@ -96,7 +97,7 @@ def turn_of(template: Template, what: str, message: dict[str, Any]) -> Probe | N
     thinking = True if "reasoning" in what else None
     tools = TOOLS if template.probe().tools else None
     try:
-        turn = template.exchange(message, history=_HISTORY, tools=tools, thinking=thinking)
+        turn = template.exchange(message, history=HISTORY, tools=tools, thinking=thinking)
     except TemplateError:
         return None
     return Probe(what, message, *turn)
@@ -122,7 +123,7 @@ def cut_out(template: Template) -> tuple[str, str] | None:
     thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
     text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + CONTENT
     try:
-        rendered = template.render([*_HISTORY, {"role": "assistant", "content": text}, _AND_ON])
+        rendered = template.render([*HISTORY, {"role": "assistant", "content": text}, _AND_ON])
     except TemplateError:
         return None
     if CONTENT not in rendered:
@@ -147,11 +148,11 @@ def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe
 def context_of(template: Template) -> Iterator[str]:
     """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
     with suppress(TemplateError):
-        yield template.render(_HISTORY, add_generation_prompt=True)
+        yield template.render(HISTORY, add_generation_prompt=True)
     turns: list[list[dict[str, Any]]] = [
-        _HISTORY,
+        HISTORY,
         [
-            *_HISTORY,
+            *HISTORY,
             {"role": "assistant", "content": "", "tool_calls": [CALL]},
             {"role": "tool", "tool_call_id": CALL["id"], "name": "probe_tool", "content": "found"},
         ],

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import chatparsers
-from chatparsers import detect
-from chatparsers.detection.detect import CONTENT_ONLY
+from chatparsers import Detection, detect
+from chatparsers.detection.detect import CONTENT_ONLY, by_name
 from chatparsers.templates import Template
 
 OWN = Path(__file__).parents[1] / "templates_own"
@@ -241,11 +241,49 @@ def test_a_template_that_names_each_key_twice_keeps_its_calls() -> None:
     call = {"function": {"name": "f", "arguments": '{"city": "Oslo", "days": 2}'}}
     _, wire = template.assistant_turn({"role": "assistant", "content": "", "tool_calls": [call]})
     assert wire == '<use name="f"><city>Oslo</city><days>2</days></use><|over|>'
-    found = detect(template.source)  # no format reads it, and the evidence shows the call that was tried
-    assert (found.name, found.score) == (None, 0.0)
-    assert any("<use name=" in line for line in found.evidence)
+    found = detect(
+        template.source
+    )  # texts with tags in them could not be told from it, and the evidence says so
+    assert (found.name, found.score) == ("auto:tagged-args", 0.9)
+    assert [limit.part for limit in found.limits] == ["special characters"]
+    assert any(
+        line.startswith("not proved: special characters: ") and "<use name=" in line
+        for line in found.evidence
+    )
 
 
 def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them() -> None:
     found = detect(NAMED_TWICE.replace("$CALL$", "{{ m.tool_calls | tojson if loop.first }}"))
     assert (found.name, found.score) == ("auto:json-native", 1.0)
+
+
+TELLS = NAMED_TWICE.replace("</tool>{% endfor %}", "</tool>{% endfor %}{% if tools %}$TOLD${% endif %}")
+OBJECT = 'Answer with {"name": the name, "arguments": a dictionary}.'
+LIST = "Answer with [func1(param=value, …)]."
+
+
+@pytest.mark.parametrize(
+    ("told", "name", "reads"),
+    [
+        (OBJECT, "pythonic", False),
+        (LIST, "pythonic", True),
+        (OBJECT, "llama-3-x", False),
+        (LIST, "qwen3", False),
+    ],
+)
+def test_a_form_that_the_prompt_tells_and_the_format_does_not_read(told: str, name: str, reads: bool) -> None:
+    """The template shows no calls, so the model's name tells the format; but the prompt counts too."""
+    template = Template(TELLS.replace("$CALL$", "").replace("$TOLD$", told))
+    found = by_name(template, Detection(None, 0.0, ()), name, "some model")
+    assert (found.name, found.score) == (name, 0.5 if reads else 0.4)
+    assert [limit.part for limit in found.limits] == [] if reads else ["told form"]
+
+
+@pytest.mark.parametrize(("calls", "name"), [(TAGGED, "qwen3"), (LISTED, None)])
+def test_a_name_alone_never_decides_against_calls_that_the_template_shows(
+    calls: str, name: str | None
+) -> None:
+    template = Template(LLAMA_HEADERS.replace("$CALLS$", calls))
+    found = by_name(template, Detection(None, 0.0, ()), "qwen3", "Qwen3 8B")
+    assert found.name == name
+    assert any("does not read a call" in line for line in found.evidence) is (name is None)

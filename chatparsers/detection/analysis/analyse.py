@@ -59,15 +59,18 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
         format = to_format(analysis)
         renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
         try:
-            proved, asked = prove(asker, analysis, format)
+            proof = prove(asker, analysis, format)
         except (Refused, ChatParsersError) as error:
             levels.append((level, str(error)))
             continue
         levels.append((level, ""))
         analysis = replace(
-            analysis, confidence=round(proved / asked, 2), preserved_tokens=tuple(format.preserved_tokens)
+            analysis,
+            confidence=round(proof.proved / proof.asked, 2),
+            preserved_tokens=tuple(format.preserved_tokens),
+            limits=proof.limits,
         )
-        return Found(analysis, format, tuple(levels), proved, renderings)
+        return Found(analysis, format, tuple(levels), proof.proved, renderings)
     renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
     return Found(None, None, tuple(levels), 0, renderings)
 
@@ -130,15 +133,18 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
             content = replace(content, also=_beside(asker, outline))
         elif content.close:
             content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
+        opener = (calls.section[0] + calls.before).lstrip()
+        sep = next((stop for stop in stops if opener.startswith(stop)), "")
         yield (
             "tools",
             replace(
                 base,
+                sep=sep,
                 variant=variant,
                 content=content,
                 calls=calls,
                 markers=markers + more,
-                stops=stops,
+                stops=tuple(stop for stop in stops if not sep or not stop.lstrip().startswith(sep)),
                 null_content=asker.takes_null(one_call()),
             ),
         )

@@ -16,7 +16,7 @@ from ...core import Elements, Gemma, Json, Python, Raw
 from ...core.values import Syntax
 from ...templates.probe.differences import shared_end, shared_start, units
 from .around import minus
-from .found import Arguments, Kind, Refused
+from .found import Arguments, Kind, Refused, Wrap
 from .probes import ASKED, Asker, Rendering
 from .questions import Asked, call_of
 
@@ -142,7 +142,8 @@ def _bare_object(
 def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
     """How values other than strings are spelt, and whether the markup around them names their type."""
     python, elements = False, ""
-    forms: dict[str, tuple[str, str]] = {}
+    forms: dict[str, tuple[str, str, str]] = {}
+    wraps: dict[tuple[str, str], list[str]] = {}
     missing: list[str] = []
     for kind, value in _OTHERS.items():
         answer = asker.calling(f"a value: {kind}", calls=[call_of(0, {ASKED.keys[0]: value})])
@@ -158,7 +159,16 @@ def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
         if spelt:
             text, at = spelt[0]
             python |= text == as_python != as_json
-            forms[kind] = (before.removeprefix(name_behind), tail[:at])
+            forms[kind] = (before.removeprefix(name_behind), tail[:at], "")
+        elif marks := _marks(tail, (as_json, as_python), arguments):
+            opener, close, text = marks
+            if opener.startswith(arguments.key_behind.strip()):
+                wraps.setdefault(
+                    (opener.removeprefix(arguments.key_behind.strip()).strip(), close), []
+                ).append(kind)
+            else:
+                forms[kind] = (before.removeprefix(name_behind), opener, close)
+            python |= text == as_python != as_json
         elif kind == "object":
             elements = _prefix(tail, arguments)
         elif kind != "array":
@@ -174,8 +184,51 @@ def _typed(asker: Asker, arguments: Arguments, name_behind: str) -> Arguments:
         return _kinds(arguments, forms, python, ())
     value = asker.calling("a value with special characters", calls=[call_of(0, {ASKED.keys[0]: SPECIAL})])
     name = asker.calling("a name with special characters", calls=[call_of(0, {SPECIAL_NAME: ASKED.texts[0]})])
-    arguments = replace(arguments, escapes=_escapes(name, SPECIAL_NAME))
+    found = [_wrap(marks, kinds) for marks, kinds in wraps.items()]
+    found += _wrapped_strings(asker, arguments, value)
+    arguments = replace(arguments, escapes=_escapes(name, SPECIAL_NAME), wraps=tuple(found))
     return _kinds(arguments, forms, python, _escapes(value, SPECIAL))
+
+
+def _marks(tail: str, spellings: tuple[str, ...], arguments: Arguments) -> tuple[str, str, str] | None:
+    """The text between an argument's name and its value, the mark between the value and the closer, and the value as it
+    is spelt; None if no mark is there."""
+    after = (arguments.again + ASKED.keys[0] if arguments.again else arguments.behind).strip()
+    for text in spellings:
+        at = tail.find(text)
+        end = tail.find(after, at + len(text))
+        if at >= 0 and after and end >= 0:
+            close = tail[at + len(text) : end].strip()
+            if close and not re.search(r"\s", close):
+                return tail[:at], close, text
+    return None
+
+
+def _behind_key(opener: str, arguments: Arguments) -> str | None:
+    """The mark between the text behind an argument's name and its value; None if there is none, or another text."""
+    known = arguments.key_behind.strip()
+    return opener.strip().removeprefix(known).strip() or None if opener.strip().startswith(known) else None
+
+
+def _wrap(marks: tuple[str, str], kinds: list[str]) -> Wrap:
+    every = set(kinds) >= set(_OTHERS) - {"integer"}
+    return Wrap(*marks, ("json",) if every else tuple(kind for kind in kinds if kind != "integer"))
+
+
+def _wrapped_strings(asker: Asker, arguments: Arguments, answer: Rendering | None) -> list[Wrap]:
+    """The marks around strings that hold certain characters."""
+    tail = "" if answer is None else answer.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])[2]
+    marks = _marks(tail, (SPECIAL,), arguments)
+    if marks is None:
+        return []
+    opener, close, plain = _behind_key(marks[0], arguments), marks[1], ""
+    for char in re.findall(r"\W", SPECIAL):
+        text = f"moss{char}fern"
+        one = asker.calling(f"a value with {char!r}", calls=[call_of(0, {ASKED.keys[0]: text})])
+        tail = "" if one is None else one.wire.partition(ASKED.names[0])[2].partition(ASKED.keys[0])[2]
+        if one is not None and _spelt_at(tail, text, arguments) < 0:
+            plain += re.escape(char)
+    return [Wrap(opener, close, ("string",), f"[^{plain}]")] if plain and opener else []
 
 
 def _escapes(answer: Rendering | None, asked: str) -> tuple[tuple[str, str], ...]:
@@ -204,7 +257,7 @@ def _spelt_at(tail: str, text: str, arguments: Arguments) -> int:
 
 def _kinds(
     arguments: Arguments,
-    forms: dict[str, tuple[str, str]],
+    forms: dict[str, tuple[str, str, str]],
     python: bool,
     escapes: tuple[tuple[str, str], ...],
 ) -> Arguments:
@@ -213,7 +266,7 @@ def _kinds(
     syntax: Syntax = Python() if python else arguments.syntax
     if raw is not None:
         syntax = replace(raw, python=python, escapes=escapes)
-    own = (arguments.key_before, arguments.key_behind)
+    own = (arguments.key_before, arguments.key_behind, "")
     found = set(forms.values())
     if found <= {own}:
         return replace(arguments, syntax=syntax)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from ...core import Json, Raw
 from ...core.values import Syntax
+from ..limits import Limit
 
 __all__ = [
     "Analysis",
@@ -18,6 +19,7 @@ __all__ = [
     "ReasoningMarkers",
     "Refused",
     "Variant",
+    "Wrap",
 ]
 
 Variant = Literal[
@@ -83,12 +85,27 @@ class ContentMarkers:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """The markers of an argument whose value has this JSON type: ``before`` KEY ``behind`` VALUE. The type ``json`` is
-    any type but a string."""
+    """The markers of an argument whose value has this JSON type: ``before`` KEY ``behind`` VALUE ``close``. The type
+    ``json`` is any type but a string."""
 
     type: str
     before: str
     behind: str
+    close: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """The marks between which values stand that are not written plainly: ``open`` VALUE ``close``.
+
+    ``types``: the JSON types of these values; ``json`` is any type but a string. ``chars``: a regular expression for
+    one character of a string that is written plainly, if only strings with other characters stand between the marks.
+    """
+
+    open: str
+    close: str
+    types: tuple[str, ...]
+    chars: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +116,7 @@ class Arguments:
     Otherwise each argument is ``key_before`` KEY ``key_behind`` VALUE ``behind``, with ``separator`` between two
     arguments. ``again``: the text between a value and the argument's name, if the closer names the argument once more;
     ``behind`` follows that name. ``escapes``: the characters that a name spells in another way, each with its spelling.
-    ``kinds``: the markers for each type, if an attribute names the value's type.
+    ``kinds``: the markers for each type, if an attribute names the value's type. ``wraps``: marks around some values.
     """
 
     syntax: Syntax = field(default_factory=Json)
@@ -111,6 +128,7 @@ class Arguments:
     separator: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
     kinds: tuple[Kind, ...] = ()
+    wraps: tuple[Wrap, ...] = ()
 
     @property
     def value_escapes(self) -> tuple[tuple[str, str], ...]:
@@ -178,7 +196,8 @@ class Analysis:
     the share of the turns read back exactly in the proof, from 0 to 1, among those of a template that writes messages
     of all kinds (reasoning, several calls, text beside them). ``null_content``: whether the template writes a call with
     the content null as one with empty content; None if it shows no call. ``preserved_tokens``: the markers that a
-    detokenizer must not drop.
+    detokenizer must not drop. ``limits``: what the proof does not hold for; all else is proved.
+    ``sep``: a marker that ends messages and also opens calls, so it is no stop.
     """
 
     variant: Variant
@@ -193,6 +212,8 @@ class Analysis:
     confidence: float = 0.0
     null_content: bool | None = None
     preserved_tokens: tuple[str, ...] = ()
+    limits: tuple[Limit, ...] = ()
+    sep: str = ""
 
     @property
     def tools(self) -> bool:

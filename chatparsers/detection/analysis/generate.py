@@ -27,6 +27,7 @@ class Definition:
     content: ContentMarkers
     calls: CallMarkers | None
     block: str = ""
+    sep: str = ""
 
     def __call__(self, p: Builder) -> Node:
         m = Markup(p, () if self.calls is None else self.calls.arguments.syntax.tokens)
@@ -48,6 +49,7 @@ class Definition:
             content=content,
             lead="" if calls is None or alone else calls.lead,
             reasoning=again,
+            marks=m.literal(self.sep) + p.space() if self.sep else None,
         )
         if self.content.lead:
             lead = p.trim(self.content.lead)
@@ -66,9 +68,9 @@ class Definition:
         p = m.p
         assert self.reasoning is not None
         begin = _begin(m, self.block)
-        thought = p.span(
-            begin + m.lenient(self.reasoning.open.rstrip()), m.literal(self.reasoning.close.strip())
-        )
+        before, _, _ = self.reasoning.close.partition(self.reasoning.close.strip())
+        closer = p.trim(before) + m.literal(self.reasoning.close.strip())
+        thought = p.span(begin + m.lenient(self.reasoning.open.rstrip()), closer)
         close = self.content.close or self.reasoning.close.strip()
         opener = m.lenient(self.content.open.rstrip())
         if self.content.also:
@@ -84,7 +86,9 @@ def _begin(m: Markup, block: str) -> Node:
 
 def to_format(analysis: Analysis) -> Format:
     """The format of an analysis."""
-    definition = Definition(analysis.reasoning, analysis.content, analysis.calls, analysis.block)
+    definition = Definition(
+        analysis.reasoning, analysis.content, analysis.calls, analysis.block, analysis.sep
+    )
     return Format(
         name=f"auto:{analysis.variant}",
         title=f"Found: {analysis.variant}",

@@ -243,18 +243,39 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
     """An argument whose value is raw text; each kind of value in an option of its own."""
     p, given = m.p, calls.arguments
 
-    def value(key_behind: str, type: str | None) -> Node:
+    def value(key_behind: str, type: str | None, close: str = "") -> Node:
         pad = key_behind[len(key_behind.rstrip()) :]
-        return m.lenient(key_behind.rstrip()) + p.trim(pad) + p.value(arg, replace(raw, type=type))
+        plain: Node = p.value(arg, replace(raw, type=type, until=close or raw.until)) + close
+        if given.wraps:
+            plain = _wrapped(m, given, raw, arg)
+        return m.lenient(key_behind.rstrip()) + p.trim(pad) + plain
 
     closer = _closer(m, given, arg)
     if not given.kinds:
         return _key(m, given.key_before, calls, arg) + value(given.key_behind, None) + closer
     if {kind.before for kind in given.kinds} == {given.key_before}:
-        values = p.choice(*(value(kind.behind, kind.type) for kind in given.kinds))
+        values = p.choice(*(value(kind.behind, kind.type, kind.close) for kind in given.kinds))
         return _key(m, given.key_before, calls, arg) + values + closer
-    typed = [_key(m, kind.before, calls, arg) + value(kind.behind, kind.type) for kind in given.kinds]
+    typed = [
+        _key(m, kind.before, calls, arg) + value(kind.behind, kind.type, kind.close) for kind in given.kinds
+    ]
     return p.choice(*typed) + closer
+
+
+def _wrapped(m: Markup, given: Arguments, raw: Raw, arg: Argument) -> Node:
+    """A value that may stand between marks: those of its type, or of a string with characters of its own."""
+    p = m.p
+    options, plain = [], raw
+    for wrap in given.wraps:
+        inside = replace(raw, until=wrap.close)
+        for type in wrap.types:
+            value: Node = p.value(arg, replace(inside, type=type))
+            options.append(p.literal(wrap.open) + value + p.literal(wrap.close))
+        if wrap.chars:
+            plain = replace(plain, chars=wrap.chars)
+        elif wrap.types == ("json",):
+            plain = replace(plain, type="string")
+    return p.choice(*options, p.value(arg, plain))
 
 
 def _closer(m: Markup, given: Arguments, arg: Argument) -> Node:

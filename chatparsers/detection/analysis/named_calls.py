@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 
 from ...core import Elements, Gemma
@@ -12,7 +13,7 @@ from .around import divide
 from .found import Arguments, CallMarkers, Refused, Variant
 from .json_calls import form_of_id
 from .probes import ASKED, Asker
-from .questions import Asked, json_spans
+from .questions import DECODER, Asked, Span
 from .reasoning import Outline
 
 __all__ = ["named_calls"]
@@ -30,10 +31,9 @@ def named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant, 
         behind = asked.beside.wire.partition(ASKED.content)[2]
         if name in behind:
             beside = behind.partition(name)[0]
-    spans = [span for span in json_spans(rest) if span.value == {key: text}]
-    if spans:
-        behind = rest[spans[0].end :]
-        found = Separate(Arguments(), rest[: spans[0].start], behind, _between_objects(asked))
+    whole = _object(rest)
+    if whole is not None:
+        found = Separate(Arguments(), rest[: whole.start], rest[whole.end :], _between_objects(asked))
     else:
         found = separate(asker, asked, rest)
     closing, optional = _closed(asked, found.closing)
@@ -71,10 +71,20 @@ def _between_objects(asked: Asked) -> str | None:
     if asked.two is None:
         return None
     wire = asked.two.wire
-    for span in json_spans(wire):
-        if span.value == {ASKED.keys[0]: ASKED.texts[0]}:
-            return wire[span.end : wire.index(ASKED.names[1])]
+    span = _object(wire)
+    if span is not None and ASKED.names[1] in wire[span.end :]:
+        return wire[span.end : wire.index(ASKED.names[1])]
     raise Refused("calls: two calls are not written as one is")
+
+
+def _object(text: str) -> Span | None:
+    """The arguments of the first call as a JSON object, also within other brackets (``<![CDATA[{…}]]>``)."""
+    for found in re.finditer(r"\{", text):
+        with suppress(ValueError, RecursionError):
+            value, end = DECODER.raw_decode(text, found.start())
+            if value == {ASKED.keys[0]: ASKED.texts[0]}:
+                return Span(found.start(), end, value)
+    return None
 
 
 def _identified(asked: Asked, calls: CallMarkers, between: str | None) -> tuple[CallMarkers, str | None]:

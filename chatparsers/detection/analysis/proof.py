@@ -1,41 +1,140 @@
-"""Proves a found format: it must read back every turn that the template wrote.
+"""Proves a found format: it must read back the turns that the template wrote.
 
 The turns are those of the analysis, and a second set that the analysis never saw (other names and keys, values with
 quotes, markup, line breaks and words of other alphabets, three calls). Each is read whole and by the character. Every
 message must be the one that was asked for, complete and without diagnostics. And the grammar must generate each turn
 that has only calls. If the template itself drops a part of a message, the format is not blamed for it.
+
+What is proved is used, and what is not is a `Limit`. Answers, reasoning, and a call with plain texts must always be
+proved. A turn with more in it than that may fail, if the same turn without this part is read: then the part is named.
+Strings and turns that are not read must say so by a diagnostic, for no request tells that they will come. Values of a
+JSON type need not: the request's tools tell it, and whoever binds such a tool is warned.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core.definition.format import Format
 from ...templates.probe.edges import opening
+from ..limits import Limit
 from .accepted import accepts
 from .arguments import SPECIAL_NAME
 from .found import Analysis, Refused
 from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words
 
-__all__ = ["prove"]
+__all__ = ["Proof", "prove"]
 
 
-def prove(asker: Asker, analysis: Analysis, format: Format) -> tuple[int, int]:
-    """How many turns the format read back, and how many there are for a template that writes messages of all kinds.
-    Raises `Refused`, which names the first turn that the format did not read back."""
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """``proved``: how many turns were read back. ``asked``: how many there are for a template that writes messages of
+    all kinds. ``limits``: what is not proved."""
+
+    proved: int
+    asked: int
+    limits: tuple[Limit, ...]
+
+
+class _Unread(Refused):
+    """A turn that is not read as it was asked for. ``loud``: its diagnostics say so. ``space``: only white space around
+    content or reasoning differs. ``generated``: it is read, but the grammar does not generate it."""
+
+    def __init__(self, why: str, *, loud: bool = False, space: bool = False, generated: bool = True) -> None:
+        super().__init__(why)
+        self.loud, self.space, self.generated = loud, space, generated
+
+
+def prove(asker: Asker, analysis: Analysis, format: Format) -> Proof:
+    """What of the format holds. Raises `Refused`, which names the first turn that it must read back and does not."""
+    limits: dict[str, Limit] = {}
     answers = list(_answers(asker, analysis))
+    proved = []
     for answer in answers:
-        _read(answer, analysis, format)
-    if not any(answer.content for answer in answers):
+        try:
+            _read(answer, analysis, format)
+            proved.append(answer)
+        except _Unread as error:
+            for limit in _limits(asker, analysis, format, answer, error):
+                limits.setdefault(limit.part, limit)
+    if not any(answer.content for answer in proved):
         raise Refused("no answer is shown by which it could be proved")
-    held_back = HELD_BACK.names
-    if analysis.calls is not None and not any(call.name in held_back for a in answers for call in a.calls):
+    held_back = {call.name for answer in answers for call in answer.calls} & set(HELD_BACK.names)
+    if analysis.calls is not None and not (held_back and any(answer.calls for answer in proved)):
         raise Refused("no call is shown by which it could be proved")
     everything = _Shown(True, True, True, True, _escaped(analysis))
-    return len(answers), 2 * len(list(_questions(ASKED, everything)))
+    return Proof(len(proved), 2 * len(list(_questions(ASKED, everything))), tuple(limits.values()))
+
+
+def _limits(
+    asker: Asker, analysis: Analysis, format: Format, answer: Rendering, error: _Unread
+) -> Iterator[Limit]:
+    """The parts of a turn by which it is not read. Raises ``error`` if it must be read."""
+    if error.space or not error.generated:
+        yield Limit("white space" if error.space else "grammar", str(error))
+        return
+
+    def reads(less: Rendering | None) -> bool:
+        try:
+            if less is not None:
+                _read(less, analysis, format)
+        except _Unread as narrower:
+            return not narrower.generated or narrower.space
+        return less is not None
+
+    wrong = {part: less for part, less in _of_types(asker, answer) if not reads(less)}
+    for part, less in wrong.items():
+        yield Limit(part, f"{less.what} is not read: {less.wire!r:.300}" if less else "it is not written")
+    if not wrong:
+        without = next((part for part, less in _without(asker, answer) if reads(less)), None)
+        if without is None or not error.loud:
+            raise error
+        yield Limit(without, str(error))
+
+
+def _of_types(asker: Asker, answer: Rendering) -> Iterator[tuple[str, Rendering | None]]:
+    """For each value of the turn's first call that is no string, its JSON type, and a call with this value alone."""
+    for call in answer.calls[:1]:
+        for key, value in call.arguments.items():
+            if not isinstance(value, str):
+                one = Call(call.name, {key: value}, call.id)
+                yield _type_of(value), asker.ask(f"a call with {json.dumps(value)}", calls=(one,))
+
+
+def _without(asker: Asker, answer: Rendering) -> Iterator[tuple[str, Rendering | None]]:
+    """The turn without one part, for each part that it may be read without."""
+    given: dict[str, Any] = {
+        "content": answer.content,
+        "reasoning": answer.reasoning,
+        "thinking": answer.thinking,
+    }
+    calls = tuple(
+        replace(call, arguments={key: _PLAIN.get(str(value), value) for key, value in call.arguments.items()})
+        for call in answer.calls
+    )
+    if calls != answer.calls:
+        yield "special characters", asker.ask(f"{answer.what}, plain texts", calls=calls, **given)
+    if calls and answer.reasoning:
+        yield "calls behind reasoning", asker.ask("a call", calls=calls, **{**given, "reasoning": ""})
+    if calls and answer.content:
+        yield "text beside calls", asker.ask("a call", calls=calls, **{**given, "content": ""})
+    if len(calls) > 1:
+        yield "several calls", asker.ask("a call", calls=calls[:1], **given)
+
+
+_PLAIN = dict(zip(HELD_BACK.texts, ("reeds", "mud", "Osmo"), strict=True))
+"""The texts with special characters, each with one that has none."""
+
+
+def _type_of(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if value is None:
+        return "null"
+    return "number" if isinstance(value, (int, float)) else "object" if isinstance(value, dict) else "array"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +220,7 @@ def _expressed(answer: Rendering, stops: tuple[str, ...]) -> bool:
 
 
 def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
-    """Raises `Refused` if the format does not read the turn as the message that was asked for."""
+    """Raises `_Unread` if the format does not read the turn as the message that was asked for."""
     prefix = opening(format, answer.opening)
     turn = format.bind(tools=answer.tools, prefix=prefix, thinking=answer.thinking)
     message = turn.parse(answer.wire)
@@ -133,20 +232,26 @@ def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
     try:
         calls = [(call.name, json.loads(call.arguments)) for call in message.tool_calls]
     except ValueError:
-        raise Refused(
-            f"{answer.what}: the arguments that were read from {answer.wire!r:.300} are no JSON"
+        raise _Unread(
+            f"{answer.what}: the arguments that were read from {answer.wire!r:.300} are no JSON",
+            loud=bool(message.diagnostics),
         ) from None
     said = (message.content, message.reasoning, calls)
-    if said != expected:
-        raise Refused(f"{answer.what}: asked {expected!r:.200}, read {said!r:.200} from {answer.wire!r:.300}")
     wrong = [
         diagnostic
         for diagnostic in message.diagnostics
         if diagnostic.code not in ("mended", "markup-in-value")
     ]
+    if said != expected:
+        raise _Unread(
+            f"{answer.what}: asked {expected!r:.200}, read {said!r:.200} from {answer.wire!r:.300}",
+            loud=bool(wrong) or not message.complete,
+            space=(said[0].strip(), said[1].strip(), calls) == (answer.content, answer.reasoning, expected[2])
+            and not wrong,
+        )
     if wrong or not message.complete:
         why = "; ".join(map(str, wrong)) or "it is not complete"
-        raise Refused(f"{answer.what}: {why}, in {answer.wire!r:.300}")
+        raise _Unread(f"{answer.what}: {why}, in {answer.wire!r:.300}", loud=True)
     stream = turn.stream()
     for character in answer.wire:
         stream.feed(character)
@@ -158,7 +263,9 @@ def _read(answer: Rendering, analysis: Analysis, format: Format) -> None:
             tools=answer.tools, prefix=prefix, thinking=answer.thinking, tool_choice="required"
         )
         if not accepts(required, *_generated(answer.wire, analysis)):
-            raise Refused(f"{answer.what}: the grammar does not generate {answer.wire!r:.300}")
+            raise _Unread(
+                f"{answer.what}: the grammar does not generate {answer.wire!r:.300}", generated=False
+            )
 
 
 def _as_python(answer: Rendering, analysis: Analysis) -> bool:
@@ -175,7 +282,7 @@ def _generated(wire: str, analysis: Analysis) -> set[str]:
     it."""
     ends = [wire.find(stop) for stop in analysis.stops if stop in wire]
     text = wire[: min(ends)] if ends else wire
-    found = {wire, text, text.rstrip("\n")}
+    found = {wire, text, text.rstrip("\n"), text.rstrip().removesuffix(analysis.sep)}
     reasoning, calls = analysis.reasoning, analysis.calls
     if reasoning is not None and reasoning.bare_close:
         without = {other.lstrip().removeprefix(reasoning.close.strip()) for other in found}

@@ -1,0 +1,40 @@
+"""What an analysis did not prove, and which tools need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..core.schema.tools import Toolset
+
+__all__ = ["TYPES", "Limit", "needed"]
+
+TYPES = ("array", "boolean", "null", "number", "object")
+"""The parts that are JSON types of arguments."""
+_ALIKE = {"integer": "number"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A part of what the template writes that the format is not proved to read, or its grammar to write.
+
+    ``part`` names it: ``array``, ``boolean``, ``null``, ``number``, ``object`` (arguments of this JSON type),
+    ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls behind reasoning``,
+    ``white space`` (around content or reasoning: it stays there), ``grammar``, ``told form`` (the prompt tells another
+    form of calls). ``why``: what was asked, and what was read instead.
+    """
+
+    part: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.part}: {self.why}"
+
+
+def needed(limits: Iterable[Limit], tools: Toolset) -> list[Limit]:
+    """The limits that calls of these tools may meet. A JSON type is met if an argument may have it."""
+    known = filter(None, map(tools.get, tools.names()))
+    types = {
+        _ALIKE.get(type, type) for tool in known for arg in tool.arguments.values() for type in arg.types
+    }
+    return [limit for limit in limits if limit.part not in TYPES or limit.part in types]

@@ -1,0 +1,69 @@
+"""The forms of calls that a template's prompt tells the model to write, and whether a format reads them.
+
+A prompt may show a form in its instructions (``Respond in the format {"name": function name, "parameters": …}``) that
+is not the one of the template's past calls, or where the template shows none. A model follows the prompt.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from ..core.definition.format import Format
+from ..core.errors import ChatParsersError, TemplateError
+from ..templates import Template
+from .limits import Limit
+from .shown import ARGUMENTS, CALL, HISTORY, TOOLS
+
+__all__ = ["untold"]
+
+_NAME = "probe_tool"
+_OBJECT = re.compile(
+    r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\[\]\n]{1,60}?,'
+    r'\s*"(?P<args>parameters|arguments|args|input|tool_input)"\s*:'
+)
+_PYTHON = re.compile(r"\[\w+\(\w+\s*=[^()\n]{1,80}\)")
+
+
+def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
+    """A limit for each form of calls that the prompt tells and the format does not read."""
+    if not fmt.features.tools:
+        return ()
+    return tuple(
+        Limit("told form", f"the prompt tells to write calls as {shown}, which {fmt.name} does not read")
+        for shown, text, own in _told(template)
+        if not (_reads(fmt, text) or own in _written(fmt))
+    )
+
+
+def _told(template: Template) -> Iterator[tuple[str, str, str]]:
+    """Each form as the prompt shows it, a call in it, and the text by which a call in this form is known."""
+    try:
+        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+    except TemplateError:
+        return
+    found = next((found for found in _OBJECT.finditer(prompt) if _NAME not in found[0]), None)
+    if found is not None:
+        call = json.dumps({found["name"]: _NAME, found["args"]: ARGUMENTS})
+        yield f"{found[0]} …}}", call, re.sub(r"\s", "", call[: call.index("{", 1)])
+    python = _PYTHON.search(prompt)
+    if python is not None:
+        written = ", ".join(f"{key}={value!r}" for key, value in ARGUMENTS.items())
+        yield f"{python[0]}]", f"[{_NAME}({written})]", f"{_NAME}({next(iter(ARGUMENTS))}="
+
+
+def _reads(fmt: Format, text: str) -> bool:
+    calls = fmt.bind(tools=TOOLS).parse(text).tool_calls
+    return [
+        (call.name, call.arguments and json.loads(call.arguments)) for call in calls if call.complete
+    ] == [(_NAME, ARGUMENTS)]
+
+
+def _written(fmt: Format) -> str:
+    """A call as the format writes it, without white space."""
+    try:
+        text = fmt.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+    except ChatParsersError:
+        return ""
+    return re.sub(r"\s", "", text)

@@ -1,0 +1,167 @@
+"""Real templates with one feature altered: what is left is read, and what is not is named."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chatparsers import get_format, load
+from chatparsers.core.errors import ChatParsersError
+from chatparsers.detection.analysis import analyse
+from chatparsers.templates import Template
+from chatparsers.testing.scenarios import scenarios
+
+from ...needle.test_matrix import FAMILIES
+from .altered import alter
+from .reading import INEXPRESSIBLE, REFUSED, read
+
+OWN = Path(__file__).parents[2] / "templates_own"
+LEAST = 0.9
+"""The least share of altered templates that are read whole, calls and all."""
+
+
+def test_the_rest_is_read(
+    amount: Callable[[int, int, int], int],
+    real_templates: list[Path],
+    add_row: Callable[..., None],
+) -> None:
+    """One feature is altered: a marker renamed, a blank added or removed, a value wrapped. Nothing is read wrongly."""
+    paths = [*sorted(OWN.glob("*.jinja")), *(path for path in real_templates if path.name in FAMILIES)]
+    r = random.Random(5)
+    kinds: dict[str, Counter[str]] = {}
+    wrong: list[str] = []
+    seeds = range(1000) if amount(0, 0, 1) else r.sample(range(1000, 9000), amount(12, 40, 0))
+    for seed in seeds:
+        path = paths[seed % len(paths)] if amount(0, 0, 1) else r.choice(paths)
+        source = path.read_text(encoding="utf-8")
+        kind, other = alter(source, seed)
+        if other == source:
+            continue
+        family = FAMILIES.get(path.name, {})
+        fmt = get_format(family.get("format", path.stem))
+        outcome, why = judge(
+            Template(other, eos_token=family.get("eos") or "<eos>", name=path.name), fmt, seed
+        )
+        kinds.setdefault(kind, Counter())[outcome] += 1
+        wrong += [f"{seed} {path.name}, {kind}: {text}" for text in why]
+    total: Counter[str] = Counter()
+    for kind, counts in sorted(kinds.items()):
+        total += counts
+        cells = {"cells": counts.total(), "same": counts["read"], "refused": 0, "wrong": counts["wrong"]}
+        add_row(template=f"altered: {kind}", format="", found=str(dict(counts)), **cells)
+    assert not wrong, "\n".join(wrong)
+    assert total["read"] >= LEAST * total.total(), total
+
+
+def judge(template: Template, fmt: Any, seed: int) -> tuple[str, list[str]]:
+    """``read``: all cells are; ``part``: what is not is named; ``refused``: the calls, or all; ``wrong``, and why."""
+    try:
+        found = analyse(template)
+    except ChatParsersError:
+        return "refused", []
+    if found.format is None or found.analysis is None:
+        return "refused", []
+    cells = [scenario for scenario in scenarios(fmt) if not scenario.heavy and not scenario.after]
+    results = [read(found.format, template, cell) for cell in random.Random(seed).sample(cells, 12)]
+    wrong = [result for result in results if result not in ("", REFUSED, INEXPRESSIBLE)]
+    if wrong and not found.analysis.limits:
+        return "wrong", wrong
+    if template.probe().tool_calls and found.analysis.calls is None:
+        return "refused", []
+    return ("part" if found.analysis.limits else "read"), []
+
+
+SEVERAL = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<do {{ c.function.name }}>{% for k, v in c.function.arguments.items() %}"
+    "<{{ k }}=$VALUE$;>{% endfor %}</do>{% endfor %}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+MARKED = (
+    "{% if '<' in v | string %}<![CDATA[{{ v }}]]>{% else %}{{ v if v is string else v | tojson }}{% endif %}"
+)
+LISTS = "{{ v | join('/') if v is sequence and v is not string else v if v is string else v | tojson }}"
+
+
+def test_values_between_marks_are_read_beside_plain_ones() -> None:
+    found = analyse(Template(SEVERAL.replace("$VALUE$", MARKED)))
+    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}])
+    for wire, value in (("<a=plain;>", "plain"), ("<a=<![CDATA[1 < 2;> ]]>;>", "1 < 2;> ")):
+        message = turn.parse(f"<do f>{wire}</do><|end|>")
+        assert [call.arguments for call in message.tool_calls] == [f'{{"a": "{value}"}}'] and message.complete
+
+
+def test_what_is_not_proved_is_named_and_warned_of_where_tools_need_it() -> None:
+    """Lists are written so that nothing tells them from texts: all else is read."""
+    chat = load(SEVERAL.replace("$VALUE$", LISTS), format="auto")
+    assert {limit.part for limit in chat.detection.limits} == {"array", "object"} and chat.detection.score < 1
+
+    def tool(schema: dict[str, Any]) -> dict[str, Any]:
+        parameters = {"type": "object", "properties": {"a": schema}}
+        return {"type": "function", "function": {"name": "f", "parameters": parameters}}
+
+    ask = [{"role": "user", "content": "Hi"}]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        turn = chat.prepare(
+            ask,
+            tools=[
+                tool({"type": "string"}),
+            ],
+        )
+        assert turn.parse("<do f><a=b;></do><|end|>").tool_calls[0].arguments == '{"a": "b"}'
+    with pytest.warns(
+        UserWarning, match="not proved of auto:tagged-args with this template: array: "
+    ) as told:
+        chat.prepare(ask, tools=[tool({"type": "array"})])
+    assert Path(told[0].filename) == Path(__file__) and len(told) == 1
+
+
+QUOTED = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% macro spelt(v) %}{% if v is string %}"
+    '{{ "\'" + v + "\'" }}'
+    "{% elif v is mapping %}{{ v | tojson }}{% else %}{{ v }}{% endif %}{% endmacro %}"
+    "{% for m in messages %}<|{{ m.role }}|>{% if m.tool_calls %}{% set ns = namespace(all=[]) %}"
+    "{% for c in m.tool_calls %}{% set it = namespace(all=[]) %}{% for k, v in c.function.arguments.items() %}"
+    "{% set it.all = it.all + [k + '=' + spelt(v)] %}{% endfor %}"
+    "{% set ns.all = ns.all + [c.function.name + '(' + it.all | join(', ') + ')'] %}{% endfor %}"
+    "<|calls|>[{{ ns.all | join(', ') }}]<|/calls|>{% endif %}{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def test_python_calls_with_strings_that_the_template_does_not_escape() -> None:
+    """A text with a quote in it is broken Python there, which a diagnostic says. Plain texts are read."""
+    found = analyse(Template(QUOTED))
+    assert found.format is not None and found.analysis is not None and found.analysis.variant == "python-call"
+    assert {limit.part for limit in found.analysis.limits} == {"grammar", "special characters"}
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    message = turn.parse("<|calls|>[f(a='x', b=True), f(a=[1, None])]<|/calls|><|end|>")
+    assert [call.arguments for call in message.tool_calls] == ['{"a": "x", "b": true}', '{"a": [1, null]}']
+    assert turn.parse("<|calls|>[f(a='it's')]<|/calls|><|end|>").diagnostics
+
+
+def test_a_marker_that_ends_messages_and_opens_calls_is_no_stop() -> None:
+    chat = load((OWN / "gigachat-3.jinja").read_text(encoding="utf-8"), format="auto")
+    turn = chat.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    call = 'function call<|role_sep|>\n{"name": "f", "arguments": {"a": 1}}'
+    message = turn.parse(f"I look.<|message_sep|>\n\n{call}<|message_sep|>\n\n")
+    assert (message.content, [call.arguments for call in message.tool_calls]) == ("I look.", ['{"a": 1}'])
+
+
+def test_the_prompt_may_end_before_a_blank_that_answers_have() -> None:
+    source = (OWN / "qwen3.jinja").read_text(encoding="utf-8")
+    found = [
+        analyse(Template(source.replace("assistant\\n", text))) for text in ("assistant", "assistant \\n")
+    ]
+    for one in found:
+        assert one.format is not None and one.format.features.tools and one.format.features.reasoning, (
+            one.levels
+        )
