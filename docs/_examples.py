@@ -3,7 +3,8 @@
 A comment before a code block says what to do with it:
 
 - ``<!-- run -->``: executes it. Python blocks of a page share one namespace. ``sh`` runs in the page's folder, and pip
-  installs there. A ``text`` block after it must be its output; ``--write`` replaces it.
+  installs there. A ``text`` block after it must be its output; ``--write`` replaces it. ``<!-- run with NAME -->``
+  does so only where that package is installed.
 - ``<!-- file: NAME -->``: writes it as a file into the page's folder. This is a temporary folder, from which modules
   are imported.
 """
@@ -18,6 +19,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,7 +31,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 _BLOCK = re.compile(
-    r"^<!-- (?P<mark>run|ci: example|file: (?P<file>\S+)) -->\n+```(?P<language>\w*)\n(?P<code>.*?)^```\n"
+    r"^<!-- (?P<mark>run(?: with (?P<package>\w+))?|ci: example|file: (?P<file>\S+)) -->\n+"
+    r"```(?P<language>\w*)\n(?P<code>.*?)^```\n"
     r"(?P<gap>\n*)(?:```text\n(?P<output>.*?)^```\n)?",
     re.DOTALL | re.MULTILINE,
 )
@@ -52,9 +55,11 @@ def run(page: Path, write: bool = False) -> int:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(block["code"], encoding="utf-8")
                 continue
+            if block["package"] and find_spec(block["package"]) is None:
+                continue
             line = text.count("\n", 0, block.start("code"))
             printed = _execute(page, line, block["language"], block["code"], folder, namespace)
-            done += 1
+            done += not block["package"]
             if block["output"] is not None and printed != block["output"]:
                 if not write:
                     raise Stale(
