@@ -369,11 +369,13 @@ class Chat(Training):
             conversation.append(*first)
         return conversation
 
-    def parse_prompt(self, text: str) -> list[PromptMessage]:
+    def parse_prompt(self, text: str, *, thinking: bool | None = None) -> list[PromptMessage]:
         """The messages of a rendered conversation, such as a dataset's row or a log, each with its span.
 
-        `PromptMessage.written` marks the model's messages: a loss mask over the text or its tokens. Text that the
-        template merges or drops does not come back. Raises `TemplateError` if the template marks no roles.
+        `PromptMessage.written` marks the model's messages: a loss mask over the text or its tokens. What the generation
+        prompt wrote of an answer is not in its span: that of ``thinking``, or for None the template's own, else the
+        empty thought of thinking off. Text that the template merges or drops does not come back. Raises
+        `TemplateError` if the template marks no roles.
         """
         template = self.template()
         headers = role_headers(template, self.syntax)
@@ -382,7 +384,9 @@ class Chat(Training):
             prompts = {self._generation_prompt(template, thinking) for thinking in (None, True, False)}
             longest = sorted(prompts, key=len, reverse=True)
             text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
-        return read_back(text, headers, self.syntax, template.name, self.tokenizer)
+        modes = (None, False) if thinking is None else (thinking,)
+        prefixes = [opening(self.syntax, self._generation_prompt(template, mode)) for mode in modes]
+        return read_back(text, headers, self.syntax, template.name, self.tokenizer, prefixes)
 
     @staticmethod
     def _generation_prompt(template: Template, thinking: bool | None) -> str:

@@ -17,6 +17,7 @@ from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
+from ..tokens.pieces import encode_behind
 
 if TYPE_CHECKING:
     from ..core.parser.turn import Turn
@@ -31,7 +32,8 @@ class Grown:
     """What a step added.
 
     ``text``: the new text. ``kept``: how many leading characters of the engine's text are still valid. ``rewritten``:
-    True if that is not all of them. ``ids`` and ``kept_ids``: the same in tokens, None without a tokenizer.
+    True if that is not all of them: of its ids, if there is a tokenizer. ``ids`` and ``kept_ids``: the same in tokens,
+    None without a tokenizer.
     """
 
     text: str
@@ -63,6 +65,8 @@ class Conversation:
         self._tokenizer = tokenizer
         self._request = request
         self._growing = None if tokenizer is None else GrowingIds(tokenizer)
+        self._exact: list[tuple[int, list[int]]] = []
+        """Where sampled ids end: the length of the text up to there, and all ids up to there."""
         self._history = History()
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
@@ -82,8 +86,9 @@ class Conversation:
         """Adds messages; one rendering.
 
         ``wrote``: if the first of ``messages`` is the model's own answer, the text or the ids of it that the engine
-        already holds. ``add_generation_prompt``: None adds it after a user's message or a result, as the model then
-        answers. Raises the errors of `Chat.prepare`, and then nothing is added.
+        already holds. Ids stay as they are while the template leaves their text as it is; where it writes an answer in
+        another way, `Chat.rollout` keeps them too. ``add_generation_prompt``: None adds it after a user's message or a
+        result, as the model then answers. Raises the errors of `Chat.prepare`, and then nothing is added.
         """
         return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
 
@@ -106,10 +111,18 @@ class Conversation:
             grown = Grown(turn.prompt[kept:], kept, kept < len(held))
         else:
             had = [*self.ids, *self._encoded(wrote)]
-            # Compared with the last prompt and not with ``held``: the growing ids cover only the prompt.
-            self.ids = list(self._growing.update(turn.prompt, common(self._growing.text, turn.prompt)))
+            while self._exact and kept < self._exact[-1][0]:
+                self._exact.pop()
+            if wrote and not isinstance(wrote, str) and kept == len(held):
+                self._exact.append((kept, had))
+            chars, fixed = self._exact[-1] if self._exact else (0, [])
+            if fixed:  # what was sampled stays as it is; only the text behind it is encoded
+                self.ids = fixed + encode_behind(self._tokenizer, turn.prompt[chars:])[0]
+            else:
+                # Compared with the last prompt and not with ``held``: the growing ids cover only the prompt.
+                self.ids = list(self._growing.update(turn.prompt, common(self._growing.text, turn.prompt)))
             kept_ids = common_ids(had, self.ids)
-            grown = Grown(turn.prompt[kept:], kept, kept < len(held), self.ids[kept_ids:], kept_ids)
+            grown = Grown(turn.prompt[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
         self.messages, self.text, self.turn = messages, turn.prompt, turn
         return grown
 

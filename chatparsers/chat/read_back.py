@@ -8,7 +8,7 @@ the system text, the reasoning of earlier turns is gone.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -26,8 +26,9 @@ __all__ = ["PromptMessage", "read_back"]
 class PromptMessage:
     """A message of a rendered conversation.
 
-    ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text. An assistant's span includes
-    the text that ends its turn: all that the model writes, and so all that a loss counts. ``tokens``: the same in
+    ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text. An assistant's span begins
+    behind the generation prompt and includes the text that ends its turn: all that the model writes, and so all that a
+    loss counts. ``tokens``: the same in
     tokens, None without a tokenizer.
     """
 
@@ -52,9 +53,15 @@ class _Place(NamedTuple):
 
 
 def read_back(
-    text: str, headers: Mapping[str, Headers], fmt: Format, name: str, tokenizer: Any = None
+    text: str,
+    headers: Mapping[str, Headers],
+    fmt: Format,
+    name: str,
+    tokenizer: Any = None,
+    prefixes: Sequence[str] = (),
 ) -> list[PromptMessage]:
-    """The messages of a rendered conversation. Raises `TemplateError` if the template marks no roles."""
+    """The messages of a rendered conversation. ``prefixes``: what generation prompts write of an answer; the first that
+    stands there is not the model's. Raises `TemplateError` if the template marks no roles."""
     if not headers:
         raise TemplateError(
             f"template {name}: no message can be found in its text, as it does not mark where a user's message and the "
@@ -71,6 +78,8 @@ def read_back(
             message, end = _answer(text, place, end, fmt, after)
             if not (message.get("content") or message.get("tool_calls")):
                 continue  # a generation prompt, or nothing between two headers
+            given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, place.start, end))
+            place = place._replace(start=place.start + len(next(given, "")))
         else:
             content = _without(text[place.start : end], after)
             message, end = {"role": place.role, "content": content}, place.start + len(content)

@@ -147,3 +147,37 @@ def test_a_sample_is_copied_padded_and_read_by_numpy() -> None:
     assert padded.loss_mask[-3:] == [0, 0, 0] and padded != sample
     with pytest.raises(RequestError, match="length of at least"):
         sample.padded(3)
+
+
+def test_a_prompt_read_back_marks_the_same() -> None:
+    chat = qwen3()
+    for thinking in (True, False):
+        answer = {"role": "assistant", "content": "No."}
+        sample = chat.encode([QUESTION, answer], thinking=thinking)
+        asked = chat.prepare([QUESTION], thinking=thinking).prompt
+        text = asked + ("No.<|im_end|>" if not thinking else "<think>\nHm.\n</think>\n\nNo.<|im_end|>")
+        found = chat.parse_prompt(text, thinking=thinking)[-1]
+        assert found.written and text[found.start : found.end] == text[len(asked) :]
+        assert thinking or text[found.start : found.end] == spelt(chat, sample)
+
+
+def test_a_conversation_keeps_the_ids_that_were_sampled() -> None:
+    chat = qwen3()
+    conversation = chat.conversation([QUESTION])
+    given = conversation.ids
+    stop = chat.tokenizer.token_to_id("<|im_end|>")
+    odd = [*chat.tokenizer.encode("<").ids, *chat.tokenizer.encode("think>").ids, stop]
+    assert chat.tokenizer.decode(odd, skip_special_tokens=False) == "<think><|im_end|>"
+    wrote = {"role": "assistant", "content": "<think>"}
+    plain = chatparsers.load("{% for m in messages %}[{{ m.role }}]{{ m.content }}<|im_end|>{% endfor %}")
+    assert plain.tokenizer is None
+    held = chatparsers.load(plain.template().source, tokenizer=chat.tokenizer).conversation([QUESTION])
+    before = held.ids
+    prefix = chat.tokenizer.encode("[assistant]").ids
+    grown = held.append(wrote, QUESTION, wrote=[*prefix, *odd])
+    assert not grown.rewritten and grown.kept_ids == len(before) + len(prefix) + len(odd)
+    assert held.ids[: grown.kept_ids] == [*before, *prefix, *odd]
+    held.append({"role": "user", "content": "More"})
+    assert held.ids[: grown.kept_ids] == [*before, *prefix, *odd]
+    assert chat.tokenizer.decode(held.ids, skip_special_tokens=False) == held.text
+    assert given == conversation.ids
