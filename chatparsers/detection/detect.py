@@ -36,7 +36,7 @@ from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account
 from ..templates.probe.edges import opening as prompt_prefix
 from ..tokens.loaders import is_template_text, read_model
-from .contest import Contest, reads
+from .contest import Contest, reads, writes
 from .limits import Limit
 from .shown import (
     CALL,
@@ -141,7 +141,9 @@ def by_name(template: Template, found: Detection, name: str, model: str) -> Dete
             line = f"not {name}, as the model's name {model} has it: it does not read {', '.join(wrong)}"
             return replace(found, evidence=(*found.evidence, line))
         by = Detection(name, 0.5, (*found.evidence, f"the model's name: {model}"))
-        return _with_limits(by, untold(template, fmt))
+        other = [probe for probe in probes if not writes(fmt, probe)][:1]
+        limits = tuple(Limit("grammar", f"{name} does not write {probe.wire!r:.200}") for probe in other)
+        return _with_limits(by, (*limits, *untold(template, fmt)))
 
 
 def _with_limits(found: Detection, limits: tuple[Limit, ...]) -> Detection:

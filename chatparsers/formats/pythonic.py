@@ -5,6 +5,8 @@
 Quirks:
 - Values are Python's literals.
 - Text in brackets is a call if it begins the turn, and the request has a tool of that name or the first argument is named.
+- Llama 4's template tells and writes another form, which is read too, with or without the markers before it:
+  `<|python_start|><|python_end|>{"name": "get_weather", "parameters": {"city": "Oslo"}}`.
 - Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it; a comma after the last argument.
 - Facts: vLLM's chat templates and parsers `pythonic` and `llama4_pythonic`, and the tests of them.
 """
@@ -16,8 +18,11 @@ from chatparsers.formats._shapes import python_call
 def build(p: Builder) -> Node:
     begun = p.space() + "(" << (p.chars(r"\w") << "=" | ")" << ("," | "]" + p.negate("(")))
     listed = p.array(python_call(p, begun=p.declared() | p.peek(begun)))
-    tagged = p.token("<|python_start|>") << listed << p.optional(p.token("<|python_end|>"))
-    return p.body(start=p.space() + p.reads(listed, tagged, listed))
+    start, end = p.token("<|python_start|>"), p.token("<|python_end|>")
+    tagged = start << listed << p.optional(end)
+    objects = p.calls(p.json_call(name="name", args="parameters"), p.space() + p.optional(";") + p.space())
+    tagged_objects = start << p.optional(end) << objects << p.optional(end)
+    return p.body(start=p.space() + p.reads(listed, tagged, listed, tagged_objects, objects))
 
 
 FORMAT = Format(

@@ -43,7 +43,8 @@ class Wants:
     (``functions.NAME:INDEX``). ``reasoning_as``: the field that the template reads, a content ``part`` of type
     thinking, Apertus-style ``blocks``, or None if reasoning is lost. ``join_content``: beside a call the template
     shows only reasoning or only content, so the two are joined. ``no_tools``: the value for no tools.
-    ``functions``: the tools also go into the text variable ``functions``.
+    ``functions``: the tools also go into the text variable ``functions``. ``flat_tools``: a tool is its function,
+    without ``{"type": "function", …}`` around it.
     """
 
     content_as: Literal["text", "parts", "either"] = "text"
@@ -54,6 +55,7 @@ class Wants:
     join_content: bool = False
     no_tools: Literal["none", "list"] = "none"
     functions: bool = False
+    flat_tools: bool = False
 
 
 def own(value: Any) -> Any:

@@ -384,6 +384,8 @@ class Template:
         add_generation_prompt: bool,
         variables: Mapping[str, Any],
     ) -> str:
+        if tools and wants.flat_tools:
+            tools = [tool.get("function", tool) for tool in tools]
         given: dict[str, Any] = {
             "messages": messages,
             "tools": tools or (None if wants.no_tools == "none" else []),

@@ -287,3 +287,35 @@ def test_a_name_alone_never_decides_against_calls_that_the_template_shows(
     found = by_name(template, Detection(None, 0.0, ()), "qwen3", "Qwen3 8B")
     assert found.name == name
     assert any("does not read a call" in line for line in found.evidence) is (name is None)
+
+
+LLAMA_4 = (
+    "{% if tools %}<|header_start|>user<|header_end|>\n\n{{ TOLD }}{% for t in tools %}{{ t | tojson }}{% endfor %}"
+    "<|eot|>{% endif %}"
+    "{% for m in messages %}<|header_start|>{{ m.role }}<|header_end|>\n\n{% if m.tool_calls %}<|python_start|>"
+    "{{ m.content }}<|python_end|>{% for c in m.tool_calls %}{{ CALL }}{% endfor %}{% else %}{{ m.content }}{% endif %}"
+    "<|eot|>{% endfor %}{% if add_generation_prompt %}<|header_start|>assistant<|header_end|>\n\n{% endif %}"
+)
+WRITTEN = """'{"name": "' + c.function.name + '", "parameters": ' + c.function.arguments | tojson + '}'"""
+TOLD = """'Respond in the format {"name": function name, "parameters": dictionary of arguments}.'"""
+
+
+def test_both_forms_of_llama_4_are_read(tmp_path: Path) -> None:
+    """Its template tells and writes objects, its model card lists in Python. What is written otherwise is warned of."""
+    path = tmp_path / "Llama-4-Scout.jinja"
+    path.write_text(LLAMA_4.replace("TOLD", TOLD).replace("CALL", WRITTEN), encoding="utf-8")
+    chat = chatparsers.load(path)
+    assert (chat.detection.name, chat.detection.score) == ("pythonic", 0.4)
+    assert [limit.part for limit in chat.detection.limits] == ["grammar"]
+    with pytest.warns(UserWarning, match='pythonic does not write \'<.python_start.><.python_end.>{"name"'):
+        turn = chat.prepare(ASK, tools=TOOLS)
+    form = '{"name": "f", "parameters": {"a": 1}}'
+    for text in (
+        form,
+        f"<|python_start|><|python_end|>{form}",
+        "[f(a=1)]",
+        "<|python_start|>[f(a=1)]<|python_end|>",
+    ):
+        message = turn.parse(text + "<|eot|>")
+        assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')], text
+        assert not message.content and message.complete

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from chatparsers import load
 from chatparsers.templates import Template
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -95,3 +97,23 @@ def test_calls_whose_arguments_are_written_one_by_one(argument: str, shown: bool
         "{% endfor %}{% endfor %}"
     ).probe()
     assert (can.tool_calls, can.parallel_calls) == (shown, shown)
+
+
+FLAT = (
+    "{% for tool in tools or [] %}### {{ tool['name'] }}: {{ tool['description'] }} {{ tool['parameters'] | tojson }}"
+    "{% endfor %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+
+
+def test_tools_that_a_template_reads_flat() -> None:
+    """Such a template reads ``tool['name']``, as some servers' own do, and so do its polyfills."""
+    template = Template(FLAT)
+    assert template.probe().tools and template.wants.flat_tools
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    function = {"name": "look", "description": "Looks.", "parameters": schema}
+    chat = load(FLAT, format="hermes-2-pro")
+    turn = chat.prepare(
+        [{"role": "user", "content": "Hi"}], tools=[{"type": "function", "function": function}]
+    )
+    assert "### look: Looks. " + json.dumps(schema) in turn.prompt and "tools" not in turn.polyfills

@@ -175,9 +175,9 @@ class Prober:
                 break
         else:
             return Wants()
-        in_functions = replace(wants, functions=True)
-        if not self._shows_tools(wants) and self._shows_tools(in_functions):
-            wants = in_functions
+        if not self._shows_tools(wants):
+            others = replace(wants, functions=True), replace(wants, flat_tools=True)
+            wants = next(filter(self._shows_tools, others), wants)
         if wants.content_as == "text":
             either = replace(wants, content_as="either")
             if shows(self._try([_user([{"type": "text", "text": _USER}])], either), _USER):
