@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownFormat
 from ..core.message import Message
+from ..core.parser.transcript import call_id
 from ..core.parser.turn import Turn
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
@@ -248,7 +249,7 @@ class RowReader:
         except (ChatParsersError, TypeError) as error:
             return f"output: {error}"
         if message.tool_calls:
-            seeded(message, turn, seed or (output if isinstance(output, str) else repr(output)))
+            seeded(message, seed or (output if isinstance(output, str) else repr(output)))
         return message
 
     def _bound(self, tools: str | None) -> Turn | str:
@@ -258,14 +259,17 @@ class RowReader:
             return str(error)
 
 
-def seeded(message: Message, turn: Turn, seed: str) -> None:
-    """Gives the calls whose ids are made up (from the empty seed of ``turn``) ids that follow from ``seed``."""
-    from ..core.parser.transcript import call_id
-
+def seeded(message: Message, seed: str) -> None:
+    """Gives the calls whose ids are made up, from the empty seed, ids that follow from ``seed``."""
     for place, call in enumerate(message.tool_calls):
-        if call.id == turn.call_id(call.index):
+        if call.id == _unseeded(call.index):
             made = call_id(seed, call.index)
             message.tool_calls[place] = type(call)(call.index, made, call.name, call.arguments, call.complete)
+
+
+@lru_cache(maxsize=256)
+def _unseeded(index: int) -> str:
+    return call_id("", index)
 
 
 def to_row(found: Message | str) -> dict[str, Any]:

@@ -71,14 +71,12 @@ class Parse:
             tools = [self.tools if self.tools_column is None else None] * len(outputs)
         if self.source is not None:
             self._reader(None)  # a model that cannot be loaded raises here
+        columns = _Columns()
         with said_once():
-            found = [
-                reader
-                if isinstance(reader := self._reader(model), str)
-                else reader.read(output, own, seed or "")
-                for model, output, own, seed in zip(models, outputs, tools, names, strict=True)
-            ]
-        return added(table, _columns(found))
+            for model, output, own, seed in zip(models, outputs, tools, names, strict=True):
+                reader = self._reader(model)
+                columns.add(reader if isinstance(reader, str) else reader.read(output, own, seed or ""))
+        return added(table, columns.typed())
 
     def _reader(self, model: str | None) -> RowReader | str:
         reader = self._readers.get(model)
@@ -97,25 +95,39 @@ class Parse:
             return f"{self.model_column}: {error}"
 
 
-def _columns(found: list[Message | str]) -> dict[str, tuple[Any, list[Any]]]:
-    read = [None if isinstance(one, str) else one for one in found]
-    return {
-        "content": (pa.string(), [None if one is None else one.content for one in read]),
-        "reasoning": (pa.string(), [None if one is None else one.reasoning for one in read]),
-        "tool_calls": (
-            CALLS,
-            [
-                None if one is None else [(call.id, call.name, call.arguments) for call in one.tool_calls]
-                for one in read
-            ],
-        ),
-        "complete": (pa.bool_(), [None if one is None else one.complete for one in read]),
-        "diagnostics": (
-            DIAGNOSTICS,
-            [
-                None if one is None else [(d.code, d.position, d.expected, d.found) for d in one.diagnostics]
-                for one in read
-            ],
-        ),
-        "error": (pa.string(), [one if isinstance(one, str) else None for one in found]),
-    }
+class _Columns:
+    """What outputs say, column by column. A message is taken apart as soon as it is read, so that few are held."""
+
+    def __init__(self) -> None:
+        self.content: list[str | None] = []
+        self.reasoning: list[str | None] = []
+        self.calls: list[list[tuple[str, str, str]] | None] = []
+        self.complete: list[bool | None] = []
+        self.diagnostics: list[list[tuple[str, int, str, str]] | None] = []
+        self.errors: list[str | None] = []
+
+    def add(self, found: Message | str) -> None:
+        if isinstance(found, str):
+            self.content.append(None)
+            self.reasoning.append(None)
+            self.calls.append(None)
+            self.complete.append(None)
+            self.diagnostics.append(None)
+            self.errors.append(found)
+            return
+        self.content.append(found.content)
+        self.reasoning.append(found.reasoning)
+        self.calls.append([(call.id, call.name, call.arguments) for call in found.tool_calls])
+        self.complete.append(found.complete)
+        self.diagnostics.append([(d.code, d.position, d.expected, d.found) for d in found.diagnostics])
+        self.errors.append(None)
+
+    def typed(self) -> dict[str, tuple[Any, list[Any]]]:
+        return {
+            "content": (pa.string(), self.content),
+            "reasoning": (pa.string(), self.reasoning),
+            "tool_calls": (CALLS, self.calls),
+            "complete": (pa.bool_(), self.complete),
+            "diagnostics": (DIAGNOSTICS, self.diagnostics),
+            "error": (pa.string(), self.errors),
+        }
