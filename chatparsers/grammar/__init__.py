@@ -35,7 +35,7 @@ ENGINES = ("llama.cpp", "xgrammar")
 
 
 @public
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Grammar:
     """A grammar's text (``str()``) and how to use it.
 
@@ -54,6 +54,12 @@ class Grammar:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        lazy = ", lazy" if self.lazy else ""
+        return (
+            f"<Grammar: {self.dialect}, {len(self.text):,} characters{lazy}, {len(self.weakened)} weakened>"
+        )
 
 
 _CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)

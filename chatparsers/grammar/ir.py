@@ -137,7 +137,8 @@ class Ref(Ir):
 
 @dataclass(eq=False, slots=True)
 class Blank(Ir):
-    """Optional white space inside JSON: nothing, one space, or a newline and up to 20 spaces or tabs."""
+    """Optional white space inside JSON: nothing, one space, or a line's end and spaces or tabs; up to 64 of these where
+    an engine bears to count them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -247,7 +248,7 @@ class Free(Ir):
 
 EMPTY = Seq(())
 BLANKS = Rep(
-    Alt((Text(" "), Seq((Text("\n"), Rep(Chars(((9, 9), (32, 32))), 0, 20))))),
+    Alt((Text(" "), Seq((Rep(Text("\r"), 0, 1), Text("\n"), Rep(Chars(((9, 9), (32, 32))), 0, None))))),
     0,
     1,
 )

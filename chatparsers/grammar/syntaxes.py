@@ -41,7 +41,7 @@ __all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawTe
 
 @kept(4096, 256)
 def _json_key(name: str) -> Ir:
-    return Seq((Text(json.dumps(name, ensure_ascii=False) + ":"), Blank()))
+    return Seq((Text(json.dumps(name, ensure_ascii=False)), Blank(), Text(":"), Blank()))
 
 
 class JsonSyntax:
@@ -76,7 +76,7 @@ class JsonSyntax:
 
     def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
         """The name and colon of a member whose name has these constraints."""
-        return seq(Lang(parts, least, most, "json", (), (Text(":"),)), Blank())
+        return seq(Lang(parts, least, most, "json"), Blank(), Text(":"), Blank())
 
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""

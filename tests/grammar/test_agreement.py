@@ -13,7 +13,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from engines import FULL, Llguidance
+from engines import FULL, Llguidance, compile_for
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -247,3 +247,26 @@ def test_references_that_lead_nowhere() -> None:
     assert raised.value.path.endswith(".v.$ref")
     assert json.loads(turn.parse(_wire("3")).tool_calls[0].arguments) == {"v": 3}
     assert type_of(3) == "number"
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+def test_white_space_of_models(dialect: str) -> None:
+    """A space before a colon, the line's ends of Windows and a deep indent are taken inside arguments as around them."""
+    inner = {
+        "type": "object",
+        "properties": {"b": {"type": "integer"}},
+        "additionalProperties": {"type": "integer"},
+    }
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": inner}, "required": ["a"]}}
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=[tool], tool_choice="required")
+    grammar = turn.grammar(dialect)
+    assert grammar is not None
+    judge = compile_for("llguidance" if dialect == "lark" else "xgrammar", str(grammar), dialect)
+    for end in ("\n", "\r\n"):
+        for indent in (4, 40):
+            line = end + " " * indent
+            arguments = f'{{{line}"a" : {{{line}"b" : 1,{line}"c" : 2{line}}}{end}}}'
+            text = f'<tool_call>\n{{"name": "f", "arguments" : {arguments}}}\n</tool_call>'
+            assert judge.status(text) == FULL, (end, indent)
+            assert json.loads(turn.parse(text).tool_calls[0].arguments) == {"a": {"b": 1, "c": 2}}
+    assert len(repr(grammar)) < 100 < len(str(grammar))

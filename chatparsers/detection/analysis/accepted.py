@@ -18,7 +18,7 @@ from ...grammar.regular.automaton import Dfa, build
 
 __all__ = ["accepts"]
 
-_BLANK = re.compile(r"(?: |\n[ \t]{0,20})?")
+_BLANK = re.compile(r"(?: |\r?\n[ \t]*)?")
 _STRINGS = {
     "json": re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'),
     "python": re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\""),

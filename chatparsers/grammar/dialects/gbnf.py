@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import ClassVar
 
 from ...core.kept import Kept, kept
 from ..ir import (
@@ -51,7 +52,7 @@ _BLOCK = 64
 """The number of characters in a block of a longer string."""
 _RESERVED = frozenset({"true", "false", "root"})
 _COMMON = {
-    "ws": '"" | " " | "\\n" [ \\t]{0,20}',
+    "ws": '"" | " " | "\\r"? "\\n" [ \\t]{0,64}',
     "hex": "[0-9a-fA-F]",
     "string": '"\\"" string-rest',
     "string-rest": '"\\"" | [^"\\\\\\u0000-\\u001F] string-rest | "\\\\" string-esc',
@@ -171,6 +172,8 @@ class GbnfWriter(RuleWriter):
     first, defines = "root", " ::= "
     reference = "<[%d]>"
     """How a token is written; this is llama.cpp's form."""
+    commons: ClassVar[Mapping[str, str]] = _COMMON
+    """The rules that every grammar may need."""
 
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
         super().__init__(rules, token_ids)
@@ -184,7 +187,7 @@ class GbnfWriter(RuleWriter):
 
     def common(self, name: str) -> str:
         if name not in self.out:
-            self.out[name] = _COMMON[name]
+            self.out[name] = self.commons[name]
             for other in _NEEDS.get(name, ()):
                 self.common(other)
         return name
@@ -495,6 +498,8 @@ class XgrammarWriter(GbnfWriter):
     """GBNF with the token references of xgrammar, and long strings in the form that it counts fast."""
 
     reference = "Token(%d)"
+    commons: ClassVar[Mapping[str, str]] = {**_COMMON, "ws": '"" | " " | "\\r"? "\\n" [ \\t]*'}
+    """An indent that is counted costs xgrammar 1 ms for each character, at each compilation."""
 
     def counted(self, least: int, most: int | None) -> str:
         """As `GbnfWriter.counted`, but past `CHAIN` characters are counted only up to the first escape. xgrammar has a

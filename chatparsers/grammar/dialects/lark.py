@@ -54,7 +54,7 @@ _CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{
 _HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"
-_BLANK = r"/ |\n[ \t]{0,20}/"
+_BLANK = r"/ |\r?\n[ \t]{0,64}/"
 _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 

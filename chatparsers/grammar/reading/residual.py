@@ -88,7 +88,7 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
         if at == len(text):
             yield node, at
         else:
-            yield None, at + len(text[at:]) - len(text[at:].lstrip(" \n\t"))
+            yield None, at + len(text[at:]) - len(text[at:].lstrip(" \r\n\t"))
     elif at == len(text):
         yield node, at
 
