@@ -124,7 +124,7 @@ def write(
     target = Target(
         free=dialect != "gbnf",
         counts_text=dialect == "lark",
-        counts_escapes=dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp"),
+        most_counted=None if dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp") else 64,
         open_objects=additional_properties,
     )
     found, too_large = None, False

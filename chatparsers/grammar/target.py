@@ -12,11 +12,12 @@ class Target:
     """The needs of one dialect for one engine.
 
     ``free``: the dialect has a form for text with calls in it. ``counts_text``: it counts the characters of text up to
-    a marker. ``counts_escapes``: it counts all characters of a long string, and not only those before the first escape.
-    ``open_objects``: members that a schema does not mention are generated, as JSON Schema says; the caller decides.
+    a marker. ``most_counted``: strings up to so long are counted, because each character takes the engine time to
+    compile (None: strings of any length). ``open_objects``: members that a schema does not mention are generated, as
+    JSON Schema says; the caller decides.
     """
 
     free: bool = False
     counts_text: bool = False
-    counts_escapes: bool = True
+    most_counted: int | None = None
     open_objects: bool = False

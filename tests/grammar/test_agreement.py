@@ -251,7 +251,7 @@ def test_references_that_lead_nowhere() -> None:
 
 @pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
 def test_white_space_of_models(dialect: str) -> None:
-    """A space before a colon, the line's ends of Windows and a deep indent are taken inside arguments as around them."""
+    """A space before a colon, CRLF and a deep indent are taken inside arguments as around them."""
     inner = {
         "type": "object",
         "properties": {"b": {"type": "integer"}},

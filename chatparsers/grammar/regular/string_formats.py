@@ -32,6 +32,10 @@ _BYTE = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _IPV4 = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOST = rf"{_LABEL}(?:\.{_LABEL})*"
+_SUBDOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_DOMAIN = (
+    rf"{_SUBDOMAIN}(?:\.{_SUBDOMAIN})*"  # RFC 5321 does not count the characters of a label, as RFC 1035 does
+)
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _H16 = r"[0-9A-Fa-f]{1,4}"
 _PCT = r"%[0-9A-Fa-f]{2}"
@@ -57,7 +61,7 @@ _FORMATS = {
     r"(?:T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))?"
     r"|T(?:[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S))$",
     "uuid": r"^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$",
-    "email": rf"^{_ATOM}(?:\.{_ATOM})*@{_HOST}$",
+    "email": rf"^{_ATOM}(?:\.{_ATOM})*@{_DOMAIN}$",
     "hostname": f"^{_HOST}$",
     "ipv4": f"^{_IPV4}$",
     "ipv6": f"^(?:{_IPV6})$",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import ANY, CHAIN, NOTHING, Chars, Ir, Lang, Part, Rep, charset, seq, texts
+from ..ir import ANY, NOTHING, Chars, Ir, Lang, Part, Rep, charset, seq, texts
 from ..regular.numbers import INTEGER, NUMBER
 from ..regular.regex import Unsupported, read_regex
 from ..syntaxes import RawText, Syntax
@@ -56,8 +56,8 @@ def string(bag: Bag, raw: RawText | None, nested: bool, syntax: Syntax, output: 
             parts = _few(parts, stops, path, keyword, output)
     elif stops and not output.target.counts_text:
         least, most = _count_to_stop(bag, stops, output)
-    elif not raw and not output.target.counts_escapes and (least if most is None else most) > CHAIN:
-        _tell_lengths(bag, "characters are counted up to the first escape", output)
+    elif not raw:
+        least, most = _count_in_quotes(bag, output)
     return raw.write(parts, least, most) if raw else syntax.string(parts, least, most, nested)
 
 
@@ -115,8 +115,15 @@ def _count_to_stop(bag: Bag, stops: tuple[str, ...], output: Output) -> tuple[in
     return least, most
 
 
-def _tell_lengths(bag: Bag, why: str, output: Output) -> None:
-    if bag.most is not None:
+def _count_in_quotes(bag: Bag, output: Output) -> tuple[int, int | None]:
+    """The lengths of a string that are counted."""
+    limit = output.target.most_counted
+    least, most = bag.least, bag.most
+    why = f"lengths over {limit} are not counted: each character takes the engine 30 ms to compile"
+    if limit is not None and most is not None and most > limit:
         output.tell(bag.path, "maxLength", why)
-    if bag.least:
+        most = None
+    if limit is not None and least > limit:
         output.tell(bag.path, "minLength", why)
+        least = limit
+    return least, most
