@@ -44,13 +44,13 @@ def requests() -> dict[str, dict[str, Any] | bytes]:
         "240,000 empty lists": {**says("Hi"), "user": [[]] * 240_000},
         "480,000 messages that are none (400)": {"messages": [0] * 480_000},
         "60,000 messages": {"messages": [{"role": "user", "content": "x"}] * 60_000},
-        "enum of 490 kB": tool({"a": {"enum": [f"value {i}" for i in range(33_000)]}}),
-        "properties of 490 kB": tool({f"p{i}": {"type": "string"} for i in range(16_000)}),
-        "ranges of 490 kB": tool(
-            {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(6_500)}
+        "enum of 450 kB": tool({"a": {"enum": [f"value {i}" for i in range(25_000)]}}),
+        "properties of 450 kB": tool({f"p{i}": {"type": "string"} for i in range(12_000)}),
+        "ranges of 450 kB": tool(
+            {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(7_500)}
         ),
-        "patterns of 490 kB": tool(
-            {f"p{i}": {"type": "string", "pattern": f"^(a|b)*{i}[0-9]{{1,30}}x$"} for i in range(7_000)}
+        "patterns of 450 kB": tool(
+            {f"p{i}": {"type": "string", "pattern": f"^(a|b)*{i}[0-9]{{1,30}}x$"} for i in range(6_500)}
         ),
     }
 

@@ -277,7 +277,7 @@ def _serve(commands: _Commands[_Parser]) -> None:
         help="what runs there",
     )
     serve.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")
-    serve.add_argument("--upstream-key", metavar="KEY", help="the engine's key")
+    serve.add_argument("--upstream-key", metavar="KEY", help="the engine's key ($CHATPARSERS_UPSTREAM_KEY)")
     serve.add_argument(
         "--stall", type=_some, metavar="S", default=300.0, help="seconds that it may be silent (300)"
     )
@@ -341,6 +341,23 @@ def _serve(commands: _Commands[_Parser]) -> None:
         "--drop-unsupported",
         action="store_true",
         help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
+    )
+    serve.add_argument(
+        "--api-key-file", metavar="FILE", help="a file with more keys, one in a line; it may change"
+    )
+    serve.add_argument(
+        "--log",
+        metavar="FILE",
+        help="write a line of JSON for each request, without its texts; - to print them",
+    )
+    serve.add_argument(
+        "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"
+    )
+    serve.add_argument(
+        "--wait", type=_some, metavar="S", default=0.0, help="seconds for the engine to start (0)"
+    )
+    serve.add_argument(
+        "--drain", type=_some, metavar="S", default=60.0, help="seconds for open requests at the end (60)"
     )
     serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
 

@@ -10,7 +10,7 @@ from .files import Refused
 __all__ = ["run"]
 
 _SERVE = "chatparsers.gateway.serve:run"
-_PACKAGES = ("anyio", "httpx2", "starlette", "uvicorn")
+_PACKAGES = ("anyio", "httpx2", "prometheus_client", "starlette", "uvicorn")
 
 
 def run(arguments: Namespace) -> int:

@@ -8,7 +8,7 @@ from ..core.message import FinishReason
 from ..core.parser.turn import Turn
 from ..serving import ApiError, Request, Usage, Writer, sse
 from .engine import Batch, End, EngineError
-from .metrics import Metrics
+from .record import Record
 from .stops import ContentStops
 
 __all__ = ["Answer"]
@@ -63,27 +63,28 @@ class Answer:
             self._fed += len(piece)
         return self._written(self._stream.feed(piece)) if piece else ""
 
-    def finish(self, end: End, metrics: Metrics) -> str:
+    def finish(self, end: End, record: Record) -> str:
         """The last frames."""
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
         frames = self._written(self._stream.finish(reason), last=True)
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message
+        self.writer.unwanted = [one.found for one in message.diagnostics if one.code == "unwanted-call"]
         completion = end.completion if end.completion is not None else self._fed or None
         prompt = end.prompt if end.prompt is not None else self._prompt
         usage = Usage.of(message, prompt or 0, completion=completion, cached=min(end.cached, prompt or 0))
         frames += self._frames(self.writer.finish(reason, usage, stop_sequence=stopped))
-        self._count(metrics, usage)
+        record.answered(self.turn.format.name, message, usage)
         return frames + self.writer.end if self._framed else ""
 
     @property
     def stopped(self) -> bool:
         return self._stops is not None and self._stops.found is not None
 
-    def fail(self, error: ApiError, metrics: Metrics) -> str:
+    def fail(self, error: ApiError, record: Record) -> str:
         """The last frames after an error: what was held, and the error."""
         held = self._written(self._stream.finish("length"), last=True)
-        self._count(metrics, Usage())
+        record.answered(self.turn.format.name, self._stream.message, Usage())
         return held + self._frames(self.writer.fail(error)) + self.writer.end
 
     def _written(self, events: Any, last: bool = False) -> str:
@@ -95,13 +96,3 @@ class Answer:
 
     def _frames(self, chunks: list[Any]) -> str:
         return sse(chunks, named=self.writer.named) if self._framed and chunks else ""
-
-    def _count(self, metrics: Metrics, usage: Usage) -> None:
-        message, format = self._stream.message, self.turn.format.name
-        for call in message.tool_calls:
-            metrics.count("calls", format=format, complete=str(call.complete).lower())
-        for diagnostic in message.diagnostics:
-            metrics.count("diagnostics", format=format, code=diagnostic.code)
-        for kind in ("prompt", "completion", "reasoning"):
-            if number := getattr(usage, kind):
-                metrics.count("tokens", number, kind=kind)

@@ -25,6 +25,14 @@ from ..serving import (
 __all__ = ["CHAT", "COUNT", "MESSAGES", "RESPONSES", "Api", "api_of"]
 
 
+def _openai(error: ApiError) -> dict[str, Any]:
+    return error.openai()
+
+
+def _anthropic(error: ApiError) -> dict[str, Any]:
+    return error.anthropic()
+
+
 @dataclass(frozen=True, slots=True)
 class Api:
     """How one API reads requests, writes answers and shapes errors."""
@@ -32,7 +40,7 @@ class Api:
     name: str
     read: Callable[..., Request]
     writer: Callable[[str, Turn, Request], Writer[Any, Any]]
-    error: Callable[[ApiError], dict[str, Any]] = ApiError.openai
+    error: Callable[[ApiError], dict[str, Any]] = _openai
     prompt: str = "messages"
     """The field of a request that has its prompt."""
 
@@ -58,8 +66,8 @@ def _messages(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
 
 CHAT = Api("chat", read_chat, _chat)
 RESPONSES = Api("responses", read_responses, _responses, prompt="input")
-MESSAGES = Api("messages", read_messages, _messages, ApiError.anthropic)
-COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, ApiError.anthropic)
+MESSAGES = Api("messages", read_messages, _messages, _anthropic)
+COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, _anthropic)
 
 
 def api_of(path: str) -> Api:

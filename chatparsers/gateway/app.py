@@ -10,13 +10,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
@@ -26,13 +27,19 @@ from .answer import Answer
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
+from .http_engine import HttpEngine
 from .lanes import Left
 from .metrics import Metrics
+from .passing import pass_on
 from .prepare import Preparing
+from .record import Log, Record, request_id
 from .respond import Responding
 from .settings import Settings
 
 __all__ = ["create_app"]
+
+_SEEN = 1.0
+"""How many seconds what was seen of the engine counts."""
 
 
 def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> Starlette:
@@ -66,6 +73,15 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def health(request: HttpRequest) -> Response:
         return JSONResponse({"status": "ok"})
 
+    async def ready(request: HttpRequest) -> Response:
+        return await gateway.ready()
+
+    async def passed(request: HttpRequest) -> Response:
+        return await gateway.pass_on(request)
+
+    async def root(request: HttpRequest) -> Response:
+        return JSONResponse({"name": "chatparsers", "paths": [route.path for route in routes]})
+
     async def metrics(request: HttpRequest) -> Response:
         return PlainTextResponse(gateway.metrics.text())
 
@@ -74,17 +90,23 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         message = f"{request.method} {request.url.path}: this server has no such path or method"
         return api_of(request.url.path).failed(ApiError(message, status=status))
 
+    if gateway.settings.passed and not isinstance(engine, HttpEngine):
+        raise ValueError("passed: expected an engine over HTTP, whose other paths can be asked")
+    routes = [
+        Route("/", root),
+        Route("/v1/chat/completions", post(CHAT), methods=["POST"]),
+        Route("/v1/responses", post(RESPONSES), methods=["POST"]),
+        Route("/v1/messages", post(MESSAGES), methods=["POST"]),
+        Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
+        Route("/v1/models", models),
+        Route("/v1/models/{name:path}", models),
+        Route("/health", health),
+        Route("/ready", ready),
+        Route("/metrics", metrics),
+        *(Route(path, passed, methods=["POST"]) for path in gateway.settings.passed),
+    ]
     app = Starlette(
-        routes=[
-            Route("/v1/chat/completions", post(CHAT), methods=["POST"]),
-            Route("/v1/responses", post(RESPONSES), methods=["POST"]),
-            Route("/v1/messages", post(MESSAGES), methods=["POST"]),
-            Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
-            Route("/v1/models", models),
-            Route("/v1/models/{name:path}", models),
-            Route("/health", health),
-            Route("/metrics", metrics),
-        ],
+        routes=routes,
         middleware=gateway.middleware(),
         lifespan=lifespan,
         exception_handlers={404: missing, 405: missing},
@@ -98,15 +120,39 @@ class _Gateway:
         self.chat = chat
         self.engine = engine
         self.settings = settings
-        self.metrics = Metrics()
+        self.metrics = Metrics(settings.model)
+        self.log: Log | None = None
+        self._ready = (float("-inf"), False)
         self.guard = Guard(settings)
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
 
     async def start(self) -> None:
+        if self.settings.log is not None:
+            self.log = Log(self.settings.log, self.metrics)
         await self._preparing.warm()
         for warning in await self.engine.start(self.chat):
             print(f"chatparsers: warning: {warning}", file=sys.stderr)
+
+    async def ready(self) -> Response:
+        """Whether the engine answers, as it was seen at most a second ago."""
+        seen, ready = self._ready
+        if time.monotonic() - seen > _SEEN:
+            ready = await self.engine.ready()
+            self._ready = time.monotonic(), ready
+        return JSONResponse(
+            {"status": "ready" if ready else "the engine does not answer"}, 200 if ready else 503
+        )
+
+    async def pass_on(self, http: HttpRequest) -> Response:
+        """The engine's own response to a request that is none of the three APIs."""
+        record = Record("passed", http.headers, self.metrics, self.log)
+        try:
+            self.guard.check_key(http.headers)
+            assert isinstance(self.engine, HttpEngine)
+            return await pass_on(self.engine, http, await self._preparing.raw(http), record)
+        except Exception as error:
+            return self._failed(CHAT, error, record)
 
     def middleware(self) -> list[Middleware]:
         """What each request passes first."""
@@ -135,6 +181,7 @@ class _Gateway:
             self.metrics.active += 1
             admitted = True
 
+        record = Record(api.name, http.headers, self.metrics, self.log)
         try:
             self.guard.check_key(http.headers)
             prepared = await self._preparing.prepare(api.read, http, admit)
@@ -155,13 +202,16 @@ class _Gateway:
             self.metrics.active -= admitted
             if not isinstance(error, Exception):
                 raise
-            return self._failed(api, error)
+            return self._failed(api, error, record)
+        record.fields["stream"] = request.stream
+        if most is not None:
+            record.fields["max_tokens"] = most
         return Responding(
             self.engine,
-            Job(prepared.turn, prompt, prepared.grammar, most, request.sampling),
+            Job(prepared.turn, prompt, prepared.grammar, most, request.sampling, record.passed_on),
             answer,
             stream=request.stream,
-            api=api.name,
+            record=record,
             settings=self.settings,
             metrics=self.metrics,
             failed=api.failed,
@@ -175,23 +225,26 @@ class _Gateway:
             self.metrics.count("dropped", kind=kind)
 
     async def count_tokens(self, http: HttpRequest) -> Response:
+        record = Record(COUNT.name, http.headers, self.metrics, self.log)
         try:
             self.guard.check_key(http.headers)
             count = await self._preparing.count(COUNT.read, http)
         except Exception as error:
-            return self._failed(COUNT, error)
-        self.metrics.count("requests", api=COUNT.name, status="200")
+            return self._failed(COUNT, error, record)
+        record.end(200)
         return JSONResponse({"input_tokens": count})
 
-    def _failed(self, api: Api, error: Exception) -> Response:
+    def _failed(self, api: Api, error: Exception, record: Record) -> Response:
         """The response for an error before the engine was asked."""
         if isinstance(error, (ClientDisconnect, Left)):
-            self.metrics.count("requests", api=api.name, status="499")
+            record.end(499)
             return Response(status_code=400)  # nobody reads it
         if not isinstance(error, ChatParsersError):
             traceback.print_exception(error)
         found = ApiError.of(error)
-        self.metrics.count("requests", api=api.name, status=str(found.status))
+        if found.code is not None:
+            record.fields["error"] = found.code
+        record.end(found.status)
         return api.failed(found)
 
     def models(self, http: HttpRequest) -> Response:
@@ -214,17 +267,28 @@ class _Gateway:
 
 
 class _Checked:
-    """Passes on the requests that the guard lets in."""
+    """Passes on the requests that the guard lets in, each with an id that its response bears too."""
 
     def __init__(self, app: ASGIApp, guard: Guard) -> None:
         self._app = app
         self._guard = guard
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            try:
-                self._guard.check(dict(scope))
-            except ApiError as error:
-                await api_of(scope["path"]).failed(error)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = MutableHeaders(scope=scope)
+        id = request_id(headers.get("x-request-id"))
+        headers["x-request-id"] = id
+
+        async def named(event: Message) -> None:
+            if event["type"] == "http.response.start":
+                event["headers"] = [*event["headers"], (b"x-request-id", id.encode())]
+            await send(event)
+
+        try:
+            self._guard.check(dict(scope))
+        except ApiError as error:
+            await api_of(scope["path"]).failed(error)(scope, receive, named)
+            return
+        await self._app(scope, receive, named)

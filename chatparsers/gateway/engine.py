@@ -33,6 +33,7 @@ class Job:
 
     ``prompt``: the ids of the prompt, or its text if the chat has no tokenizer. ``grammar``: None if nothing is
     constrained. ``sampling`` has the names of `chatparsers.serving.Request`.
+    ``headers`` go with the request: its id, and the trace that it belongs to.
     """
 
     turn: Turn
@@ -40,6 +41,7 @@ class Job:
     grammar: Grammar | None = None
     max_tokens: int | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,10 @@ class Engine(ABC):
 
         Raises `EngineError`.
         """
+
+    async def ready(self) -> bool:
+        """Whether the engine answers now."""
+        return True
 
     async def close(self) -> None:  # noqa: B027  # an engine may hold nothing
         """Frees what the engine holds."""

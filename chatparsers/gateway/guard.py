@@ -9,6 +9,8 @@ must be an address, ``localhost`` or one of `Settings.hosts`: a page cannot rebi
 from __future__ import annotations
 
 import hmac
+import os
+import time
 from ipaddress import ip_address
 from typing import Any
 
@@ -17,16 +19,19 @@ from starlette.datastructures import Headers
 from ..serving import ApiError
 from .settings import Settings
 
-__all__ = ["Guard", "is_loopback"]
+__all__ = ["Guard", "KeyFile", "is_loopback"]
 
+_LOOK = 1.0
+_LARGEST = 1_000_000
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 class Guard:
-    """Checks the head of each request. ``keys``: those that clients may send; none: no key is asked for."""
+    """Checks the head of each request."""
 
     def __init__(self, settings: Settings) -> None:
-        self.keys: tuple[bytes, ...] = () if settings.api_key is None else (settings.api_key.encode(),)
+        self._own = [] if settings.api_key is None else [settings.api_key.encode()]
+        self._file = None if settings.key_file is None else KeyFile(settings.key_file)
         self._hosts = None if settings.hosts is None else frozenset(map(str.lower, settings.hosts))
         self._cors = frozenset(settings.cors)
 
@@ -49,12 +54,13 @@ class Guard:
 
     def check_key(self, headers: Headers) -> None:
         """Raises `ApiError` if a key is asked for and not given."""
-        if not self.keys:
+        if self._file is None and not self._own:
             return
+        keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
         scheme, _, token = headers.get("authorization", "").partition(" ")
         given = headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
         found = [
-            hmac.compare_digest(given.encode(), key) for key in self.keys
+            hmac.compare_digest(given.encode(), key) for key in keys
         ]  # each, so that none shows by its time
         if not any(found):
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
@@ -64,11 +70,40 @@ class Guard:
         if name == "localhost" or _address(name):
             return True
         if self._hosts is None:
-            return bool(self.keys)
+            return bool(self._own) or self._file is not None
         return name in self._hosts or "*" in self._hosts
 
     def _allows(self, origin: str, scheme: str, host: str) -> bool:
         return bool({origin, "*"} & self._cors) or origin == f"{scheme}://{host}"
+
+
+class KeyFile:
+    """Keys in a file, one in a line; lines that begin with ``#`` are remarks. A change counts within a second, so a key
+    can be added or taken away without a stop. A file that cannot be read or has no key lets nobody in."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._looked = float("-inf")
+        self._stamp: tuple[int, int] | None = None
+        self._keys: list[bytes] = []
+
+    def keys(self) -> list[bytes]:
+        """The keys that count now."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK:
+            return self._keys
+        self._looked = now
+        try:
+            state = os.stat(self._path)
+            stamp = state.st_mtime_ns, state.st_ino
+            if stamp != self._stamp:
+                with open(self._path, "rb") as file:
+                    lines = [line.strip() for line in file.read(_LARGEST).splitlines()]
+                self._keys = [line for line in lines if line and not line.startswith(b"#")]
+                self._stamp = stamp
+        except OSError:
+            self._keys, self._stamp = [], None
+        return self._keys
 
 
 def _name(host: str) -> str:

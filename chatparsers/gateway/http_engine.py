@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, ClassVar, TypeAlias
 
@@ -37,6 +37,8 @@ class HttpEngine(Engine):
     """
 
     path: ClassVar[str]
+    alive: ClassVar[str] = "/health"
+    """Where it says that it is there."""
 
     def __init__(
         self,
@@ -92,21 +94,23 @@ class HttpEngine(Engine):
         except (ValueError, RecursionError):
             return {}
         except httpx2.HTTPError as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         return found if isinstance(found, dict) else {}
 
     # generating
 
     def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
-        return self._batches(self.body(job))
+        return self._batches(self.body(job), job.headers)
 
-    async def _batches(self, body: dict[str, Any]) -> AsyncGenerator[Batch, None]:
+    async def _batches(
+        self, body: dict[str, Any], headers: dict[str, str] | None = None
+    ) -> AsyncGenerator[Batch, None]:
         """What arrives at once is one batch. The end comes last, after the engine has closed its response: so the
         connection can be used again."""
         lines, read = Lines(), self.reading()
         end: End | None = None
         try:
-            async with self._client.stream("POST", self.path, json=body) as response:
+            async with self._opened(body, headers) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 async for data in response.aiter_bytes():
@@ -119,14 +123,48 @@ class HttpEngine(Engine):
                     end = _later(end, batch.end)
                     yield batch
         except httpx2.HTTPError as error:
-            raise self._broken(error) from error
+            raise self.broken(error) from error
         if end is None or end.reason is None:
             raise EngineError(
                 "the engine closed the connection in the middle of the answer", code="engine_ended"
             )
         yield Batch(end=end)
 
-    def _broken(self, error: httpx2.HTTPError) -> EngineError:
+    @asynccontextmanager
+    async def _opened(
+        self, body: dict[str, Any], headers: dict[str, str] | None
+    ) -> AsyncIterator[httpx2.Response]:
+        """The engine's response, which is closed at the end."""
+        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        body.clear()  # a long prompt is held once, and not for as long as its answer lasts
+        response = await self.send(self.path, raw, {"content-type": "application/json", **(headers or {})})
+        del raw
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    async def send(self, path: str, raw: bytes, headers: dict[str, str]) -> httpx2.Response:
+        """The engine's response, whose body is still to be read. A kept connection that the engine closed meanwhile is
+        tried once more: it has sent nothing, and a completion that is asked for twice does no harm."""
+        for tries in (1, 0):
+            request = self._client.build_request("POST", path, content=raw, headers=headers)
+            try:
+                return await self._client.send(request, stream=True)
+            except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
+                if not tries:
+                    raise
+        raise AssertionError("the second try returns or raises")
+
+    async def ready(self) -> bool:
+        try:
+            async with self._client.stream("GET", self.alive, timeout=5.0) as response:
+                return response.status_code == 200
+        except httpx2.HTTPError:
+            return False
+
+    def broken(self, error: httpx2.HTTPError) -> EngineError:
+        """The error for a connection that failed."""
         if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout)):
             return EngineError("the engine does not answer", where=_shown(self.url))
         if isinstance(error, httpx2.TimeoutException):

@@ -1,47 +1,112 @@
-"""Counters in the text format of Prometheus."""
+"""Counters and histograms for Prometheus, by its own client.
+
+Each application has a registry of its own. Where several processes serve one address, set ``PROMETHEUS_MULTIPROC_DIR``
+before they start, as its client has it: then ``/metrics`` of any of them shows all. No label is a client's text.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
+import os
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.multiprocess import MultiProcessCollector
 
 __all__ = ["Metrics"]
 
-_HELP = {
-    "requests": "Requests by API and status; a stream that failed later has the status of its error.",
-    "calls": "Tool calls by format, and whether they are complete.",
-    "diagnostics": "Mistakes of the model by format and code.",
-    "dropped": "What --drop-unsupported left out of requests, by kind.",
-    "tokens": "Tokens of prompts, answers and reasoning.",
+_COUNTERS = {
+    "requests": (
+        "Requests by API and status; a stream that failed later has the status of its error.",
+        ("api", "status"),
+    ),
+    "calls": ("Tool calls by format, and whether they are complete.", ("format", "complete")),
+    "diagnostics": ("Mistakes of the model by format and code.", ("format", "code")),
+    "dropped": ("What --drop-unsupported left out of requests, by kind.", ("kind",)),
+    "tokens": ("Tokens of prompts, answers and reasoning.", ("kind",)),
+    "log_failures": ("Lines of the request log that could not be written.", ()),
 }
+_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_SHORT = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
+_HISTOGRAMS = {
+    "queue_seconds": ("From the head of a request until the engine is asked.", _SECONDS),
+    "first_token_seconds": ("Until the first batch of the engine.", _SECONDS),
+    "token_seconds": (
+        "Between tokens, the mean of an answer.",
+        _SHORT,
+    ),
+    "duration_seconds": ("Of whole requests.", _SECONDS),
+    "prompt_tokens": ("Tokens of a prompt.", (64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)),
+}
+_KINDS = 32
+"""How many kinds of what is dropped have a series of their own: clients name them."""
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """What a gateway has counted since it started."""
+    """What a gateway has counted since it started. ``model``: the label of every histogram."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str = "") -> None:
+        self.registry = CollectorRegistry()
+        self._model = model
+        self._kinds: set[str] = set()
+        self._active = Gauge(
+            "chatparsers_active_requests",
+            "Requests that are being answered.",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
         self.active = 0
-        self._counts: dict[str, Counter[tuple[tuple[str, str], ...]]] = {name: Counter() for name in _HELP}
+        self._active.set_function(lambda: self.active) if not _several() else None
+        self._counters = {
+            name: Counter(f"chatparsers_{name}", said, labels, registry=self.registry)
+            for name, (said, labels) in _COUNTERS.items()
+        }
+        self._histograms = {
+            name: Histogram(
+                f"chatparsers_{name}", said, ("api", "model"), buckets=buckets, registry=self.registry
+            )
+            for name, (said, buckets) in _HISTOGRAMS.items()
+        }
 
     def count(self, name: str, number: int = 1, **labels: str) -> None:
-        """Adds to a counter: ``requests``, ``calls``, ``diagnostics`` or ``tokens``."""
-        self._counts[name][tuple(labels.items())] += number
+        """Adds to a counter: ``requests``, ``calls``, ``diagnostics``, ``dropped``, ``tokens`` or ``log_failures``."""
+        if name == "dropped":
+            if len(self._kinds) >= _KINDS and labels["kind"] not in self._kinds:
+                labels = {"kind": "other"}
+            self._kinds.add(labels["kind"])
+        counter = self._counters[name]
+        (counter.labels(**labels) if labels else counter).inc(number)
+
+    def observe(self, name: str, value: float, api: str) -> None:
+        """Adds to a histogram: seconds, or tokens of a prompt."""
+        self._histograms[name].labels(api=api, model=self._model).observe(value)
 
     def value(self, name: str, **labels: str) -> int:
-        """The sum of a counter over all series that have these labels."""
-        wanted = set(labels.items())
-        return sum(number for key, number in self._counts[name].items() if wanted <= set(key))
+        """The sum of a counter over all series of this process that have these labels."""
+        wanted = labels.items()
+        return sum(
+            int(sample.value)
+            for metric in self._counters[name].collect()
+            for sample in metric.samples
+            if sample.name.endswith("_total") and wanted <= sample.labels.items()
+        )
 
     def text(self) -> str:
-        """All counters, as ``/metrics`` shows them."""
-        lines = [
-            "# HELP chatparsers_active_requests Requests that are being answered.",
-            "# TYPE chatparsers_active_requests gauge",
-            f"chatparsers_active_requests {self.active}",
-        ]
-        for name, series in self._counts.items():
-            full = f"chatparsers_{name}_total"
-            lines += [f"# HELP {full} {_HELP[name]}", f"# TYPE {full} counter"]
-            for labels, number in sorted(series.items()):
-                shown = ",".join(f'{key}="{value}"' for key, value in labels)
-                lines.append(f"{full}{{{shown}}} {number}")
-        return "\n".join(lines) + "\n"
+        """All that was counted, as ``/metrics`` shows it."""
+        registry = self.registry
+        if _several():
+            self._active.set(self.active)
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+        return generate_latest(registry).decode()
+
+
+def _several() -> bool:
+    return "PROMETHEUS_MULTIPROC_DIR" in os.environ

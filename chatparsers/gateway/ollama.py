@@ -20,6 +20,7 @@ class Ollama(HttpEngine):
     """``ollama serve``. It needs ``model``."""
 
     path: ClassVar[str] = "/api/generate"
+    alive: ClassVar[str] = "/api/version"
     takes_ids: ClassVar[bool] = False
 
     def body(self, job: Job) -> dict[str, Any]:

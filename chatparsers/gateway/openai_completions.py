@@ -22,6 +22,7 @@ class OpenAICompletions(HttpEngine):
     """A server with ``/v1/completions`` of which nothing more is known: no ids and no grammar."""
 
     path: ClassVar[str] = "/v1/completions"
+    alive: ClassVar[str] = "/v1/models"
     takes_ids: ClassVar[bool] = False
 
     async def start(self, chat: Chat) -> list[str]:

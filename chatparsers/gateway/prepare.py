@@ -84,6 +84,14 @@ class Preparing:
         finally:
             self._arriving -= account.size
 
+    async def raw(self, http: HttpRequest) -> bytes:
+        """The bytes of a body that is passed on as it is."""
+        account = Account(self._settings)
+        try:
+            return bytes(await self._body(http, account))
+        finally:
+            self._arriving -= account.size
+
     async def _body(self, http: HttpRequest, account: Account) -> bytearray:
         """The bytes of the body. A client has some seconds for it, and all bodies together have a limit."""
         raw = bytearray()

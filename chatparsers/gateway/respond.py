@@ -24,6 +24,7 @@ from ..serving import ApiError
 from .answer import Answer
 from .engine import End, Engine, Job
 from .metrics import Metrics
+from .record import Record
 from .settings import Settings
 
 __all__ = ["Responding"]
@@ -52,7 +53,7 @@ class Responding:
         answer: Answer,
         *,
         stream: bool,
-        api: str,
+        record: Record,
         settings: Settings,
         metrics: Metrics,
         failed: Any,
@@ -61,7 +62,7 @@ class Responding:
         self._job = job
         self._answer = answer
         self._stream = stream
-        self._api = api
+        self._record = record
         self._settings = settings
         self._metrics = metrics
         self._failed = failed
@@ -75,7 +76,6 @@ class Responding:
         self._emptied = anyio.Event()
         self._sending = False
         self._moved = time.monotonic()
-        self._counted = False
         self._head = ""
         """The first frames, made before anything is read."""
 
@@ -92,17 +92,19 @@ class Responding:
                     tasks.cancel_scope.cancel()
         finally:
             self._metrics.active -= 1
-            self._count(_LEFT)
+            self._record.end(_LEFT)
 
     async def _read(self) -> Any:
         """Reads the engine to its end. Returns the response if no stream has begun."""
         answer = self._answer
+        self._record.asked()
         self._head = answer.start()
         end = End()
         late = 0
         try:
             async with aclosing(self._engine.generate(self._job)) as batches:
                 async for batch in batches:
+                    self._record.first()
                     frames = answer.read(batch)
                     if self._stream and (frames or not self._begun):
                         self._put(frames)
@@ -113,30 +115,26 @@ class Responding:
                     late += answer.done
                     if answer.stopped or late > _LATE:
                         break
-            last = answer.finish(end, self._metrics)
+            last = answer.finish(end, self._record)
         except Exception as error:
             if not isinstance(error, ApiError):
                 traceback.print_exception(error)
             return self._fail(ApiError.of(error))
-        self._count(200)  # before the client sees that it is over
+        self._record.end(200)  # before the client sees that it is over
         if not self._stream:
             return Response(answer.writer.text(), media_type="application/json")
         self._put(last, over=True)
         return None
 
     def _fail(self, error: ApiError) -> Any:
-        self._count(error.status)
         if not self._begun:
+            self._record.end(error.status)
             self._over = True
             return self._failed(error)
-        self._put(self._answer.fail(error, self._metrics), over=True)
+        last = self._answer.fail(error, self._record)
+        self._record.end(error.status)
+        self._put(last, over=True)
         return None
-
-    def _count(self, status: int) -> None:
-        """Counts the request, once."""
-        if not self._counted:
-            self._counted = True
-            self._metrics.count("requests", api=self._api, status=str(status))
 
     def _put(self, frames: str, over: bool = False) -> None:
         """Puts frames in the buffer."""

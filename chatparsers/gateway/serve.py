@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
+import socket
 import sys
+import time
 from argparse import Namespace
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +20,10 @@ from ..chat.chat import Chat, load
 from ..cli.files import Refused
 from .app import create_app
 from .engine import Engine, EngineError
-from .guard import is_loopback
+from .guard import KeyFile, is_loopback
 from .http_engine import HttpEngine
 from .llama_server import LlamaServer
+from .metrics import Metrics
 from .ollama import Ollama
 from .openai_completions import VLLM, OpenAICompletions, SGLang
 from .server import timed_protocol
@@ -33,6 +39,7 @@ KINDS: dict[str, type[HttpEngine]] = {
     "openai-completions": OpenAICompletions,
 }
 """The engines over HTTP by the names of ``--upstream-kind``."""
+_AGAIN = 1.0
 SWITCH = 0.001
 """How many seconds a thread that prepares a request may keep the interpreter from the thread of the streams."""
 
@@ -40,10 +47,18 @@ SWITCH = 0.001
 def run(arguments: Namespace) -> int:
     """Serves until it is interrupted. Raises `Refused`, or `EngineError` if the engine cannot be used."""
     key = _key(arguments)
-    if key is None and not is_loopback(arguments.host):
+    if arguments.port > 65_535:
+        raise Refused(f"--port {arguments.port}: expected a port from 1 to 65535")
+    if arguments.upstream is not None and not arguments.upstream.startswith(("http://", "https://")):
+        raise Refused(f"--upstream {arguments.upstream}: expected a URL such as http://127.0.0.1:8080")
+    if arguments.api_key_file is not None and not KeyFile(arguments.api_key_file).keys():
+        raise Refused(
+            f"--api-key-file {arguments.api_key_file}: expected a file with a key in each line, found none"
+        )
+    if key is None and arguments.api_key_file is None and not is_loopback(arguments.host):
         raise Refused(
             f"--host {arguments.host}: without a key anybody who reaches this address may use the model: "
-            "say --api-key as well, or set CHATPARSERS_API_KEY"
+            "say --api-key or --api-key-file as well, or set CHATPARSERS_API_KEY"
         )
     chat, engine, name = _local(arguments) if arguments.gguf is not None else _remote(arguments)
     settings = settings_of(arguments, name, key)
@@ -56,10 +71,11 @@ def run(arguments: Namespace) -> int:
         lifespan="off",
         log_level="warning",
         access_log=False,
+        timeout_graceful_shutdown=math.ceil(arguments.drain),
     )
     sys.setswitchinterval(SWITCH)
     try:
-        asyncio.run(_serve(app, uvicorn.Server(config), chat, settings))
+        asyncio.run(_serve(app, config, chat, settings, arguments))
     except EngineError as error:
         if error.where is None:
             raise
@@ -86,17 +102,73 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         hosts=None if arguments.allowed_hosts is None else tuple(arguments.allowed_hosts),
         cors=tuple(arguments.cors or ()),
         drop_unsupported=arguments.drop_unsupported,
+        key_file=arguments.api_key_file,
+        log=arguments.log,
+        passed=tuple(arguments.pass_on or ()),
     )
 
 
-async def _serve(app: Any, server: uvicorn.Server, chat: Chat, settings: Settings) -> None:
-    async with app.router.lifespan_context(app):  # an engine that cannot be used is an error of the command
-        config = server.config
-        print(
-            f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
-            flush=True,
+async def _serve(
+    app: Any, config: uvicorn.Config, chat: Chat, settings: Settings, arguments: Namespace
+) -> None:
+    listening = _bound(arguments)
+    try:
+        async with _lifespan(app, arguments.wait):  # an engine that cannot be used is an error of the command
+            print(
+                f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
+                flush=True,
+            )
+            server = _Draining(config, app.state.metrics)
+            await server.serve(sockets=[listening])
+    finally:
+        listening.close()
+
+
+@asynccontextmanager
+async def _lifespan(app: Any, wait: float) -> AsyncIterator[None]:
+    """The application, started. ``wait``: for how many seconds an engine may not yet answer."""
+    until = time.monotonic() + wait
+    async with AsyncExitStack() as stack:
+        while True:
+            try:
+                await stack.enter_async_context(app.router.lifespan_context(app))
+                break
+            except EngineError as error:
+                if (error.where is None and error.status != 503) or time.monotonic() > until:
+                    raise
+            await asyncio.sleep(_AGAIN)
+        yield
+
+
+def _bound(arguments: Namespace) -> socket.socket:
+    """The socket that listens. It is bound before anything is said of the URL."""
+    family = socket.AF_INET6 if ":" in arguments.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((arguments.host, arguments.port))
+    except OSError as error:
+        listening.close()
+        said = (
+            f"--host {arguments.host} --port {arguments.port}: cannot listen there: {error.strerror or error}"
         )
-        await server.serve()
+        raise Refused(said) from error
+    return listening
+
+
+class _Draining(uvicorn.Server):
+    """A server that says what it waits for when it ends."""
+
+    def __init__(self, config: uvicorn.Config, metrics: Metrics) -> None:
+        super().__init__(config)
+        self._metrics = metrics
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        limit, begun = self.config.timeout_graceful_shutdown, self._metrics.active
+        print(f"chatparsers: ending: {begun} requests have {limit} seconds", file=sys.stderr)
+        await super().shutdown(sockets)
+        cut = self._metrics.active
+        print(f"chatparsers: ended: {begun - cut} requests were answered, {cut} cut off", file=sys.stderr)
 
 
 def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
@@ -112,7 +184,7 @@ def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:
     engine = KINDS[arguments.upstream_kind](
         arguments.upstream,
         model=arguments.upstream_model,
-        api_key=arguments.upstream_key,
+        api_key=arguments.upstream_key or os.environ.get("CHATPARSERS_UPSTREAM_KEY"),
         stall=arguments.stall,
     )
     path = Path(arguments.model)

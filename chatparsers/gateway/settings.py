@@ -24,6 +24,9 @@ class Settings:
     ``hosts``: names under which the gateway may be asked, besides addresses and ``localhost``; None: with a key any
     name. ``cors``: the origins whose pages may ask, such as ``https://chat.example``; ``*`` allows all.
 
+    ``key_file``: a file with more keys, one in a line, which is read again when it changes. ``log``: the file to which
+    a line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
+
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     """
 
@@ -43,6 +46,9 @@ class Settings:
     hosts: tuple[str, ...] | None = None
     cors: tuple[str, ...] = ()
     drop_unsupported: bool = False
+    key_file: str | None = None
+    log: str | None = None
+    passed: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.api_key is not None and not self.api_key.strip():

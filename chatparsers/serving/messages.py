@@ -127,7 +127,9 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
         else:
             self._stop = "tool_use" if calls else "end_turn"
         self._usage = usage or self._usage
-        delta = {"stop_reason": self._stop, "stop_sequence": self._stop_sequence}
+        delta: dict[str, Any] = {"stop_reason": self._stop, "stop_sequence": self._stop_sequence}
+        if self.unwanted:
+            delta["unwanted_calls"] = self.unwanted
         return [
             *closed,
             {"type": "message_delta", "delta": delta, "usage": self._usage.anthropic()},
@@ -151,6 +153,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
             "stop_reason": self._stop,
             "stop_sequence": self._stop_sequence,
             "usage": self._usage.anthropic(),
+            **({"unwanted_calls": self.unwanted} if self.unwanted else {}),  # type: ignore[typeddict-unknown-key]
         }
 
     # blocks

@@ -48,13 +48,14 @@ class Delta(TypedDict, total=False):
     tool_calls: list[ToolCallDelta]
 
 
-class ChunkChoice(TypedDict):
+class ChunkChoice(TypedDict, total=False):
     """The only choice of a chunk."""
 
     index: int
     delta: Delta
     logprobs: None
     finish_reason: ChatFinish | None
+    unwanted_calls: list[str]
 
 
 class ChatChunk(TypedDict, total=False):
@@ -94,13 +95,14 @@ class ChatMessage(TypedDict, total=False):
     tool_calls: list[ChatToolCall]
 
 
-class ChatChoice(TypedDict):
+class ChatChoice(TypedDict, total=False):
     """The only choice of an answer."""
 
     index: int
     message: ChatMessage
     logprobs: None
     finish_reason: ChatFinish
+    unwanted_calls: list[str]
 
 
 class ChatCompletion(TypedDict, total=False):
@@ -206,6 +208,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self._reason = "length" if reason == "length" else "tool_calls" if self._calls else "stop"
         self._usage = usage or Usage()
         chunks = [self._chunk({}, self._reason)]
+        if self.unwanted:
+            chunks[0]["choices"][0]["unwanted_calls"] = self.unwanted
         if self.include_usage:
             last = self._chunk({})
             last["choices"] = []
@@ -230,14 +234,20 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             message["tool_calls"] = [
                 self._call(id, name, "".join(arguments)) for id, name, arguments in self._calls
             ]
+        choice: ChatChoice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": self._reason,
+        }
+        if self.unwanted:
+            choice["unwanted_calls"] = self.unwanted
         return {
             "id": self.id,
             "object": "chat.completion",
             "created": self.created,
             "model": self.model,
-            "choices": [
-                {"index": 0, "message": message, "logprobs": None, "finish_reason": self._reason},
-            ],
+            "choices": [choice],
             "usage": self._usage.openai(),
         }
 

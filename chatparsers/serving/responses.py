@@ -215,6 +215,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             "output": output,
             "usage": None if self._usage is None else self._usage.responses(),
             **self._repeated,  # type: ignore[typeddict-item]
+            **({"unwanted_calls": self.unwanted} if self.unwanted else {}),
         }
 
     # items

@@ -51,6 +51,9 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.model = model
         self.id = id or self.new_id()
         self.created = int(time.time()) if created is None else created
+        self.unwanted: list[str] = []
+        """How the calls begin that the model wrote though the request wants none. They are cut out of the answer, and
+        shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
         seed = uuid4().hex
         self._make_id = call_id or (lambda index: id_of_call(seed, index))
         self._ids: set[str] = set()

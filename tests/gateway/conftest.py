@@ -15,8 +15,8 @@ def upstream() -> Iterator[Callable[..., Upstream]]:
     """``upstream(script, context)``: a scripted engine."""
     made: list[Upstream] = []
 
-    def make(script: Script, context: int | None = None) -> Upstream:
-        made.append(Upstream(script, context))
+    def make(script: Script, context: int | None = None, port: int = 0) -> Upstream:
+        made.append(Upstream(script, context, port))
         return made[-1]
 
     yield make

@@ -45,9 +45,11 @@ class Upstream:
     """A server in a thread. ``script`` answers each request; ``requests`` has what came; ``left`` counts the clients
     that closed the connection before the end of a response. ``context``: what llama-server says of it."""
 
-    def __init__(self, script: Script, context: int | None = None) -> None:
+    def __init__(self, script: Script, context: int | None = None, port: int = 0) -> None:
         self.script = script
         self.context = context
+        self._wanted = port
+        self.heads: list[str] = []
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.left = 0
         self._loop = asyncio.new_event_loop()
@@ -59,7 +61,7 @@ class Upstream:
     def _run(self, ready: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)
         server = self._loop.run_until_complete(
-            asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=1024)
+            asyncio.start_server(self._serve, "127.0.0.1", self._wanted, backlog=1024)
         )
         self.port = server.sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
@@ -82,6 +84,7 @@ class Upstream:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 path = head.split(" ", 2)[1]
+                self.heads.append(head)
                 size = next(
                     (line[15:] for line in head.split("\r\n") if line.startswith("content-length:")), "0"
                 )
@@ -126,11 +129,11 @@ async def _until_closed(reader: asyncio.StreamReader) -> None:
         await asyncio.sleep(0.02)
 
 
-def soon(check: Callable[[], object]) -> None:
+def soon(check: Callable[[], object], seconds: int = 10) -> None:
     """Waits until ``check`` holds, for at most ten seconds."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + seconds
     while not check():
-        assert time.monotonic() < until, "it did not become true in ten seconds"
+        assert time.monotonic() < until, "it did not become true in time"
         time.sleep(0.01)
 
 

@@ -54,6 +54,9 @@ def flags(given: dict[str, str]) -> list[str]:
         ),
         (["--upstream", "http://127.0.0.1:9", "--gguf", "x"], "--gguf runs the model in this process"),
         (["--host", "0.0.0.0"], "without a key anybody who reaches this address may use the model"),
+        (["--upstream", "foo"], "--upstream foo: expected a URL such as http://127.0.0.1:8080"),
+        (["--port", "99999"], "--port 99999: expected a port from 1 to 65535"),
+        (["--api-key-file", "no/such"], "--api-key-file no/such: expected a file with a key in each line"),
         (["--keep-alive", "0"], "invalid number above 0 value: '0'"),
         (["--port", "0"], "invalid number above 0 value: '0'"),
     ],
@@ -87,8 +90,10 @@ def test_every_setting_has_a_flag() -> None:
         "--max-prompt": "17",
         "--max-cpu": "1.5",
         "--body-timeout": "3.5",
+        "--api-key-file": "keys",
+        "--log": "log",
     }
-    lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*"]
+    lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*", "--pass-on", "/tokenize"]
     made = settings_of(
         build_parser().parse_args(["serve", *flags(given), "--no-grammar", "--drop-unsupported", *lists]),
         "other",
@@ -111,6 +116,9 @@ def test_every_setting_has_a_flag() -> None:
         hosts=("a.example", "b.example"),
         cors=("*",),
         drop_unsupported=True,
+        key_file="keys",
+        log="log",
+        passed=("/tokenize",),
     )
     assert made == wanted and settings_of(build_parser().parse_args(["serve"]), "m", None) == Settings("m")
     assert not [name for name in fields(Settings) if getattr(made, name.name) == name.default]

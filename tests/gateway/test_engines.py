@@ -316,14 +316,16 @@ def test_metrics_are_what_prometheus_reads(
     soon(lambda: server.app.state.metrics.active == 0)
     text = httpx2.get(f"{server.url}/metrics").text
     for line in (
-        'chatparsers_requests_total{api="chat",status="200"} 1',
-        'chatparsers_calls_total{format="qwen3",complete="true"} 2',
-        'chatparsers_diagnostics_total{format="qwen3",code="unknown-tool"} 1',
-        'chatparsers_tokens_total{kind="completion"} 3',
-        "chatparsers_active_requests 0",
+        'chatparsers_requests_total{api="chat",status="200"} 1.0',
+        'chatparsers_calls_total{complete="true",format="qwen3"} 2.0',
+        'chatparsers_diagnostics_total{code="unknown-tool",format="qwen3"} 1.0',
+        'chatparsers_tokens_total{kind="completion"} 3.0',
+        'chatparsers_first_token_seconds_count{api="chat",model="chatparsers"} 1.0',
+        'chatparsers_prompt_tokens_sum{api="chat",model="chatparsers"} 5.0',
+        "chatparsers_active_requests 0.0",
     ):
         assert f"{line}\n" in text
-    assert text.count("# TYPE") == 6
+    assert text.count("# TYPE") == 12
 
 
 def test_the_answer_has_what_is_left_of_the_context(
@@ -351,3 +353,27 @@ def test_the_answer_has_what_is_left_of_the_context(
     said = answer.json()["error"]["message"]
     assert said == f"prompt is too long: {numbers[1]} tokens > 200 maximum"
     assert engine.requests[-1][1] is body
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_that_nobody_wants_is_said(
+    stream: bool, upstream: Callable[[Any], Upstream], serve: Callable[[Any], Any]
+) -> None:
+    """``tool_choice="none"``, and the model calls: the answer has no call, and a field says so."""
+    model = tiny_model("qwen3")
+    server = serve(create_app(model.chat, LlamaServer(upstream(Llama([CALL], model.tokenizer)).url)))
+    for path, body in (
+        ("chat/completions", {"messages": ASK["messages"], "tools": TOOLS, "tool_choice": "none"}),
+        ("responses", {"input": "Hi", "tools": [{"type": "function", "name": "f"}], "tool_choice": "none"}),
+        (
+            "messages",
+            {
+                "messages": ASK["messages"],
+                "max_tokens": 50,
+                "tools": [{"name": "f", "input_schema": {}}],
+                "tool_choice": {"type": "none"},
+            },
+        ),
+    ):
+        answer = httpx2.post(f"{server.url}/v1/{path}", json={**body, "stream": stream}, timeout=20).text
+        assert answer.count('"unwanted_calls":') == 1 and '"arguments":' not in answer.replace(" ", "")

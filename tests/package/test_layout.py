@@ -34,7 +34,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"data"}, {"pyarrow", "ray", "tqdm"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
-    ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "starlette", "uvicorn"}),
+    ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "prometheus_client", "starlette", "uvicorn"}),
     (
         {"testing"},
         {
@@ -70,9 +70,17 @@ DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry"), ("cli"
 TYPES = {"typing_extensions"}
 
 # Packages of extras. Without them, the modules that import them are not tried.
-EXTRAS = {"anyio", "httpx2", "pyarrow", "ray", "starlette", "tqdm", "uvicorn", "xgrammar"}.union(
-    *HOSTS.values()
-)
+EXTRAS = {
+    "anyio",
+    "httpx2",
+    "prometheus_client",
+    "pyarrow",
+    "ray",
+    "starlette",
+    "tqdm",
+    "uvicorn",
+    "xgrammar",
+}.union(*HOSTS.values())
 
 
 class Import(NamedTuple):

@@ -1,0 +1,127 @@
+"""What is written down of one request, without its texts: times and counts for the metrics, and a line of the log."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections import Counter
+from typing import Any, TextIO
+from uuid import uuid4
+
+from ..core.message import Message
+from ..serving import Usage
+from .metrics import Metrics
+
+__all__ = ["Log", "Record", "request_id"]
+
+_ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
+_TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)
+
+
+def request_id(given: str | None) -> str:
+    """The client's id of a request if it can be one, else a new one."""
+    return given if given is not None and _ID.fullmatch(given) else uuid4().hex
+
+
+class Log:
+    """Writes JSON lines to a file, or to standard output (``-``). If that fails (a full disk), it
+    says so once, counts, and the requests go on."""
+
+    def __init__(self, path: str, metrics: Metrics) -> None:
+        self._file: TextIO = sys.stdout
+        if path != "-":
+            self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115  # it is open as long as the gateway
+        self._metrics = metrics
+        self._failed = False
+
+    def write(self, fields: dict[str, Any]) -> None:
+        """Writes one line."""
+        try:
+            self._file.write(json.dumps(fields, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except (OSError, ValueError) as error:
+            self._metrics.count("log_failures")
+            if not self._failed:
+                self._failed = True
+                print(f"chatparsers: warning: the request log cannot be written: {error}", file=sys.stderr)
+
+
+class Record:
+    """One request, from its head to its end. `end` is called once; later calls do nothing."""
+
+    def __init__(self, api: str, headers: Any, metrics: Metrics, log: Log | None) -> None:
+        self.api = api
+        self.id = request_id(headers.get("x-request-id"))
+        trace = headers.get("traceparent", "")
+        self.trace = trace if _TRACE.fullmatch(trace) else None
+        self.fields: dict[str, Any] = {}
+        self._metrics = metrics
+        self._log = log
+        self._start = time.monotonic()
+        self._asked: float | None = None
+        self._first: float | None = None
+        self._ended = False
+        self._usage = Usage()
+
+    @property
+    def passed_on(self) -> dict[str, str]:
+        """The headers that the engine gets."""
+        trace = {} if self.trace is None else {"traceparent": self.trace}
+        return {"x-request-id": self.id, **trace}
+
+    def asked(self) -> None:
+        """The engine is asked now."""
+        self._asked = time.monotonic()
+
+    def first(self) -> None:
+        """The engine's first batch is here."""
+        if self._first is None:
+            self._first = time.monotonic()
+
+    def answered(self, format: str, message: Message, usage: Usage) -> None:
+        """The answer is whole, or as whole as it gets."""
+        self._usage = usage
+        metrics = self._metrics
+        for call in message.tool_calls:
+            metrics.count("calls", format=format, complete=str(call.complete).lower())
+        for diagnostic in message.diagnostics:
+            metrics.count("diagnostics", format=format, code=diagnostic.code)
+        for kind in ("prompt", "completion", "reasoning"):
+            if number := getattr(usage, kind):
+                metrics.count("tokens", number, kind=kind)
+                self.fields[f"{kind}_tokens"] = number
+        self.fields |= {"format": format, "calls": len(message.tool_calls)}
+        codes = Counter(diagnostic.code for diagnostic in message.diagnostics)
+        if codes:
+            self.fields["diagnostics"] = dict(codes)
+
+    def end(self, status: int) -> None:
+        """The request is over."""
+        if self._ended:
+            return
+        self._ended = True
+        now = time.monotonic()
+        metrics, api = self._metrics, self.api
+        metrics.count("requests", api=api, status=str(status))
+        metrics.observe("duration_seconds", now - self._start, api)
+        if self._asked is not None:
+            metrics.observe("queue_seconds", self._asked - self._start, api)
+        if self._usage.prompt:
+            metrics.observe("prompt_tokens", self._usage.prompt, api)
+        if self._first is not None:
+            metrics.observe("first_token_seconds", self._first - (self._asked or self._start), api)
+            if self._usage.completion > 1:
+                metrics.observe("token_seconds", (now - self._first) / (self._usage.completion - 1), api)
+        if self._log is not None:
+            self._log.write(self._line(status, now))
+
+    def _line(self, status: int, now: float) -> dict[str, Any]:
+        line = {"time": round(time.time(), 3), "id": self.id, "api": self.api, "status": status}
+        if self.trace is not None:
+            line["trace"] = self.trace
+        line["ms"] = round((now - self._start) * 1e3)
+        if self._first is not None:
+            line["first_ms"] = round((self._first - self._start) * 1e3)
+        return {**line, **self.fields}

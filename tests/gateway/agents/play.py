@@ -1,0 +1,205 @@
+"""Has a coding agent do a small task through the gateway, before an engine that follows a script; run by hand.
+
+    python tests/gateway/agents/play.py codex --prefix DIR     # where npm installed it
+    python tests/gateway/agents/play.py opencode --prefix DIR
+    python tests/gateway/agents/play.py qwen --prefix DIR
+
+The task: read a file, change it by a call, run a command, say done. What the agent sent is kept beside this file, with
+its long texts cut and its paths replaced; `test_agents.py` sends it again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece
+from servers import Server
+
+from chatparsers.gateway import LlamaServer, Settings, create_app
+from chatparsers.testing.tiny import tiny_model
+
+ASK = "Change hello to goodbye in note.txt, show it, and say done."
+LONGEST = 200
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>\n{json.dumps({'name': name, 'arguments': arguments})}\n</tool_call>"
+
+
+def steps(agent: str, file: str) -> list[str]:
+    """What the model writes, turn by turn."""
+    if agent == "codex":
+        sed = f"sed -i s/hello/goodbye/ {file}"
+        return [call("exec_command", cmd=cmd) for cmd in (f"cat {file}", sed, f"cat {file} && echo ran")]
+    if agent == "opencode":
+        edit = call("edit", filePath=file, oldString="hello", newString="goodbye")
+        run = call("bash", command=f"cat {file} && echo ran", description="Shows it")
+        return [call("read", filePath=file), edit, run]
+    edit = call("edit", file_path=file, old_string="hello", new_string="goodbye")
+    run = call(
+        "run_shell_command", command=f"cat {file} && echo ran", description="Shows it", is_background=False
+    )
+    return [call("read_file", file_path=file), edit, run]
+
+
+class Plays:
+    """An engine that does one step for each answer of a tool in the prompt, and says done."""
+
+    def __init__(self, steps: list[str], tokenizer: Any) -> None:
+        self.steps, self.probe = steps, Llama(tokenizer=tokenizer, gives_ids=False)
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        if forced(body) is not None or body.get("n_predict") == 1:
+            await self.probe(path, body, wire)
+            return
+        asked = next((one for _, one in reversed(self.sent) if one.get("tools")), self.sent[-1][1])
+        said = asked.get("messages") or asked.get("input")
+        turns = sum(one.get("role") == "tool" or one.get("type") == "function_call_output" for one in said)
+        text = self.steps[turns] if turns < len(self.steps) and asked.get("tools") else "Done."
+        await wire.head()
+        for start in range(0, len(text), 7):
+            await wire.send(llama_piece(text[start : start + 7]))
+            await asyncio.sleep(0.001)
+        await wire.send(llama_end())
+        await wire.end()
+
+
+class Records:
+    """The gateway, and the bodies that came to it."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self.state = app.state
+        self.sent: list[tuple[str, dict[str, Any]]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        raw = bytearray()
+
+        async def heard() -> Any:
+            event = await receive()
+            raw.extend(event.get("body", b""))
+            if raw and event["type"] == "http.request" and not event.get("more_body"):
+                self.sent.append((scope["path"], json.loads(raw)))
+            return event
+
+        async def said(event: Any) -> None:
+            if event["type"] == "http.response.start":
+                print(scope["method"], scope["path"], event["status"])
+            elif event["type"] == "http.response.body" and b'"error"' in event.get("body", b"")[:200]:
+                print(event["body"][:400])
+            await send(event)
+
+        await self.app(scope, heard, said)
+
+
+def command(agent: str, prefix: Path, home: Path, url: str) -> tuple[list[str], dict[str, str]]:
+    """How an agent is started, with settings in a home of its own."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "NO_COLOR": "1",
+        "XDG_CONFIG_HOME": str(home / ".config"),
+    }
+    if agent == "codex":
+        config = home / ".codex"
+        config.mkdir()
+        lines = ['model = "mine"', 'model_provider = "local"', "[model_providers.local]", 'name = "local"']
+        (config / "config.toml").write_text(
+            "\n".join([*lines, f'base_url = "{url}/v1"', 'wire_api = "responses"\n'])
+        )
+        full = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", ASK]
+        return [str(prefix / "node_modules/.bin/codex"), "exec", *full], env
+    if agent == "opencode":
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        npm = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"mine": {"name": "mine"}}}
+        given = {
+            "model": "local/mine",
+            "small_model": "local/mine",
+            "provider": {"local": npm},
+            "autoupdate": False,
+        }
+        env["OPENCODE_CONFIG_CONTENT"] = json.dumps({**given, "permission": "allow"})
+        return [str(prefix / "node_modules/.bin/opencode"), "run", ASK], env
+    env |= {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "none", "OPENAI_MODEL": "mine"}
+    return [str(prefix / "node_modules/.bin/qwen"), "--yolo", "--auth-type", "openai", "-p", ASK], env
+
+
+def shortened(value: Any, paths: dict[str, str]) -> Any:
+    """A body whose long texts are cut and whose paths are replaced."""
+    if isinstance(value, dict):
+        return {key: shortened(inner, paths) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shortened(inner, paths) for inner in value]
+    if isinstance(value, str):
+        for path, name in paths.items():
+            value = value.replace(path, name)
+        value = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "id", value)
+        return value if len(value) <= LONGEST or value.startswith("{") else f"{value[:LONGEST]}…"
+    return value
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("agent", choices=("codex", "opencode", "qwen"))
+    parser.add_argument("--prefix", type=Path, required=True)
+    parser.add_argument("--seconds", type=int, default=120)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        home, work = Path(place) / "home", Path(place) / "work"
+        home.mkdir()
+        work.mkdir()
+        note = work / "note.txt"
+        note.write_text("hello\n")
+        subprocess.run(["git", "init", "-q", str(work)], check=False)
+        model = tiny_model("qwen3")
+        plays = Plays(steps(given.agent, str(note)), model.tokenizer)
+        engine = Upstream(plays, context=200_000)
+        app = Records(create_app(model.chat, LlamaServer(engine.url), Settings(drop_unsupported=True)))
+        plays.sent = app.sent
+        server = Server(app)
+        words, env = command(given.agent, given.prefix, home, server.url)
+        try:
+            done = subprocess.run(
+                words,
+                env=env,
+                cwd=work,
+                timeout=given.seconds,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+            )
+            print(done.stdout[-1500:], done.stderr[-1500:])
+        except subprocess.TimeoutExpired as late:
+            print("late", (late.stdout or b"")[-1500:], (late.stderr or b"")[-1500:])
+        finally:
+            server.close()
+            engine.close()
+        ran = any("ran" in json.dumps(body) and "goodbye" in json.dumps(body) for _, body in app.sent)
+        print("file:", note.read_text().strip(), "| command seen:", ran, "| requests:", len(app.sent))
+        paths = {str(work): "/work", str(home): "/home/user", place: "/tmp/place"}
+        kept = [{"path": path, "body": shortened(body, paths)} for path, body in app.sent]
+        kept = [one for one in kept if one["body"].get("tools")]
+        kept = [kept[0], kept[-1]]
+        if ran and note.read_text() == "goodbye\n":
+            target = HERE / f"{given.agent}.json"
+            target.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The SDKs' own models, in strict mode, take every whole answer and every event that the writers make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+pytest.importorskip("openai", reason="the package openai is not installed")
+pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+
+from anthropic.types import Message as AnthropicAnswer
+from anthropic.types import RawMessageStreamEvent
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.responses import Response, ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from chatparsers import get_format
+from chatparsers.serving import AnthropicMessages, ApiError, OpenAIChat, OpenAIResponses, Usage, Writer
+from chatparsers.serving.tools import responses_tools
+from chatparsers.serving.unsupported import Drops
+
+TOOLS = [{"name": "f", "parameters": {}}, {"name": "free", "parameters": {}}]
+CALL = '<tool_call>\n{"name": "f", "arguments": %s}\n</tool_call>'
+TEXTS = {
+    "content": "Hi there.",
+    "all": "<think>\nHm.\n</think>\n\nI look.\n" + CALL % '{"a": 1e5, "b": ["snow"]}',
+    "calls": CALL % "{}" + "\n" + CALL % "{}",
+    "cut off": '<tool_call>\n{"name": "f", "arguments": {"a": "x',
+    "nothing": "",
+}
+KIT = responses_tools([{"type": "custom", "name": "free"}], Drops())
+APIS: dict[str, tuple[Callable[[], Writer[Any, Any]], Any, Any]] = {
+    "chat": (lambda: OpenAIChat("m", include_usage=True), ChatCompletion, ChatCompletionChunk),
+    "responses": (lambda: OpenAIResponses("m", toolkit=KIT), Response, ResponseStreamEvent),
+    "messages": (lambda: AnthropicMessages("m"), AnthropicAnswer, RawMessageStreamEvent),
+}
+
+
+def takes(model: Any, found: Iterable[Any]) -> None:
+    adapter = TypeAdapter(model)
+    for one in found:
+        adapter.validate_json(json.dumps(one), strict=True)
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("api", APIS)
+def test_strict_models_take_all(api: str, text: str, reason: Any) -> None:
+    make, whole, event = APIS[api]
+    writer = make()
+    stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    found = [*writer.start(5)]
+    for character in TEXTS[text]:
+        for one in stream.feed(character):
+            found += writer.event(one)
+    for one in stream.finish(reason):
+        found += writer.event(one)
+    found += writer.finish(reason, Usage.of(stream.message, 5, completion=9, cached=2))
+    takes(event, found)
+    takes(whole, [json.loads(writer.text())])
+
+
+def test_strict_models_take_freeform_calls_and_failures() -> None:
+    make, whole, event = APIS["responses"]
+    writer = make()
+    stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    text = '<tool_call>\n{"name": "free", "arguments": {"input": "a b"}}\n</tool_call>'
+    found = [*writer.start(5)]
+    for one in (*stream.feed(text), *stream.finish("stop")):
+        found += writer.event(one)
+    takes(event, [*found, *writer.finish("stop")])
+    takes(whole, [writer.answer])
+    assert writer.answer["output"][0]["type"] == "custom_tool_call"
+    failing = make()
+    takes(event, [*failing.start(), *failing.fail(ApiError("x", status=502, code="engine_error"))])
