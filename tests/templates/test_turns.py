@@ -422,3 +422,12 @@ def test_a_header_with_other_white_space_is_the_same_header(prompt: str, past: s
     )
     before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
     assert before.rstrip().endswith(prompt.rstrip()) and wire.strip() == "Basalt.<|end|>"
+
+
+def test_a_blank_before_a_marker_in_place_of_the_prefill_is_the_headers() -> None:
+    source = (
+        "{% for m in messages %}{{ '<|bot|> </think>' if m.role == 'assistant' else '<|user|>' }}{{ m.content }}<|end|>"
+        "{% endfor %}{% if add_generation_prompt %}<|bot|><think>{% endif %}"
+    )
+    before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
+    assert before.endswith("<|bot|>") and wire == "</think>Basalt.<|end|>"

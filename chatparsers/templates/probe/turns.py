@@ -182,7 +182,12 @@ def as_prompted(text: str, reference: str, base: int) -> str:
         pair for pair in reversed(shared) if not _inside(reference, pair[0]) and not _inside(text, pair[1])
     )
     at, here = next(whole, (base, base))
-    return reference[:at] + text[here:]
+    rest = text[here:]
+    if reference[at:].strip() and not reference[at].isspace() and MARKER.match(rest.lstrip()):
+        rest = (
+            rest.lstrip()
+        )  # the prompt has a prefill right behind its header, and the text a marker in its place
+    return reference[:at] + rest
 
 
 def _inside(text: str, at: int) -> bool:
