@@ -17,7 +17,7 @@ def build(p: Builder) -> Node:
     array = p.array(p.each_tool(call))
     section = p.token("<|tools_prefix|>") << array << p.expected(p.token("<|tools_suffix|>"))
     inner = ("<|inner_prefix|>", "<|inner_suffix|>")
-    think = p.think(*inner, until=section, optional=True)
+    think = p.think(*inner, optional=True)
     return think + p.body(section, reasoning=p.span(*inner, optional=True))
 
 

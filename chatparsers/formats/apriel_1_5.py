@@ -26,7 +26,6 @@ def build(p: Builder) -> Node:
     think = p.think(
         p.reads(phrase, phrase, p.token("<thinking>")),
         p.reads(begin, begin, p.token("</thinking>")),
-        until=section,
     )
     return think + p.body(section, lead="\n", marks=end)
 

@@ -11,7 +11,6 @@
 
 Quirks:
 - The template opens `<think>`; the history drops reasoning.
-- A call inside open reasoning is reasoning.
 - Seen in the wild, mostly from distilled models: the mistakes listed for `deepseek-v3`.
 """
 

@@ -5,7 +5,6 @@
 Quirks:
 - The template opens `<think>`, or writes `<think></think>` if thinking is off.
 - Several calls stand in one section, with nothing between them.
-- A call inside open reasoning is reasoning.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

@@ -25,7 +25,7 @@ def build(p: Builder) -> Node:
     channel = p.token("<|channel>")
     opener = channel + again(p, channel) + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")
-    return p.think(opener, closer, until=calls) + p.body(calls)
+    return p.think(opener, closer) + p.body(calls)
 
 
 FORMAT = Format(

@@ -20,7 +20,7 @@ from chatparsers.formats._shapes import keyed_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(keyed_call(p, line="\n", after="\n"), p.space("\n"))
-    return p.think("\n<think>", "</think>\n", until=calls) + p.body(calls, lead="\n")
+    return p.think("\n<think>", "</think>\n") + p.body(calls, lead="\n")
 
 
 FORMAT = Format(

@@ -16,7 +16,7 @@ from chatparsers.formats._shapes import keyed_call
 def build(p: Builder) -> Node:
     calls = p.calls(keyed_call(p), p.space())
     silent = p.optional(p.token("</think>"))
-    return silent + p.think("<think>", "</think>", until=calls) + p.body(calls)
+    return silent + p.think("<think>", "</think>") + p.body(calls)
 
 
 FORMAT = Format(

@@ -41,7 +41,7 @@ def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     calls = p.calls(call, p.space("\n"))
     section = _tag(p, "tool_calls") + p.space("\n") + calls + close
     section = p.reads(section, section, calls + p.optional(close))
-    return p.think(_tag(p, "think"), _tag(p, "/think"), until=section) + p.body(section)
+    return p.think(_tag(p, "think"), _tag(p, "/think")) + p.body(section)
 
 
 def build(p: Builder) -> Node:

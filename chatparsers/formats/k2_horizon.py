@@ -41,7 +41,7 @@ def build(p: Builder) -> Node:
     section = p.reads(section, section, calls + p.optional(close))
     opener = p.token("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>") + p.trim("\n")
     closer = p.token("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>") + p.trim("\n")
-    return p.think(opener, p.reads("\n", "\n", "") + closer, until=section) + p.body(section, lead="\n")
+    return p.think(opener, p.reads("\n", "\n", "") + closer) + p.body(section, lead="\n")
 
 
 FORMAT = Format(

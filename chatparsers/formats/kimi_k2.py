@@ -29,7 +29,7 @@ def build(p: Builder) -> Node:
     section = begin << calls << end
     singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"
     section = p.reads(section, section, singular, calls)
-    return p.think("<think>", "</think>", until=section) + p.body(section)
+    return p.think("<think>", "</think>") + p.body(section)
 
 
 FORMAT = Format(

@@ -43,7 +43,7 @@ def build(p: Builder) -> Node:
     tools = open + "tools" + sep + p.calls(p.each_tool(call)) + closed
     thought = close + "think" + sep
     ended = p.reads(thought, thought, p.peek(begin))
-    reasoning = p.think(open + "think" + sep, ended, until=tools)
+    reasoning = p.think(open + "think" + sep, ended)
     return reasoning + p.body(
         tools, start=begin + over + tools, content=p.span(begin, over, optional=True), marks=closed
     )

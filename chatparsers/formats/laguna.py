@@ -17,7 +17,7 @@ from chatparsers.formats.glm_4_7 import build as compact
 
 def lines(p: Builder) -> Node:
     calls = p.calls(keyed_call(p, line="\n", after="\n", also=("user",)), p.space("\n"))
-    return p.think("\n<think>", "</think>\n", until=calls) + p.body(calls, lead="\n")
+    return p.think("\n<think>", "</think>\n") + p.body(calls, lead="\n")
 
 
 FORMATS = (

@@ -3,7 +3,7 @@
     <|tool_call_start|>[get_weather(city="Oslo", days=2), get_time()]<|tool_call_end|>Text.
 
 Quirks:
-- Values are Python or JSON literals. The templates of LFM2 and of the first LFM2.5 drop calls. LFM2.5 models reason first: `<think>…</think>`. A call inside it is reasoning.
+- Values are Python or JSON literals. The templates of LFM2 and of the first LFM2.5 drop calls. LFM2.5 models reason first: `<think>…</think>`.
 - Seen in the wild: the list in JSON, `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]`; calls without the list;
   the list again after the section.
 """

@@ -19,7 +19,7 @@ from chatparsers.formats._shapes import keyed_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(keyed_call(p, line="\n", end="\n"), p.space("\n"))
-    return p.think("\n<think>", "</think>", until=calls) + p.body(calls, lead="\n")
+    return p.think("\n<think>", "</think>") + p.body(calls, lead="\n")
 
 
 FORMAT = Format(

@@ -5,7 +5,6 @@
 Quirks:
 - Magistral 2506 (tokenizer v11) writes plain `<think>Thoughts.</think>`, and ids: `get_weather[CALL_ID]a1b2c3d4e[ARGS]`.
 - Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer.
-- A call inside open reasoning is reasoning.
 - Seen in the wild: as in Ministral 3.
 """
 

@@ -26,7 +26,7 @@ def build(p: Builder) -> Node:
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
     calls = p.calls(p.each_tool(lambda tool: invoke(p, tool)), p.space("\n"))
     section = open + p.space("\n") + calls + p.space("\n") + close
-    return p.think("<think>\n", "\n</think>\n\n", until=section) + p.body(section, lead="\n")
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 
 
 FORMAT = Format(

@@ -4,7 +4,6 @@
 
 Quirks:
 - Several calls are several `[TOOL_CALLS]`, with nothing between them. There is no closer: the JSON ends by itself.
-- A call inside open reasoning is reasoning.
 - Seen in the wild: no `[ARGS]` before the JSON, the `[CALL_ID]` of tokenizer v11, `[TOOL_CALLS]` twice, the JSON of
   Mistral Nemo, a turn that is `get_weather[TOOL_CALLS]{…}`.
 """

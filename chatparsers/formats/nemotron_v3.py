@@ -24,7 +24,7 @@ from chatparsers.formats._shapes import function_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(function_call(p, "<tool_call>", "</tool_call>"), p.space("\n"))
-    return p.think("<think>\n", "\n</think>\n", until=calls) + p.body(calls + p.trim("\n"), lead="\n")
+    return p.think("<think>\n", "\n</think>\n") + p.body(calls + p.trim("\n"), lead="\n")
 
 
 FORMAT = Format(

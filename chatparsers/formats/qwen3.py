@@ -12,7 +12,7 @@
 Quirks:
 - Thinking models get `<think>` from the prompt. If thinking is off, the prompt holds an empty thought.
 - Several calls are several tag pairs, with a newline between them.
-- A call inside open reasoning is reasoning: these models draft their calls there, and write them again after it.
+- These models draft calls in open reasoning, and write them again after it.
 - Seen in the wild: `arguments` before `name`, OpenAI's wrapper around the call.
 """
 

@@ -22,7 +22,7 @@ from chatparsers.formats._shapes import function_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(function_call(p, "<tool_call>", "</tool_call>"), p.space("\n"))
-    return p.think("<think>\n", "\n</think>\n\n", until=calls) + p.body(calls, lead="\n\n")
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(calls, lead="\n\n")
 
 
 FORMAT = Format(

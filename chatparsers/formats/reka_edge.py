@@ -11,7 +11,6 @@
 
 Quirks:
 - The prompt opens `<think>`. Roles are words (`human:`, `assistant:`), and `<sep>` ends a turn.
-- A call inside open reasoning is reasoning.
 """
 
 from chatparsers.core import Format

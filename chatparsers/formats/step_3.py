@@ -24,7 +24,7 @@ def build(p: Builder) -> Node:
     close = p.expected(p.space() + p.token("<｜tool_calls_end｜>"))
     section = (p.token("<｜tool_calls_begin｜>") << calls) + close
     section = p.reads(section, section, calls + close)
-    return p.think("<think>\n", "\n</think>\n", until=section) + p.body(section)
+    return p.think("<think>\n", "\n</think>\n") + p.body(section)
 
 
 FORMAT = Format(

@@ -20,7 +20,7 @@ from chatparsers.formats._shapes import tagged_call
 
 def build(p: Builder) -> Node:
     calls = p.calls(tagged_call(p), p.space("\n"))
-    return p.think("<think>\n", "\n</think>\n\n", until=calls) + p.body(calls, lead="\n")
+    return p.think("<think>\n", "\n</think>\n\n") + p.body(calls, lead="\n")
 
 
 FORMAT = Format(

@@ -260,7 +260,6 @@ def builds(draw: st.DrawFn) -> Callable[[Builder], Node]:
     think = draw(rarely(st.tuples(MARK, MARK, st.booleans())))
     calls, start, marks = draw(SECTION), draw(rarely(SECTION)), draw(rarely(PLAIN))
     spans = draw(rarely(st.tuples(MARK, st.none() | MARK)))
-    until = draw(st.booleans())
 
     def build(p: Builder) -> Node:
         def made(make: Make | None) -> Any:
@@ -269,7 +268,7 @@ def builds(draw: st.DrawFn) -> Callable[[Builder], Node]:
         content = None if spans is None else p.span(*spans)
         tree: Any = p.body(made(calls), start=made(start), marks=made(marks), content=content)
         if think is not None:
-            tree = p.think(think[0], think[1], always=think[2], until=made(calls) if until else None) + tree
+            tree = p.think(think[0], think[1], always=think[2]) + tree
         return tree if before is None else before(p, ANY_TOOL, ANY_ARGUMENT) + tree  # type: ignore[no-any-return]
 
     return build

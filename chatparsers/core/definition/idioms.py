@@ -136,17 +136,15 @@ class Builder(Primitives):
         close: Nodelike,
         *,
         always: bool = False,
-        until: Nodelike | None = None,
         optional: bool = False,
     ) -> Node:
-        """Reasoning at the start of the turn, between markers. ``(open+ reasoning (close / &until))?``
+        """Reasoning at the start of the turn, between markers. ``(open+ reasoning close)?``
 
-        ``always``: the model starts inside the reasoning without writing the opener. ``until``: the call that ends it,
-        for models known to call tools out of open reasoning. ``optional``: the turn may end without ``close``.
+        ``always``: the model starts inside the reasoning without writing the opener. ``optional``: the turn may end
+        without ``close``. Calls in open reasoning count if the turn ends with them.
         """
         span = self.span(open, close, optional=optional)
-        ends = None if until is None or not self.options.tools else as_node(until)
-        return Tagged(Tag.THOUGHT, Think(span, always, ends))
+        return Tagged(Tag.THOUGHT, Think(span, always))
 
     def body(
         self,

@@ -17,13 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from ..definition.headless import ending, headless
 from ..definition.hollow import hollow
 from ..definition.idioms import THOUGHTS
 from ..definition.nodes import (
     Args,
     Body,
+    Calls,
     Choice,
     EachArg,
+    EachTool,
+    End,
     Literal,
     Many,
     Node,
@@ -53,7 +57,9 @@ class Outline:
     stops: tuple[str, ...]
     """The texts that end the turn."""
     closers: tuple[str, ...]
-    """The special tokens with which nothing begins. In running text, one of these is markup."""
+    """The special tokens with which something ends and nothing begins. In running text, one of these is markup."""
+    inner: tuple[str, ...]
+    """The special tokens that stand only within something. In running text, one of these is text."""
     thought: Think | None
     """The reasoning that is read before the body."""
     declared: bool
@@ -76,7 +82,7 @@ def outline(tree: Node, stops: tuple[str, ...], answers: bool, inline: bool) -> 
     declared = thought is not None
     if isinstance(tree, Body) and tree.reasoning is None:
         thought = UNDECLARED
-    return Outline(stops, _closers(tree), thought, declared, answers, inline)
+    return Outline(stops, *_closers(tree), thought, declared, answers, inline)
 
 
 class _Sections(NamedTuple):
@@ -103,9 +109,6 @@ class _Loop:
     entry: Label
     """The first round, and the round after a thought, where an opener of reasoning counts."""
     top: Label
-    section: Label
-    in_thought: Label
-    """Goes on with reasoning that a call broke out of."""
 
 
 class BodyCompiler:
@@ -142,7 +145,7 @@ class BodyCompiler:
         opener = Place(m.CONTENT, m.CONTENT, at.ends) if outline.inline else markers
         sections = self._section_codes(node, parts, at)
 
-        loop = _Loop(Label(), Label(), Label(), Label())
+        loop = _Loop(Label(), Label())
         again, broken, text, over = Label(), Label(), Label(), Label()
         code.place(loop.entry)
         if thought is not None:
@@ -151,35 +154,37 @@ class BodyCompiler:
             self.node(_FENCE, markers)
         if node.start is not None:
             self.recovery.guarded(partial(self.node, node.start, at), again, broken, again)
+        bare = None if node.calls is None else headless(node.calls, outline.inner)
+        if bare is not None:
+            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
         code.place(loop.top)
         code.emit(m.TOP, over)
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), over)
-        if thought is not None:
-            code.emit(m.IF, m.INTERRUPTED, self.reasoning)
-            if outline.declared and self._unmistakable(tokens(thought.span.open)):
-                self._opener(thought, opener)
-        code.place(loop.section)
+        if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
+            self._opener(thought, opener)
         if sections:
             self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
-        if thought is not None:
-            code.emit(m.IF, m.INTERRUPTED, loop.in_thought)
         code.emit(m.IF, m.SPELT, text)
         self._stray_closers(at.markup, again)
         code.place(text)
-        self._stray_openers(parts.starts)
+        self._stray(parts.starts)
+        inner = Label()
+        code.emit(m.IF, m.SPELT, inner)
+        self._stray(outline.inner)
+        code.place(inner)
         self._answer(m.CONTENT, loop.top)
         self._running_text(parts.stops, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
-        if thought is not None:
-            code.emit(m.IF, m.INTERRUPTED, loop.top)
-            if outline.declared:
-                self._opener(thought, opener)
+        if bare is not None:
+            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
+        if thought is not None and outline.declared:
+            self._opener(thought, opener)
         code.emit(m.JUMP, loop.top)
         if thought is not None:
-            self._thought(thought, loop, parts.ends, at.ends)
+            self._thought(thought, node.calls, loop, parts, at)
         code.place(over)
         code.emit(m.AFTER)
 
@@ -204,7 +209,7 @@ class BodyCompiler:
             [Literal(stop) for stop in stops],
             marks,
             starts,
-            tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *begun))),
+            tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *self.outline.inner, *begun))),
         )
 
     def _section_codes(self, node: Body, parts: _Sections, at: Place) -> list[Callable[[], None]]:
@@ -223,46 +228,53 @@ class BodyCompiler:
         sections += [partial(self.node, mark, at.markers) for mark in parts.marks]
         return sections
 
-    def _thought(self, node: Think, loop: _Loop, turn_ends: list[Node], ends: Ends) -> None:
-        """Reads reasoning after its opener. At its closer, continues with the first round of the loop. At a call that
-        breaks out of the reasoning, continues with the section. After such a call the reasoning goes on, and need not
-        be closed."""
+    def _thought(self, node: Think, calls: Node | None, loop: _Loop, parts: _Sections, body: Place) -> None:
+        """Reads reasoning after its opener. At its closer, continues with the first round of the loop. Calls in it
+        count if the turn ends with them; else they are reasoning, a draft."""
         code, span = self.code, node.span
-        at = Place(m.REASONING, m.MARKUP, ends)
+        at = Place(m.REASONING, m.MARKUP, body.ends)
         if self.outline.inline:
-            at = Place(m.CONTENT, m.CONTENT, ends)
+            at = Place(m.CONTENT, m.CONTENT, body.ends)
         markers = at.markers
         assert span.close is not None
         closers = first(span.close)
-        exits = [head(node.until)] if node.until is not None else []
-        scan, quiet, go_on, done, broke_out = (Label() for _ in range(5))
+        exits = () if calls is None else first(calls)
+        scan, done = Label(), Label()
         code.place(self.reasoning)
         code.emit(m.CUT)
         code.emit(m.PLACE, at.region)
-        code.emit(m.IF, m.INTERRUPTED, scan)
         self.node(Many(span.open), markers)
         code.place(scan)
-        code.text(at.region, [*closers, *(text for exit in exits + turn_ends for text in first(exit))])
-        code.emit(m.IF, m.INTERRUPTED, quiet)
+        code.text(at.region, [*closers, *exits, *(text for end in parts.ends for text in first(end))])
         code.emit(m.UNCLOSED, loop.top, "" if span.optional else _shown(closers))
-        code.emit(m.JUMP, go_on)
-        code.place(quiet)
-        code.emit(m.UNCLOSED, loop.top, "")
-        code.place(go_on)
         code.attempt(partial(self.node, span.close, markers), done)
-        for end in turn_ends:
+        for end in parts.ends:
             code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
-        for exit in exits:
-            code.attempt(partial(self.node, exit, markers), broke_out, m.BACK)
-        code.place(loop.in_thought)
+        if calls is not None:
+            self._last_calls(calls, span.close, parts.ends, loop.top, body)
         code.emit(m.ONE, at.region, None, "a character")
         code.emit(m.JUMP, scan)
         code.place(done)
-        code.emit(m.UNSET, m.INTERRUPTED)
         code.emit(m.JUMP, loop.entry)
-        code.place(broke_out)
-        code.emit(m.SET, m.INTERRUPTED)
-        code.emit(m.JUMP, loop.section)
+
+    def _last_calls(self, calls: Node, closer: Node, ends: list[Node], top: Label, at: Place) -> None:
+        """Reads calls in open reasoning, and continues at ``top`` if nothing but white space, further calls and the
+        closer of the reasoning stand between them and the end of the turn. All of it is held until then."""
+        code = self.code
+        spaced = Sequence.of(Space(""), calls)
+        over = Peek(Choice.of(*ends, End()))
+        closed = Many(Sequence.of(Space(""), closer), 0, 1)
+        draft, decided = Label(), Label()
+        code.emit(m.HOLD, draft)
+        self.node(Sequence.of(calls, Many(spaced)), at)
+        self.node(Sequence.of(closed, Space(""), over), at.markers)
+        code.emit(m.COMMIT, decided)
+        code.place(decided)
+        code.emit(m.UNSET, m.HELD)
+        code.emit(m.CUT)
+        code.emit(m.JUMP, top)
+        code.place(draft)
+        code.emit(m.DRAFT)
 
     def _unmistakable(self, openers: tuple[str, ...]) -> bool:
         """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
@@ -303,8 +315,8 @@ class BodyCompiler:
                 code.emit(m.COMMIT, loop)
                 code.place(absent)
 
-    def _stray_openers(self, starts: Iterable[str]) -> None:
-        """Notes a section's opener that has no section. The parser reads it as text."""
+    def _stray(self, starts: Iterable[str]) -> None:
+        """Notes a marker that opens or continues nothing here. The parser reads it as text."""
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
             self.code.emit(m.UNOPENED, StopFinder(spellings).at)
@@ -348,18 +360,28 @@ def _shown(closers: tuple[str, ...]) -> str:
     return " or ".join(map(repr, closers))
 
 
-def _closers(tree: Node) -> tuple[str, ...]:
-    """The special tokens of the tree with which nothing begins."""
+def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The special tokens of the tree with which nothing begins: those with which something ends, and the others."""
     openers: set[str] = set()
+    closers: set[str] = set()
     for node in walk(tree):
+        if isinstance(node, (Calls, EachTool)):
+            closers.update(ending(node))
         if isinstance(node, Think):
             openers.update(first(node.span.open))
+            closers.update(ending(node.span.close) if node.span.close is not None else ())
         elif isinstance(node, Body):
+            parts = [node.calls, node.start, node.marks]
+            closes = [span.close for span in (node.reasoning, node.content) if span is not None]
+            closers.update(*(ending(part) for part in (*parts, *closes) if part is not None))
             spans = [span.open for span in (node.reasoning, node.content) if span is not None]
             for part in (node.calls, node.marks, *spans):
                 openers.update(first(part) if part is not None else ())
             openers.update(tokens(node.start) if node.start is not None else ())
-    return tuple(text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers))
+    found = [text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers)]
+    return tuple(text for text in found if text in closers), tuple(
+        text for text in found if text not in closers
+    )
 
 
 def _tokens_of_arguments(tree: Node) -> set[str]:

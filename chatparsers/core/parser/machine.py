@@ -60,7 +60,13 @@ CALLSUB label
 RETURN
     Goes to the return address on top and drops it.
 CUT
-    Raises the floor to the top of the stack, so the machine never goes back before this point.
+    Raises the floor to the top of the stack, so the machine never goes back before this point. Does nothing while text
+    is held (`HOLD`).
+HOLD label
+    As `CHOICE`, and sets the flag `HELD`, so that what follows stays a choice. Goes to the label if an earlier `DRAFT`
+    has passed this place.
+DRAFT
+    If text was held, it is a draft up to the furthest place reached: a `HOLD` before that would fail there again.
 RECOVER on_broken on_closed
     Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
 DISARM
@@ -164,12 +170,14 @@ UNSET: Final = 28
 IF: Final = 29
 SAME: Final = 30
 AFTER: Final = 31
+HOLD: Final = 32
+DRAFT: Final = 33
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
 """An opener was read as text, so a closer is text too."""
-INTERRUPTED: Final = 2
-"""A call has broken out of open reasoning, which goes on after the calls."""
+HELD: Final = 2
+"""Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""
 
 # The kinds of stack frames.
 _CHOICE: Final = 0
@@ -222,6 +230,7 @@ class Machine:
         "base",
         "calling",
         "cut_off",
+        "drafted",
         "far",
         "final",
         "flags",
@@ -261,6 +270,7 @@ class Machine:
         self.arg = ""
         self.far = -1
         self.want: list[str] = []
+        self.drafted = -1
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
@@ -271,7 +281,7 @@ class Machine:
         other.stack, other.trail = self.stack[:], self.trail[:]
         other.value = self.value.copy() if self.value is not None else None
         other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
-        other.far, other.want = self.far, self.want[:]
+        other.far, other.want, other.drafted = self.far, self.want[:], self.drafted
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:
@@ -522,7 +532,8 @@ class Machine:
                     trail.append((tag, "", found))
                 ip += 1
             elif op == CUT:
-                self.floor = len(stack)
+                if not self.flags & HELD:
+                    self.floor = len(stack)
                 ip += 1
             elif op == RECOVER:
                 stack.append((_RECOVER, ip, 0, False))
@@ -575,6 +586,18 @@ class Machine:
                     ip = 0
             elif op == PLACE:
                 self.place = ins[1]
+                ip += 1
+            elif op == HOLD:
+                if self.base + i < self.drafted:
+                    ip = ins[1]
+                else:
+                    stack.append((_CHOICE, ins[1], len(trail), self.calling))
+                    self.flags |= HELD
+                    ip += 1
+            elif op == DRAFT:
+                if self.flags & HELD:
+                    self.flags &= ~HELD
+                    self.drafted = self.far
                 ip += 1
             elif op == AT:
                 match = ins[2](text, i)

@@ -59,7 +59,7 @@ class Definition:
         always = reasoning.mode == "implicit"
         opener, closer = _markers(m, reasoning)
         if reasoning.left_open:
-            return p.think(opener, closer, always=always, until=section, optional=True) + body
+            return p.think(opener, closer, always=always, optional=True) + body
         think = p.think(opener, closer, always=always) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
 

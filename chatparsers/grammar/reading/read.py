@@ -342,7 +342,7 @@ class _Reader:
             raise DefinitionError("think: reasoning at the start of the turn needs a closer")
         stops = (
             *first(node.span.close),
-            *(() if node.until is None else first(node.until)),
+            *self.drafts(),
             *self.request.stops,
         )
         opener, closer = self.node(node.span.open), self.node(node.span.close)
@@ -354,6 +354,13 @@ class _Reader:
             return seq(opt(opener), thought)
         begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
         return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
+
+    def drafts(self) -> tuple[str, ...]:
+        """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
+        if self.request.options.mode != "auto":
+            return ()
+        bodies = (node for node in walk(self.request.tree, True) if isinstance(node, Body))
+        return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
 
     def body(self, node: Body) -> Ir:
         reasoning: Ir = EMPTY

@@ -53,13 +53,12 @@ class _Stretch(Unforeseen, family=True):
 class Think(_Stretch):
     """Reasoning at the start of the turn: parses an optional ``span.open`` (or several), text, ``span.close``.
 
-    ``always``: reasoning begins without its opener. ``until``: a call that ends open reasoning, for a model that is
-    known to write so. Generates an optional thought, or nothing if the request wants no reasoning.
+    ``always``: reasoning begins without its opener. Generates an optional thought, or nothing if the request wants no
+    reasoning.
     """
 
     span: Span
     always: bool = False
-    until: Node | None = None
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return self.span.parts
@@ -70,7 +69,7 @@ class Think(_Stretch):
     def check(self, reader: Reader) -> None:
         if self.span.close is None:
             wrong(self, "reasoning at the start of the turn needs a closer", "give the text that ends it")
-        _check_found("p.think", (("until", self.until), *(("…", end) for end in self.span.parts)))
+        _check_found("p.think", (("…", end) for end in self.span.parts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,63 @@
+"""Calls whose opener is missing: the name of a declared tool, then a marker that stands inside calls alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ..errors import DefinitionError
+from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
+from .tree import first, nullable, through
+
+__all__ = ["ending", "headless"]
+
+_NO_RUN = "(?!)"
+"""The class of no character: only declared names are read."""
+
+
+def headless(section: Node, inner: Collection[str]) -> Node | None:
+    """A section of calls from the first call's name on. None if no token of ``inner`` stands behind the name."""
+    if isinstance(section, Choice):
+        found = [part for option in section.options if (part := headless(option, inner)) is not None]
+        return Choice.of(*dict.fromkeys(found)) if found else None
+    if not isinstance(section, Sequence):
+        below = through(section)
+        part = None if below is None else headless(below, inner)
+        called = isinstance(section, Tagged) and section.tag is Tag.CALL
+        return part if part is None or not called else Tagged(Tag.CALL, part)
+    for index, item in enumerate(section.items, 1):
+        after = section.items[index:]
+        if isinstance(item, Header) or (isinstance(item, Name) and item.tag is Tag.NAME):
+            marks = [text for text in _first(after) if text in inner]
+            if not marks:
+                return None
+            name = Name(Tag.NAME, _NO_RUN, None) if isinstance(item, Name) else item
+            follows = Peek(Sequence.of(Space(""), Choice.of(*map(Token, marks))))
+            return Sequence.of(name, Declared(), follows, *after)
+        found_part = headless(item, inner)
+        if found_part is not None:
+            return Sequence.of(found_part, *after)
+    return None
+
+
+def _first(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    try:
+        return first(Sequence(nodes))
+    except DefinitionError:
+        return ()
+
+
+def ending(node: Node) -> set[str]:
+    """The special tokens that ``node`` may end with."""
+    if isinstance(node, Token):
+        return set(node.names)
+    if isinstance(node, Choice):
+        return set().union(*map(ending, node.options))
+    if isinstance(node, Sequence):
+        found: set[str] = set()
+        for item in reversed(node.items):
+            found |= ending(item)
+            if not nullable(item):
+                break
+        return found
+    below = node.node if isinstance(node, Many) else through(node)
+    return set() if below is None else ending(below)
