@@ -21,7 +21,7 @@ def build(p: Builder) -> Node:
     begin, end, message = p.token("<|start|>"), p.token("<|end|>"), p.token("<|message|>")
     channel, constrain = p.token("<|channel|>"), p.token("<|constrain|>")
     start = p.expected(begin + "assistant")
-    to_nobody = p.optional(p.space() + "to=" + p.choice("assistant", "user") + p.negate(p.chars(NAME)))
+    to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(p.chars(NAME)))
     kind = p.optional(p.space() + p.negate("to=") + p.optional(constrain) + p.chars("a-zA-Z0-9_/+-"))
     any_channel = channel + p.choice("commentary", "analysis", "final")
     twice = p.many(any_channel + to_nobody + kind + p.peek(channel))

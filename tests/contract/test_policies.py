@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
 from chatparsers.core.definition.idioms import THOUGHTS, Options
-from chatparsers.core.definition.nodes import Args, EachArg, Token
+from chatparsers.core.definition.nodes import Args, EachArg, Think, Token
 from chatparsers.core.definition.tree import walk
 
 TOOLS = [
@@ -91,14 +92,17 @@ AGAIN = [
     Row("deepseek-v3-1", "<think>Hm</think>Hi", "Hi", "Hm", request={"prefix": "</think>"}),
 ]  # fmt: skip
 OUT_OF_REASONING = [
-    Row("qwen3-coder", f"I need {TAGGED_CALL}\nNow I wait.\n</think>\n\nok", "ok", "I need \nNow I wait.", 1,
+    Row("qwen3-coder", f"I need {TAGGED_CALL}\nNow I wait.\n</think>\n\nok", "ok", f"I need {TAGGED_CALL}\nNow I wait.",
         request={"prefix": "<think>\n"}),
     Row("qwen3-coder", f"I need {TAGGED_CALL}", "", "I need ", 1, request={"prefix": "<think>\n"}),
-    Row("qwen3-coder", f"A {TAGGED_CALL}B{TAGGED_CALL}C</think>D", "D", "A BC", 2, request={"prefix": "<think>\n"}),
-    Row("minimax-m2", f"I need {MINIMAX_CALL}\nNow I wait.\n</think>\n\nok", "ok", "I need \nNow I wait.", 1,
+    Row("qwen3-coder", f"A {TAGGED_CALL}B{TAGGED_CALL}", "", f"A {TAGGED_CALL}B", 1, request={"prefix": "<think>\n"}),
+    Row("minimax-m2", f"I need {MINIMAX_CALL}\n{MINIMAX_CALL}\n</think>\n\n", "", "I need ", 2,
         request={"prefix": "<think>\n"}),
     Row("qwen3", f"I need {JSON_CALL}\nNow I wait.\n</think>\n\nok", "ok", f"I need {JSON_CALL}\nNow I wait.",
         request={"prefix": "<think>\n"}),
+    Row("qwen3", f"I need {JSON_CALL}\n</think>\n\n{JSON_CALL}", "", f"I need {JSON_CALL}", 1,
+        request={"prefix": "<think>\n"}),
+    Row("qwen3", f"I need {JSON_CALL}<|im_end|>", "", "I need ", 1, request={"prefix": "<think>\n"}),
 ]  # fmt: skip
 UNWANTED = [
     Row("qwen3", f"Hi. {JSON_CALL} So.", "Hi.  So.", codes=("unwanted-call",), request={"tool_choice": "none"}),
@@ -163,6 +167,25 @@ def test_what_a_text_means(row: Row) -> None:
             stream.feed(row.text[start : start + size])
         stream.finish()
         assert stream.message == message, size
+
+
+def test_a_call_in_open_reasoning_counts_if_the_turn_ends_with_it(format: chatparsers.Format) -> None:
+    """In every format that declares reasoning: a call at the end of the turn, and a draft where the thought goes on."""
+    nodes = list(walk(format.tree(Options(tools=True))))
+    thought = next((node for node in nodes if isinstance(node, Think)), None)
+    if thought is None or not any(isinstance(node, (Args, EachArg)) for node in nodes):
+        return
+    call = {"id": "a12345678", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    wire = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools=TOOLS)
+    turn = format.bind(tools=TOOLS)
+    opener = format.render({"role": "assistant", "reasoning_content": "Hm."}).partition("Hm.")[0]
+    for end in ("", "\n", *format.stops):
+        message = turn.parse(opener + "Hm. " + wire + end)
+        assert [json.loads(call.arguments) for call in message.tool_calls] == [{"city": "Oslo"}], end
+        assert (message.reasoning.strip(), message.content.strip()) == ("Hm.", ""), end
+    drafted = turn.parse(opener + "Hm. " + wire + " So.")
+    assert not drafted.tool_calls and not drafted.content
+    assert drafted.reasoning.strip() == ("Hm. " + wire + " So.").strip()
 
 
 def test_an_unwanted_call_is_no_event_and_no_content() -> None:
