@@ -87,6 +87,14 @@ def _parse(commands: _Commands[_Parser]) -> None:
     parse.add_argument(
         "--tokenizer", metavar="FILE", help="for --ids: tokenizer.json, a model folder or a .gguf file"
     )
+    parse.add_argument(
+        "--jsonl",
+        action="store_true",
+        help="each line of FILE is an output in JSON, as in a file *.jsonl: print a message for each",
+    )
+    parse.add_argument(
+        "--field", metavar="NAME", default="output", help="for lines that are objects: what holds it (output)"
+    )
 
 
 def _batch(commands: _Commands[_Parser]) -> None:
@@ -143,7 +151,7 @@ def _grammar(commands: _Commands[_Parser]) -> None:
     grammar.add_argument(
         "--info", action="store_true", help="say lazy, triggers and weakened as JSON on stderr"
     )
-    actions = grammar.add_subparsers(metavar="check FILE", required=False)
+    actions = grammar.add_subparsers(metavar="[check FILE]", required=False)
     check = _command(actions, "check", "chatparsers.cli.grammar:check", "check a GBNF grammar of your own")
     check.add_argument("file", metavar="FILE", help="the grammar; - reads stdin")
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ..core.errors import did_you_mean
+from ..core.errors import UnknownFormat, did_you_mean
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from .files import Refused
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _SPEED = 70.0
-_GRAMMAR_LINES = 12
+_GRAMMAR_LINES = 4
 _WIDTH = 100
 _numbered = re.compile(r"-\d+$")
 _STYLES = {
@@ -61,7 +61,10 @@ def _chosen(names: list[str]) -> list[Sample]:
     bundled = {sample.format: sample for sample in samples()}
     chosen = []
     for name in names:
-        sample = bundled.get(get_format(name).name)
+        try:
+            sample = bundled.get(get_format(name).name)
+        except UnknownFormat:
+            sample = None
         if sample is None:
             raise Refused(f"no sample output is bundled for {name!r}: {did_you_mean(name, bundled)}")
         chosen.append(sample)
@@ -202,7 +205,8 @@ def _grammar(screen: _Screen, turn: Turn) -> None:
     for line in shown[:_GRAMMAR_LINES]:
         screen.write((line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…") + "\n")
     if len(shown) > _GRAMMAR_LINES:
-        screen.write("…\n", "label")
+        more = f"… and so on: chatparsers grammar --format {turn.format.name} --tools FILE\n"
+        screen.write(more, "label")
 
 
 def _shortened(lines: list[str]) -> Iterator[str]:

@@ -97,7 +97,9 @@ def emit_module(chat: Chat, file: str) -> None:
     except OSError as error:
         raise Refused(f"{file}: cannot be written: {error.strerror}") from error
     print(
-        f"{file}: written; fill in its title, url and quirks, then run `python -m chatparsers.formats`",
+        f"{file}: written. Fill in its title, url and quirks. Then, in your program: import {target.stem}; "
+        f"chatparsers.register({target.stem}.FORMAT). In a checkout of chatparsers: move it to chatparsers/formats/, "
+        "and run python -m chatparsers.formats",
         file=sys.stderr,
     )
 

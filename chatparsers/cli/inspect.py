@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["differences", "rows", "run"]
 
 _FIRST = ("format", "score", "stops")
+_SAID = ("thinking_switches", "thinking_default")
+"""Fields that stand in the row of thinking."""
 
 
 def run(arguments: Namespace) -> int:
@@ -70,8 +72,11 @@ def _answer_first(record: Mapping[str, Any]) -> dict[str, Any]:
         "shows": ", ".join(name for name, value in flags.items() if value),
         "lacks": ", ".join(name for name, value in flags.items() if not value),
     }
-    rest = {name: value for name, value in can.items() if name not in flagged}
-    details = {name: value for name, value in record.items() if name not in _FIRST}
+    rest = {name: value for name, value in can.items() if name not in {*flagged, *_SAID, "generation_prompt"}}
+    details = {name: value for name, value in record.items() if name not in {*_FIRST, *_SAID}}
+    details["roles"] = {
+        role: f"{marks['before']}…{marks['after']}" for role, marks in record["roles"].items()
+    }
     return {**first, **details, "capabilities": rest}
 
 
@@ -115,7 +120,8 @@ def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, t
 def rows(record: Mapping[str, Any], under: str = "") -> Iterator[tuple[str, str]]:
     """A label and a text for each line of the table. The items of a mapping or list have lines of their own."""
     for key, value in record.items():
-        label = f"{under}{str(key).replace('_', ' ')}"
+        # a marker is written as it is
+        label = under + (str(key).replace("_", " ") if str(key).isidentifier() else str(key))
         if isinstance(value, Mapping) and value:
             yield from rows(value, f"{label}: ")
         elif isinstance(value, (list, tuple, set, frozenset)) and any(value):

@@ -14,7 +14,7 @@ from typing import TextIO
 from ..core.errors import ChatParsersError
 from ..lazy import load_reference
 from .arguments import build_parser
-from .files import Refused
+from .files import Refused, one_line
 
 __all__ = ["main"]
 
@@ -58,14 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _fail(text: str) -> int:
-    print(f"chatparsers: {_one_line(text)}", file=sys.stderr)
+    print(f"chatparsers: {one_line(text)}", file=sys.stderr)
     return 2
-
-
-def _one_line(text: str) -> str:
-    """``text`` in one line, with a terminal's control characters escaped."""
-    joined = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in joined)
 
 
 def _warn(
@@ -76,7 +70,7 @@ def _warn(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    print(f"chatparsers: warning: {_one_line(str(message))}", file=sys.stderr)
+    print(f"chatparsers: warning: {one_line(str(message))}", file=sys.stderr)
 
 
 def _speak_utf8() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused, name_of, print_json, read_text, to_json
+from .files import Refused, name_of, one_line, print_json, read_text, to_json
 from .request import turn_of
 
 if TYPE_CHECKING:
@@ -32,17 +32,14 @@ def run(arguments: Namespace) -> int:
     if arguments.tokenizer is not None and not arguments.ids:
         raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
     turn = turn_of(arguments, tokenizer=_tokenizer(arguments))
+    if arguments.jsonl or arguments.file.endswith(".jsonl"):
+        return _lines(arguments, turn)
     stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
     for events in _events(stream, _pieces(arguments)):
         if arguments.stream and events:
             sys.stdout.writelines(to_json(event_record(event)) + "\n" for event in events)
             sys.stdout.flush()
-    if not turn.tools and _holds_call(turn, stream.message):
-        print(
-            "chatparsers: the text holds what looks like a call of this format, but no tools were given: it is read as "
-            "content (say --tools FILE to read calls)",
-            file=sys.stderr,
-        )
+    _tell(stream.message)
     message = _record(stream.message, arguments.openai)
     if arguments.stream:
         print_json({"event": "message", "message": message})
@@ -51,12 +48,48 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _holds_call(turn: Turn, message: Message) -> bool:
-    """Whether the same text, read with tools, has a whole call."""
-    if not turn.format.features.tools or not message.content:
-        return False
-    read = turn.format.bind(tools=[{"name": "any"}]).parse(message.content)
-    return any(call.complete for call in read.tool_calls)
+def _lines(arguments: Namespace, turn: Turn) -> int:
+    """Parses each line of FILE, and prints a line with its message."""
+    if arguments.stream or arguments.pieces:
+        raise Refused("--stream and --pieces are for one output: leave them out with JSON lines")
+    for number, line in enumerate(read_text(arguments.file).split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{name_of(arguments.file)}, line {number}"
+        message = turn.parse(
+            _output(line, where, arguments), strict=arguments.strict, reasoning=arguments.reasoning
+        )
+        _tell(message, f"line {number}: ")
+        print_json(_record(message, arguments.openai))
+    return 0
+
+
+def _output(line: str, where: str, arguments: Namespace) -> Any:
+    """The output in a line: a text, a list of ids, or an object that has one of them."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{where}: expected JSON: {error}") from error
+    if isinstance(value, dict):
+        if arguments.field not in value:
+            raise Refused(
+                f"{where}: expected an object with {arguments.field!r}, found {', '.join(map(repr, value)) or 'none'} "
+                "(say --field NAME)"
+            )
+        value = value[arguments.field]
+    if arguments.ids:
+        return _checked(value, where)
+    if not isinstance(value, str):
+        raise Refused(f"{where}: expected a text, found {to_json(value):.40} (token ids: say --ids)")
+    return value
+
+
+def _tell(message: Message, where: str = "") -> None:
+    """Says on standard error what was broken or cut off, and calls in a turn without tools."""
+    for diagnostic in message.diagnostics:
+        if diagnostic.code in ("malformed", "truncated", "tools-not-given"):
+            hint = " (it is content: say --tools FILE)" if diagnostic.code == "tools-not-given" else ""
+            print(f"chatparsers: {where}{one_line(str(diagnostic))}{hint}", file=sys.stderr)
 
 
 def event_record(event: Event) -> dict[str, Any]:
@@ -138,7 +171,13 @@ def read_ids(path: str) -> list[int]:
         raise Refused(
             f"{name_of(path)}: expected token ids, as JSON or between white space: {error}"
         ) from error
+    return _checked(ids, name_of(path))
+
+
+def _checked(ids: Any, where: str) -> list[int]:
+    if not isinstance(ids, list):
+        raise Refused(f"{where}: expected token ids, found {to_json(ids):.40}")
     for place, id in enumerate(ids):
         if type(id) is not int or id < 0:
-            raise Refused(f"{name_of(path)}: expected token ids, found {id!r:.40} at place {place}")
+            raise Refused(f"{where}: expected token ids, found {id!r:.40} at place {place}")
     return ids

@@ -19,6 +19,7 @@ DiagnosticCode: TypeAlias = Literal[
     "stray-marker",
     "unwanted-call",
     "markup-in-value",
+    "tools-not-given",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]
 

@@ -93,7 +93,10 @@ def test_speed_sets_the_pause(run: Run, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_bad_requests(run: Run) -> None:
-    refused(run("demo", "hermes-3-pro"), "no format is named 'hermes-3-pro'", "did you mean")
+    refused(
+        run("demo", "hermes-3-pro"),
+        "no sample output is bundled for 'hermes-3-pro': did you mean hermes-2-pro",
+    )
     refused(run("demo", "content-only"), "no sample output is bundled for 'content-only'")
     refused(run("demo", "--speed", "fast"), "--speed", "'fast'")
     refused(run("demo", "--speed", "-1"))

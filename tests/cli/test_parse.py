@@ -248,3 +248,48 @@ def test_a_closed_pipe_is_one_line(tools: Path) -> None:
         done.stderr.decode()
         == "chatparsers: the output was closed before all of it was written (broken pipe)\n"
     )
+
+
+def test_what_is_broken_or_cut_off_is_said_with_its_place(run: Run, tools: Path) -> None:
+    for more in (("--openai",), ()):
+        ran = run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL[:-20])
+        assert ran.status == 0 and ran.err.startswith("chatparsers: truncated at character ")
+        ran = run(
+            "parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL.replace("}}", "} 5}")
+        )
+        assert ran.err.startswith("chatparsers: malformed at character ") and ran.err.count("\n") == 1
+        assert run("parse", "--format", "hermes-2-pro", "--tools", tools, *more, stdin=CALL).err == ""
+    ran = run("parse", "--format", "hermes-2-pro", stdin=CALL)
+    assert "tools-not-given" in ran.err and "'get_weather'" in ran.err and "say --tools FILE" in ran.err
+
+
+def test_json_lines(run: Run, tools: Path, tmp_path: Path) -> None:
+    lines = [json.dumps(CALL), json.dumps({"output": "Hi\u2028there", "n": 1}), "", json.dumps(CALL[:-20])]
+    file = put(tmp_path / "outputs.jsonl", "\n".join(lines))
+    ran = run("parse", "--format", "hermes-2-pro", "--tools", tools, file)
+    messages = [json.loads(line) for line in ran.out.split("\n") if line]
+    assert [message["content"] for message in messages] == ["Hm.", "Hi\u2028there", "Hm."]
+    assert [len(message["tool_calls"]) for message in messages] == [1, 0, 1]
+    assert ran.err.startswith("chatparsers: line 4: truncated at character ")
+    same = run(
+        "parse",
+        "--format",
+        "hermes-2-pro",
+        "--tools",
+        tools,
+        "--jsonl",
+        "--field",
+        "output",
+        stdin=file.read_text("utf-8"),
+    )
+    assert same.out == ran.out
+    for text, said in (
+        ("{", "line 1: expected JSON"),
+        ("{}", "with 'output', found none"),
+        ("5", "expected a text, found 5"),
+    ):
+        refused(run("parse", "--format", "hermes-2-pro", "--jsonl", stdin=text), said)
+    refused(
+        run("parse", "--format", "hermes-2-pro", "--jsonl", "--stream", stdin=""),
+        "leave them out with JSON lines",
+    )

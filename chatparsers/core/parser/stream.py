@@ -51,7 +51,7 @@ class Start(NamedTuple):
 
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
     rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``ids`` is the
-    feed of ids, None if text is fed.
+    feed of ids, None if text is fed. ``not_given`` finds calls in a turn without tools.
     """
 
     machine: m.Machine
@@ -59,6 +59,7 @@ class Start(NamedTuple):
     read: int
     call: tuple[m.Item, ...]
     ids: Any = None
+    not_given: Callable[[str], Iterable[tuple[int, str]]] | None = None
 
 
 @public
@@ -73,6 +74,7 @@ class Stream:
         "_ids",
         "_machine",
         "_make",
+        "_not_given",
         "_parts",
         "_pieces",
         "_plain",
@@ -107,7 +109,7 @@ class Stream:
         self._finished = ""
 
     def _begin(self, start: Start, tools: Toolset, id_seed: str) -> None:
-        machine, origin, read, call, ids = start
+        machine, origin, read, call, ids, self._not_given = start
         self._machine = machine
         self._ids = ids
         self._fed = origin
@@ -342,6 +344,9 @@ class Stream:
         machine.finish(cut_off)
         transcript.apply(machine.take(), events)
         transcript.close(events)
+        if self._not_given is not None:
+            for at, name in self._not_given("".join(self._pieces)):
+                transcript.note("tools-not-given", transcript.origin + at, f"tools, of which one is {name!r}")
         if transcript.length < self._fed:
             transcript.advance(m.MARKUP, self._fed - transcript.length)
         self._ended = True

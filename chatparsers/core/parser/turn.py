@@ -17,6 +17,7 @@ from ..schema.tools import Toolset
 from .alphabet import Alphabet
 from .compile import program
 from .machine import BROKEN_END, CALL_BEGIN, CALL_END, Item, Machine, Program
+from .not_given import NotGiven
 from .stream import Piece, Start, Stream, StreamOptions
 from .tokenizer import Named
 from .transcript import call_id
@@ -204,7 +205,10 @@ class Turn:
         started, read, call = start(compiled, prefix)
         machine = started.copy()
         machine.tools = self.tools
-        return Start(machine, len(prefix), read, call, ids)
+        not_given = None
+        if not self.tools and self.response_format is None and self.format.features.tools:
+            not_given = NotGiven(self.format, self.options, alphabet.key, prefix).calls
+        return Start(machine, len(prefix), read, call, ids, not_given)
 
     def start_ids(self, options: StreamOptions) -> Start:
         """How a stream of ids begins: with a program in which markers are single tokens."""

@@ -1,0 +1,68 @@
+"""Calls in a turn without tools: they are content, and a note names what was called, as somebody forgot the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..definition.format import Format
+from ..definition.idioms import Options
+from ..definition.nodes import Body
+from ..definition.tree import first, walk
+from ..errors import DefinitionError
+from ..schema.tools import Toolset
+from .alphabet import Alphabet, AlphabetKey
+from .compile import program
+from .machine import CALL_BEGIN, CALL_END, NAME, Machine
+
+__all__ = ["NotGiven"]
+
+
+@dataclass(frozen=True, slots=True)
+class NotGiven:
+    """Looks for calls in a turn whose request has no tools. ``alphabet`` and ``prefix`` are as in the turn's stream."""
+
+    format: Format
+    options: Options
+    alphabet: AlphabetKey
+    prefix: str
+
+    def calls(self, text: str) -> Iterator[tuple[int, str]]:
+        """The whole calls of ``text``, read as if there were tools: the place where each begins behind the prefix, and
+        its name. Positions count the machine's characters."""
+        alphabet = Alphabet(*self.alphabet)
+        openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}
+        if not any(opener in text for opener in openers):
+            return
+        options = replace(self.options, tools=True, mode="auto")
+        machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
+        machine.feed(self.prefix + text)
+        machine.finish()
+        at, begin, name = -len(self.prefix), -1, ""
+        for op, raw, value in machine.take():
+            if op == CALL_BEGIN:
+                begin, name = at, ""
+            elif op == NAME:
+                name = str(value)
+            elif op == CALL_END and begin >= 0:
+                yield begin, name
+            at += len(raw)
+
+
+@lru_cache(maxsize=1024)
+def _openers(format: Format) -> tuple[str, ...]:
+    """Texts of which one stands in every turn of the format that has a call."""
+    found: set[str] = set()
+    for node in walk(format.tree(Options(tools=True))):
+        if isinstance(node, Body):
+            try:
+                found.update(
+                    text.strip()
+                    for part in (node.calls, node.start)
+                    if part is not None
+                    for text in first(part)
+                )
+            except DefinitionError:  # a call may begin with its name
+                return ("",)
+    return tuple(found)

@@ -1,0 +1,67 @@
+"""A call in a turn without tools is content, and a diagnostic names what was called."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers import Diagnostic, Message
+
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}
+CALL = {
+    "id": "call00001",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
+}
+NAMES = [info.name for info in chatparsers.list_formats() if info.load().features.tools]
+
+
+def noted(message: Message) -> list[Diagnostic]:
+    return [one for one in message.diagnostics if one.code == "tools-not-given"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_format_names_the_call(name: str) -> None:
+    format = chatparsers.get_format(name)
+    text = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, [TOOL])
+    message = format.parse(text)
+    (found,) = noted(message)
+    assert "'get_weather'" in found.expected and text[found.position :].startswith(found.found)
+    assert message.complete and not message.tool_calls
+    assert noted(format.parse(text, tools=[TOOL])) == []
+    assert noted(format.parse("Weather? I cannot tell.")) == []
+    assert noted(format.bind(response_format=SCHEMA).parse(text)) == []
+
+
+def test_for_all_cuts_and_pickles() -> None:
+    turn = chatparsers.get_format("qwen3").bind(prefix="<think>\n")
+    text = 'Hm</think>\n\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    expected = turn.parse(text)
+    assert len(noted(expected)) == 1 and expected.reasoning == "Hm"
+    for cut in range(0, len(text), 3):
+        stream = turn.stream()
+        stream.feed(text[:cut])
+        other = pickle.loads(pickle.dumps(stream)) if cut % 2 else stream.fork()
+        other.feed(text[cut:])
+        other.finish()
+        assert other.message == expected
+
+
+def test_ids_that_spell_a_marker_call_nothing(tokenizer: Callable[[str], Any]) -> None:
+    qwen = tokenizer("qwen3")
+    turn = chatparsers.get_format("qwen3").bind(tokenizer=qwen)
+    text = '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+    ids = qwen.encode(text, add_special_tokens=False).ids
+    assert len(noted(turn.parse(ids))) == 1
+    spelt = [
+        id
+        for part in ("<tool", "_call>", text[11:-12], "</tool", "_call>")
+        for id in qwen.encode(part, add_special_tokens=False).ids
+    ]
+    message = turn.parse(spelt)
+    assert message.content == text and noted(message) == []
