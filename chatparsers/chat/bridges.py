@@ -22,7 +22,7 @@ from .parts import Said
 from .request import Model, Request
 from .segment import Segment
 
-__all__ = ["Bridge", "Bridges", "bridges_of"]
+__all__ = ["Bridge", "Bridges", "bridges_of", "is_proved"]
 
 _TOOL = {
     "type": "function",
@@ -115,18 +115,33 @@ def _bridge(model: Model, name: str, shape: Shape, kind: str) -> Bridge:
     return Bridge(name, kind, first.text)
 
 
+def is_proved(request: Request, shape: Shape, role: str) -> bool:
+    """Whether the bridge from such an answer to a message of ``role`` is proved for this request; found once."""
+    kind = "result" if role == "tool" else role
+    name = f"bridge {tuple(shape)} {kind}"
+    facts = request.frames.facts
+    if name not in facts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            verdict = _proof(request, shape, kind, "永 N33DLE one.", request.tools[0])
+        facts[name] = verdict is not None and verdict.status == "kept"
+    return facts[name]
+
+
 def _switch(model: Model) -> bool:
     return bool(model.template().probe().thinking_switches)
 
 
-def _proof(request: Request, shape: Shape, kind: str, words: str) -> Verdict | None:
+def _proof(
+    request: Request, shape: Shape, kind: str, words: str, tool: str = "needle_tool"
+) -> Verdict | None:
     """What a rollout would find behind such an answer; None if the template refuses the conversation."""
     history: list[Mapping[str, Any]] = [
         {"role": "user", "content": "永 first question"},
         {"role": "assistant", "content": "永 first answer"},
         {"role": "user", "content": "永 second question"},
     ]
-    answer, message = _answer(shape, words)
+    answer, message = _answer(shape, words, tool)
     new = list(_new(kind, message))
     try:
         asked = request.prepare(history)
@@ -151,11 +166,9 @@ class _Told:
         return "\0"
 
 
-def _answer(shape: Shape, words: str) -> tuple[dict[str, Any], Message]:
+def _answer(shape: Shape, words: str, tool: str) -> tuple[dict[str, Any], Message]:
     calls = [
-        ToolCall(
-            place, f"call0000{place}", "needle_tool", json.dumps({"needle": words}, ensure_ascii=False), True
-        )
+        ToolCall(place, f"call0000{place}", tool, json.dumps({"needle": words}, ensure_ascii=False), True)
         for place in range(shape.calls)
     ]
     thought = f"Thought of {words}" if shape.thought else ""

@@ -58,6 +58,7 @@ LINE = {part: number for number, (parts, _) in enumerate(LINES) for part in part
 HOSTS = {
     "llama_cpp": {"llama_cpp"},
     "mlx_lm": {"mlx", "mlx_lm"},
+    "renderers": {"renderers"},
     "sglang": {"sglang"},
     "transformers": {"torch", "transformers"},
     "vllm": {"vllm"},

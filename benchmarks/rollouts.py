@@ -1,0 +1,113 @@
+"""Rollouts: what a step costs at 2, 20 and 200 turns, what encoding costs beside rendering, what a fork keeps.
+
+python benchmarks/rollouts.py TEMPLATE TOKENIZER
+"""
+
+from __future__ import annotations
+
+import argparse
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import chatparsers
+from chatparsers import Chat, Rollout
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather of a city.",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string", "description": "Where."}},
+            },
+        },
+    }
+]
+WORDS = "The quick brown fox jumps over the lazy dog and looks at the weather in Oslo. " * 12
+TURNS = (2, 20, 200)
+
+
+def step(rollout: Rollout, ids: list[int]) -> None:
+    """One step of an agent: a call that was sampled, its result."""
+    message = rollout.sampled(ids)
+    rollout.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": WORDS})
+
+
+def best(run: Callable[[], Any], times: int = 9) -> float:
+    """The shortest of some runs, in milliseconds."""
+    found = []
+    for _ in range(times):
+        start = perf_counter()
+        run()
+        found.append(perf_counter() - start)
+    return min(found) * 1e3
+
+
+def steps(chat: Chat, ids: list[int]) -> None:
+    """A step at each length, and what the template costs there without a rollout."""
+    for turns in TURNS:
+        rollout = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
+        for _ in range(turns):
+            step(rollout, ids)
+        mine = best(lambda r=rollout: step(r.fork(), ids))  # type: ignore[misc]
+        messages = rollout.messages
+
+        def anew(given: list[dict[str, Any]] = messages) -> None:
+            chat.tokenizer.encode(chat.prepare(given, tools=TOOLS).prompt, add_special_tokens=False)  # type: ignore[union-attr]
+
+        print(f"{turns:4} turns: a step {mine:6.2f} ms, rendered and encoded anew {best(anew, 3):8.2f} ms")
+
+
+def encoding(chat: Chat, ids: list[int]) -> None:
+    """`Chat.encode` beside a bare rendering that is encoded."""
+    rollout = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
+    for _ in range(30):
+        step(rollout, ids)
+    messages = [*rollout.messages, {"role": "assistant", "content": "Yes."}]
+
+    def bare() -> None:
+        chat.tokenizer.encode(  # type: ignore[union-attr]
+            chat.prepare(messages, tools=TOOLS, add_generation_prompt=False).prompt, add_special_tokens=False
+        ).ids
+
+    chat.encode(messages, tools=TOOLS)
+    one, other = best(bare), best(lambda: chat.encode(messages, tools=TOOLS))
+    print(
+        f"encode {len(messages)} messages: {other:.2f} ms; rendered and encoded bare {one:.2f} ms: {other / one:.2f} x"
+    )
+
+
+def forks(chat: Chat, ids: list[int]) -> None:
+    """What a thousand forks of a rollout of 200 turns keep."""
+    rollout = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
+    for _ in range(200):
+        step(rollout, ids)
+    tracemalloc.start()
+    kept = [rollout.fork() for _ in range(1000)]
+    size = tracemalloc.get_traced_memory()[0] / len(kept)
+    tracemalloc.stop()
+    print(f"a fork at 200 turns keeps {size:,.0f} bytes; the rollout has {len(rollout.ids):,} ids")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("template", type=Path)
+    parser.add_argument("tokenizer", type=Path)
+    given = parser.parse_args()
+    chat = chatparsers.load(given.template, tokenizer=given.tokenizer)
+    call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+    answer = {"role": "assistant", "content": "", "tool_calls": [{"id": "call00000", "function": call}]}
+    wire = chat.format.render(answer, TOOLS) + chat.format.stops[0]
+    ids = chat.tokenizer.encode(wire, add_special_tokens=False).ids  # type: ignore[union-attr]
+    steps(chat, ids)
+    encoding(chat, ids)
+    forks(chat, ids)
+
+
+if __name__ == "__main__":
+    main()
