@@ -70,8 +70,8 @@ def encoding(chat: Chat, ids: list[int]) -> None:
         step(rollout, ids)
     messages = [*rollout.messages, {"role": "assistant", "content": "Yes."}]
 
-    def bare() -> None:
-        chat.tokenizer.encode(  # type: ignore[union-attr]
+    def bare() -> object:
+        return chat.tokenizer.encode(  # type: ignore[union-attr]
             chat.prepare(messages, tools=TOOLS, add_generation_prompt=False).prompt, add_special_tokens=False
         ).ids
 
