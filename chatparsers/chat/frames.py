@@ -122,7 +122,7 @@ class Frames:
         found: str | None = None
         for shape in (Shape(False, True, 0), Shape(True, True, 0), Shape(False, False, 1)):
             answer = needle_answer(shape, _WORDS[1], self._names[0], _IDS[1])
-            turn = self._rendered([*messages, answer, needle_next("user", "", "")], generate=False)
+            turn = self._rendered([*messages, answer, {"role": "user", "content": _THOUGHT}], generate=False)
             text = _behind_last(turn, needle)
             if text is None:
                 continue

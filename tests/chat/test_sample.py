@@ -181,3 +181,13 @@ def test_a_conversation_keeps_the_ids_that_were_sampled() -> None:
     assert held.ids[: grown.kept_ids] == [*before, *prefix, *odd]
     assert chat.tokenizer.decode(held.ids, skip_special_tokens=False) == held.text
     assert given == conversation.ids
+
+
+def test_words_that_another_message_ends_with_are_not_mistaken() -> None:
+    chat = qwen3()
+    messages = [
+        {"role": "system", "content": "You are an assistant"},
+        {"role": "user", "content": "assistant"},
+        {"role": "assistant", "content": "assistant", "reasoning_content": "assistant"},
+    ]
+    assert spelt(chat, chat.encode(messages)) == "<think>\nassistant\n</think>\n\nassistant<|im_end|>"
