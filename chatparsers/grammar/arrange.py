@@ -21,10 +21,10 @@ from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, seq
 
 __all__ = ["FREE", "FREE_REQUIRED", "MOST_PAIRS", "Member", "arrange"]
 
-FREE = 4
+FREE = 6
 """Up to this many members, any order is generated."""
 
-FREE_REQUIRED = 3
+FREE_REQUIRED = 4
 """Up to this many required members, their order is free."""
 
 LONGEST = 256
