@@ -52,7 +52,7 @@ def unreadable(format: Format, tool: Tool, tools: tuple[str, ...]) -> tuple[str,
     ``tools``: the names of all tools of the request.
     """
     names = tuple(tool.arguments)
-    odd = [name for name in names if not _usual(name)]
+    odd = [name for name in names if isinstance(name, str) and not _usual(name)]
     ends = _any_of(format.stops)
     marks = _any_of(format.preserved_tokens if _writes_twice(format) else ())
     if not _usual(tool.name) and (ends(tool.name) or not _reads(format, tool.name, names, {}, tools)):
