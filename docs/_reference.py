@@ -1,6 +1,6 @@
 """Makes the API reference from the docstrings: ``python docs/_reference.py [FOLDER]``, by default ``site/``.
 
-It needs the extra ``docs`` (pdoc), and ``gateway`` for the gateway's part. Open ``site/index.html`` in a browser.
+It needs the extra ``docs`` (pdoc, and what the gateway and the tables need). Open ``site/index.html`` in a browser.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MODULES = (
     "chatparsers",
     "chatparsers.core",
+    "chatparsers.data",
     "chatparsers.serving",
     "chatparsers.gateway",
     "chatparsers.testing",

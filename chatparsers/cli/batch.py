@@ -126,6 +126,7 @@ def _callable(arguments: Namespace) -> Any:
             thinking=thinking,
             add_generation_prompt=arguments.generation_prompt,
             tokenizer=arguments.tokenizer,
+            now=_now(arguments),
         )
     if action == "encode":
         return Encode(
@@ -159,6 +160,7 @@ def _callable(arguments: Namespace) -> Any:
         max_length=arguments.max_length,
         thinking=thinking,
         tokenizer=arguments.tokenizer,
+        now=_now(arguments),
         **shapes,
     )
 

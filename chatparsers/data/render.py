@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from os import PathLike
 from typing import Any
 
@@ -49,7 +50,8 @@ class Render:
 
     ``model``: a model's files, or the name of a format, whose built-in template is used. ``messages``: the column of
     messages, nested or as JSON text; ``tools`` as in `Parse`. ``add_generation_prompt``: whether the text ends where an
-    answer begins. ``thinking``, ``template_kwargs``: as in `Chat.prepare`. A row that cannot be rendered has an
+    answer begins. ``thinking``, ``template_kwargs``: as in `Chat.prepare`. ``now``: the time that a template writes; by
+    default that at which this was made, for all rows. A row that cannot be rendered has an
     ``error``, and its text is null.
     """
 
@@ -63,12 +65,14 @@ class Render:
         thinking: bool | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         tokenizer: str | PathLike[str] | None = None,
+        now: datetime | None = None,
     ) -> None:
         self.source = source_of(model, tokenizer=tokenizer, thinking=thinking)
         self.messages = messages
         self.tools = Tools(tools)
         self.add_generation_prompt = add_generation_prompt
         self.template_kwargs = dict(template_kwargs or {})
+        self.now = now or datetime.now()
 
     def __call__(self, table: Any) -> Any:
         """The table with the rendered texts."""
@@ -96,6 +100,7 @@ class Render:
             thinking=self.source.thinking,
             add_generation_prompt=self.add_generation_prompt,
             template_kwargs=self.template_kwargs or None,
+            now=self.now,
             id_seed="",
         )
         return turn.prompt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 from ..chat.rows import Model, said_once, source_of
@@ -32,8 +33,8 @@ class Translate:
 
     ``model``: the model (or format) whose wire the assistants' texts are in; None finds it by reading back. ``to``: the
     other model's files, or a format's name, whose built-in template is used. ``encode``: adds the columns of `Encode`
-    instead of ``text``, with ``max_length``. The other options are those of `Normalize`. Each answer is written in the
-    other format and read back: ``losses`` names what does not survive.
+    instead of ``text``, with ``max_length``. ``now``: as in `Render`. The other options are those of `Normalize`. Each
+    answer is written in the other format and read back: ``losses`` names what does not survive.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Translate:
         thinking: bool | None = None,
         tokenizer: str | None = None,
         row_id: str = "row_id",
+        now: datetime | None = None,
     ) -> None:
         if to is None:
             model, to = None, model
@@ -69,10 +71,10 @@ class Translate:
             row_id=row_id,
         )
         self.target = source_of(to, tokenizer=tokenizer, thinking=thinking)
-        self.render = Render(to, thinking=thinking, tokenizer=tokenizer)
+        self.render = Render(to, thinking=thinking, tokenizer=tokenizer, now=now)
         self.encode: Encode | None = None
         if encode:
-            self.encode = Encode(to, max_length=max_length, thinking=thinking, tokenizer=tokenizer)
+            self.encode = Encode(to, max_length=max_length, thinking=thinking, tokenizer=tokenizer, now=now)
         self.row_id = row_id
 
     def fit(self, table: Any) -> Translate:
