@@ -41,16 +41,33 @@ def requests() -> dict[str, dict[str, Any] | bytes]:
         "prompt of 250,000 emoji": says("\U0001f600" * 249_000),
         "prompt of 1.9 M emoji (413)": says("\U0001f600" * 1_900_000),
         "16 MB of text in one field": {**says("Hi"), "user": "x" * (16 * MEGA)},
-        "240,000 empty lists": {**says("Hi"), "user": [[]] * 240_000},
-        "480,000 messages that are none (400)": {"messages": [0] * 480_000},
-        "60,000 messages": {"messages": [{"role": "user", "content": "x"}] * 60_000},
-        "enum of 450 kB": tool({"a": {"enum": [f"value {i}" for i in range(25_000)]}}),
-        "properties of 450 kB": tool({f"p{i}": {"type": "string"} for i in range(12_000)}),
+        "49,000 empty lists": {**says("Hi"), "user": [[]] * 49_000},
+        "99,000 messages that are none (400)": {"messages": [0] * 99_000},
+        "40,000 messages": {"messages": [{"role": "user", "content": "x"}] * 40_000},
+        "enum of 450 kB": tool({"a": {"enum": [f"one of the values {i}" for i in range(17_000)]}}),
+        "properties of 450 kB": tool(
+            {f"p{i}": {"type": "string", "description": "one of many"} for i in range(6_500)}
+        ),
         "ranges of 450 kB": tool(
-            {f"p{i}": {"type": "integer", "minimum": i, "maximum": 10**15 + i} for i in range(7_500)}
+            {
+                f"p{i}": {
+                    "type": "integer",
+                    "minimum": i,
+                    "maximum": 10**15 + i,
+                    "description": "one of many",
+                }
+                for i in range(5_000)
+            }
         ),
         "patterns of 450 kB": tool(
-            {f"p{i}": {"type": "string", "pattern": f"^(a|b)*{i}[0-9]{{1,30}}x$"} for i in range(6_500)}
+            {
+                f"p{i}": {
+                    "type": "string",
+                    "pattern": f"^(a|b)*{i}[0-9]{{1,30}}x$",
+                    "description": "one of many",
+                }
+                for i in range(6_500)
+            }
         ),
     }
 

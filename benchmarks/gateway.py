@@ -90,6 +90,9 @@ async def engine() -> None:
         try:
             while True:
                 asked = (await reader.readuntil(b"\r\n\r\n")).lower()
+                if asked.startswith(b"get "):
+                    writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n")
+                    continue
                 size = int(re.search(rb"content-length: (\d+)", asked)[1])  # type: ignore[index]
                 body = json.loads(await reader.readexactly(size))
                 if body.get("logit_bias"):

@@ -22,6 +22,7 @@ leaves, the work is given up, wherever it is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,8 +33,11 @@ __all__ = ["DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "cha
 
 READING = 4
 """How many bodies of the largest size may arrive or wait to be read at once."""
-VALUES = 500_000
+VALUES = 100_000
 """How many values a body may have: a value of JSON takes up to 60 times its bytes in memory."""
+_MARKS = 1_000_000
+"""How many commas and brackets a body may have, those in texts included."""
+_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 DEPTH = 100
 """How deep a body may nest."""
 MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
@@ -56,8 +60,10 @@ class Account:
             raise ApiError(f"expected a body of at most {self._settings.max_body:,} bytes", status=413)
 
     def values(self, raw: bytes) -> None:
-        """The body is going to be read as JSON. A comma or a bracket in a text counts too."""
-        count = raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+        """The body is going to be read as JSON."""
+        count = _separators(raw)
+        if VALUES < count <= _MARKS:
+            count = _separators(_TEXT.sub(b"", raw))
         if count > VALUES:
             raise ApiError(f"expected a body of at most {VALUES:,} values, found about {count:,}", status=413)
 
@@ -94,6 +100,10 @@ class Account:
             raise ApiError.too_long(prompt, context, param)
         left = max(left - 1, 1)  # some engines want one token more
         return left if most is None else min(most, left)
+
+
+def _separators(raw: bytes) -> int:
+    return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
 
 
 def characters(value: object) -> int:

@@ -170,6 +170,8 @@ def test_what_is_said_in_pairs_is_read() -> None:
     """A whole pair of surrogates is a character, and so is a text that only looks like half of one."""
     account = Account(Settings())
     assert read_body(b'{"a": "\\ud83d\\ude00"}', account) == {"a": "\U0001f600"}
+    many = "a, [b], " * VALUES
+    assert read_body(json.dumps({"a": many}).encode(), account) == {"a": many}  # they separate no values
     assert read_body(b'{"a": "\\\\ud83d", "b": 1e30}', account) == {"a": "\\ud83d", "b": 1e30}
     nested = json.dumps({"a": [[0]] * (DEPTH + 1)}).encode()
     assert read_body(nested, account)

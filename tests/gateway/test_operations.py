@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 
 import httpx2
 
+from chatparsers.cli.arguments import build_parser
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.guard import KeyFile
 from chatparsers.testing.tiny import tiny_model
@@ -213,3 +216,27 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
     finally:
         server.kill()
         server.wait()
+
+
+def test_the_service_files_of_the_page_are_right() -> None:
+    """Each command line of the Dockerfile and the unit file is one that the command takes, and their times fit."""
+    page = (Path(__file__).parents[2] / "docs" / "gateway.md").read_text(encoding="utf-8")
+    docker = re.search(r"```dockerfile\n(.*?)```", page, re.S)
+    unit = re.search(r"```ini\n(.*?)```", page, re.S)
+    assert docker is not None and unit is not None
+    lines = dict(
+        line.split(" ", 1) for line in docker.group(1).splitlines() if line.startswith(("ENTRY", "CMD"))
+    )
+    words = [*json.loads(lines["ENTRYPOINT"]), *json.loads(lines["CMD"])]
+    service = ConfigParser()
+    service.optionxform = str  # type: ignore[assignment,method-assign]
+    service.read_string(unit.group(1))
+    started = service["Service"]["ExecStart"].split()
+    for command in (words, started):
+        assert command[0].endswith("chatparsers")
+        found = build_parser().parse_args(command[1:])
+        assert found.upstream and found.upstream_kind and found.model
+    assert build_parser().parse_args(started[1:]).drain < int(service["Service"]["TimeoutStopSec"])
+    check = json.loads(re.search(r"HEALTHCHECK CMD (.*)", docker.group(1))[1])  # type: ignore[index]
+    compile(check[2], "healthcheck", "exec")
+    assert "/ready" in check[2]
