@@ -60,7 +60,7 @@ def explain(chat: Chat, arguments: Namespace) -> int:
             f"  content that is null beside a call: {'as empty' if found.analysis.null_content else 'not taken'}"
         )
     print(f"  preserved tokens: {', '.join(found.analysis.preserved_tokens) or '–'}")
-    for line in found.analysis.refused:
+    for line in (*found.analysis.refused, *(f"not proved: {limit}" for limit in found.analysis.limits)):
         print(f"  {line}")
     width = max((len(marker.use) for marker in found.analysis.markers), default=0)
     for marker in found.analysis.markers:

@@ -156,12 +156,24 @@ def test_a_marker_that_ends_messages_and_opens_calls_is_no_stop() -> None:
     assert (message.content, [call.arguments for call in message.tool_calls]) == ("I look.", ['{"a": 1}'])
 
 
-def test_the_prompt_may_end_before_a_blank_that_answers_have() -> None:
-    source = (OWN / "qwen3.jinja").read_text(encoding="utf-8")
-    found = [
-        analyse(Template(source.replace("assistant\\n", text))) for text in ("assistant", "assistant \\n")
-    ]
-    for one in found:
-        assert one.format is not None and one.format.features.tools and one.format.features.reasoning, (
-            one.levels
-        )
+BLANK = (
+    "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}{% for m in messages %}{{ m.role }}: "
+    "{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think> {% endif %}{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}$CALL${% endfor %}</s>{{ '\\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}assistant:{% endif %}"
+)
+OBJECT = """{{ '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' }}"""
+
+
+@pytest.mark.parametrize("call", [f"<call>{OBJECT}</call>", OBJECT])
+def test_the_prompt_may_end_before_a_blank_that_answers_have(call: str) -> None:
+    found = analyse(Template(BLANK.replace("$CALL$", call)))
+    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
+    assert found.format.features.tools and found.format.features.reasoning
+    written = call.replace(OBJECT, '{"name": "f", "arguments": {"a": 1}}')
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    for text in (f" {written}</s>", f"{written}</s>", f" <think>Hm.</think> {written}</s>"):
+        message = turn.parse(text)
+        assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and message.complete, text
+        assert not message.content and message.reasoning == ("Hm." if "Hm." in text else "")
+    assert turn.parse(" Hi.</s>").content == "Hi."
