@@ -18,25 +18,20 @@ from typing import Any
 from ..errors import DefinitionError
 from ..values import Raw, Syntax
 from .nodes import (
-    AnyChar,
     Args,
     Atomic,
     Body,
     Calls,
-    Chars,
     Choice,
     Cut,
     Declared,
     EachArg,
     EachTool,
-    End,
     Header,
     Implied,
     JsonName,
-    JsonText,
-    JsonValue,
+    Leaf,
     Lenient,
-    Literal,
     Many,
     Name,
     Node,
@@ -46,12 +41,9 @@ from .nodes import (
     Rule,
     SameName,
     Sequence,
-    Space,
     Tag,
     Tagged,
     Think,
-    Token,
-    Until,
     Value,
     of_every_kind,
 )
@@ -313,7 +305,7 @@ class _Argument(_Call):
 _FOLLOWED: Mapping[type[Node], Callable[[_Call, Any, _States], _States]] = of_every_kind(
     "core/definition/paths.py",
     {
-        **dict.fromkeys((Literal, Token, Space, Chars, AnyChar, End, Until, JsonText, JsonValue), _Call.text),
+        Leaf: _Call.text,
         **dict.fromkeys((*PARTS_OF_A_CALL, Cut), _Call.part),
         **dict.fromkeys((EachTool, Calls, Think, Body), _Call.stranger),
         **dict.fromkeys((Atomic, Lenient), _Call.inner),

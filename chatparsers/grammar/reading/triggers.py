@@ -15,21 +15,16 @@ from typing import Any
 
 from ...core.definition.nodes import (
     AnyChar,
-    Args,
     Atomic,
     Body,
     Calls,
     Choice,
     Cut,
     Declared,
-    EachArg,
     EachTool,
     End,
-    Header,
     Implied,
-    JsonName,
-    JsonText,
-    JsonValue,
+    Leaf,
     Lenient,
     Literal,
     Many,
@@ -37,7 +32,6 @@ from ...core.definition.nodes import (
     Node,
     Not,
     Peek,
-    Ref,
     Rule,
     SameName,
     Sequence,
@@ -45,8 +39,6 @@ from ...core.definition.nodes import (
     Tagged,
     Think,
     Token,
-    Until,
-    Value,
     of_every_kind,
 )
 from ...core.definition.nodes import Chars as CharsNode
@@ -273,11 +265,7 @@ _PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
         **dict.fromkeys(
             (Rule, Tagged, Atomic, Lenient, EachTool, Calls), lambda node: _pieces(node.inner(False))
         ),
-        # any text
-        **dict.fromkeys(
-            (Args, EachArg, Header, JsonName, JsonText, JsonValue, Ref, Until, Value),
-            lambda node: [[EMPTY, EMPTY]],
-        ),
+        Leaf: lambda node: [[EMPTY, EMPTY]],  # any text
         # no text
         **dict.fromkeys((*NO_TEXT, Peek, Not, SameName, Think, Body), lambda node: [[EMPTY]]),
     },

@@ -28,6 +28,8 @@ from .call import (
 from .control import Atomic, Cut, Lenient, Many, Not, Peek, Ref, Rule, Tag, Tagged
 from .node import (
     Choice,
+    Inner,
+    Leaf,
     Literal,
     Node,
     Nodelike,
@@ -57,9 +59,11 @@ __all__ = [
     "End",
     "Header",
     "Implied",
+    "Inner",
     "JsonName",
     "JsonText",
     "JsonValue",
+    "Leaf",
     "Lenient",
     "Literal",
     "Many",

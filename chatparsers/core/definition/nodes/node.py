@@ -190,14 +190,19 @@ def kinds() -> tuple[type[Node], ...]:
 def of_every_kind(
     reader: str, rows: Mapping[type[Node], _Row], *without: type[Node]
 ) -> Mapping[type[Node], _Row]:
-    """``rows``, a table with a row for each kind but ``without``. Raises `DefinitionError` for a kind that is
-    missing."""
-    missing = [kind.__name__ for kind in kinds() if (kind in rows) is (kind in without)]
-    if missing:
-        raise DefinitionError(
-            f"{reader}: expected one row for each kind of node, and {missing} differ: add them"
-        )
-    return rows
+    """``rows``, a table with a row for each kind but ``without``; the row of a family is for its kinds that have none.
+    Raises `DefinitionError` for a kind that is missing, or that has a row and should have none."""
+    found: dict[type[Node], _Row] = {}
+    for kind in kinds():
+        row = next((rows[base] for base in kind.__mro__ if base in rows), None)
+        if (row is None) is not (kind in without):
+            raise DefinitionError(
+                f"{reader}: expected a row for each kind of node, and that of {kind.__name__} "
+                + ("is missing: write it" if row is None else "is one too many: leave it out")
+            )
+        if row is not None:
+            found[kind] = row
+    return found
 
 
 Nodelike: TypeAlias = Node | str
