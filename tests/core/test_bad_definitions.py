@@ -101,7 +101,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a value syntax by its name",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, "json") + "</>"),
-            "p.value(arg, 'json'): expected a value syntax, found 'json'; import Json, Raw, Python or "
+            "p.value: expected a value syntax as syntax, found 'json'; import Json, Raw, Python or "
             "Gemma from chatparsers.core",
         ),
         (
