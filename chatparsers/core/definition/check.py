@@ -32,8 +32,11 @@ def check(tree: Node) -> None:
             f"expected it to return a node, found {tree!r}",
             "return what it made, such as p.body(calls)",
         )
-    for tool in (ANY_TOOL, PROBE):
-        _Checker(tree, tool).check()
+    parsed, generated = (_Checker(tree, tool) for tool in (ANY_TOOL, PROBE))
+    parsed.check()
+    generated.check()
+    for node in parsed.reading.nodes:
+        check_openers(node)
 
 
 def check_model(what: str, pattern: str) -> None:
@@ -66,9 +69,6 @@ class _Checker:
         for node in reading.nodes:
             node.check(reading)
         self.outside(self.tree)
-        if not reading.generated:
-            for node in reading.nodes:
-                check_openers(node)
 
     def left_recursion(self, name: str, path: tuple[str, ...]) -> None:
         for other in self.reading.lefts(self.reading.rules[name]):
