@@ -1,4 +1,4 @@
-"""Masks that others wrote: the `{% generation %}` marks of TRL's training templates, character for character.
+"""What others wrote, as judges: `renderers`, and the `{% generation %}` marks of TRL's training templates.
 
 TRL marks more than a model writes after its prompt. So its marks are cut in front to the end of the generation prompt,
 and behind to the end of the first stop. What is left must be our mask.
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import jinja2
@@ -23,6 +26,11 @@ import chatparsers
 from chatparsers import Chat
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common, outside_marker
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from dialogues import TOOLS as DIALOGUE_TOOLS
+from dialogues import conversation
 
 BEGIN, END = "\ue100", "\ue101"
 FOUND = find_spec("trl")
@@ -193,3 +201,55 @@ def differences(path: Path) -> Iterator[str]:
                 f"{name}: ours alone {''.join(text[i] for i in sorted(ours))!r}, "
                 f"TRL's alone {''.join(text[i] for i in sorted(theirs))!r}"
             )
+
+
+FAMILIES = {
+    "qwen3": ("Qwen-Qwen3-0.6B", "Qwen/Qwen3-0.6B", None, "<|im_end|>"),
+    "llama3.1": (
+        "meta-llama-Llama-3.2-3B-Instruct",
+        "meta-llama/Llama-3.2-3B-Instruct",
+        "<|begin_of_text|>",
+        "<|eot_id|>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_our_renderer_is_theirs(
+    name: str, shared_dir: Path, tokenizer: Callable[[str], Any], amount: Callable[[int, int, int], int]
+) -> None:
+    """ids, masks, answers and bridges of `renderers`; where ours bridges alone, theirs renders anew at a question."""
+    pytest.importorskip("openai")
+    base = pytest.importorskip("renderers.base")
+    transformers = pytest.importorskip("transformers")
+    from chatparsers.adapters.renderers import Renderer
+
+    template, model, bos, eos = FAMILIES[name]
+    path, real = shared_dir / "templates" / f"{template}.jinja", tokenizer(name)
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=real, bos_token=bos, eos_token=eos)
+    fast.name_or_path, fast.chat_template = model, path.read_text(encoding="utf-8")
+    theirs = base.create_renderer(fast)
+    chat = chatparsers.load(path, tokenizer=real, bos_token=bos, eos_token=eos)
+    ours = Renderer(chat, now=datetime(2024, 7, 26))
+    for seed in range(amount(5, 20, 1000)):
+        thoughts = chat.format.features.reasoning and seed % 2 == 0
+        messages = conversation(Random(seed), tools=seed % 4 != 0, several=False, thoughts=thoughts)
+        tools = DIALOGUE_TOOLS if seed % 4 else None
+        mine, other = ours.render(messages, tools=tools), theirs.render(messages, tools=tools)
+        assert (mine.token_ids, mine.sampled_mask) == (
+            other.token_ids,
+            [bool(mark) for mark in other.sampled_mask],
+        )
+        for index, message in enumerate(messages[:-1]):
+            if message["role"] != "assistant":
+                continue
+            after = next(
+                (i for i in range(index + 1, len(messages)) if messages[i]["role"] == "assistant"), None
+            )
+            prompt = ours.render_ids(messages[:index], tools=tools, add_generation_prompt=True)
+            whole = ours.render(messages[: index + 1], tools=tools)
+            answer = whole.token_ids[len(prompt) : len(prompt) + sum(whole.sampled_mask[len(prompt) :])]
+            new = messages[index + 1 : after]
+            have = ours.bridge_to_next_turn(prompt, answer, new, tools=tools)
+            want = theirs.bridge_to_next_turn(prompt, answer, new, tools=tools)
+            assert want is None or (have is not None and have.token_ids == want.token_ids)
