@@ -100,19 +100,26 @@ class Message:
     regions: list[Region] = field(default_factory=list)
     text: str = ""
 
-    def to_openai(self) -> dict[str, Any]:
-        """The message as the chat-completions API writes it, with ``reasoning_content`` beside it."""
+    def to_openai(self, incomplete: Literal["keep", "drop"] = "keep") -> dict[str, Any]:
+        """The message as the chat-completions API writes it, with ``reasoning_content`` beside it.
+
+        ``incomplete``: whether calls that are not complete stay, for hosts that must not show them. Raises
+        `ValueError` for another value.
+        """
+        if incomplete not in ("keep", "drop"):
+            raise ValueError(f"incomplete: expected 'keep' or 'drop', found {incomplete!r}")
         message: dict[str, Any] = {"role": "assistant", "content": self.content or None}
         if self.reasoning:
             message["reasoning_content"] = self.reasoning
-        if self.tool_calls:
+        calls = [call for call in self.tool_calls if call.complete or incomplete == "keep"]
+        if calls:
             message["tool_calls"] = [
                 {
                     "id": call.id,
                     "type": "function",
                     "function": {"name": call.name, "arguments": call.arguments},
                 }
-                for call in self.tool_calls
+                for call in calls
             ]
         return message
 

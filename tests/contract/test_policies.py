@@ -10,7 +10,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
 from chatparsers.core.definition.idioms import THOUGHTS, Options
-from chatparsers.core.definition.nodes import Args, EachArg, Think, Token
+from chatparsers.core.definition.nodes import Args, EachArg, Peek, Think, Token
 from chatparsers.core.definition.tree import walk
 
 TOOLS = [
@@ -175,6 +175,8 @@ def test_a_call_in_open_reasoning_counts_if_the_turn_ends_with_it(format: chatpa
     thought = next((node for node in nodes if isinstance(node, Think)), None)
     if thought is None or not any(isinstance(node, (Args, EachArg)) for node in nodes):
         return
+    if any(isinstance(node, Peek) for node in walk(thought) if node is not thought):
+        return  # the calls begin with an answer, which ends the thought
     call = {"id": "a12345678", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
     wire = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools=TOOLS)
     turn = format.bind(tools=TOOLS)
@@ -298,3 +300,16 @@ def test_the_usual_thoughts_are_those_of_the_registry() -> None:
                 word = any(isinstance(n, Literal) and n.text.strip() for n in walk(node.span.open))
                 assert not opens or word or set(opens) & {open for open, _ in THOUGHTS}, info.name
     assert found == set(THOUGHTS)
+
+
+def test_a_host_may_leave_out_calls_that_are_not_complete() -> None:
+    turn = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS)
+    message = turn.parse(JSON_CALL + "\n" + JSON_CALL[:-30])
+    assert [call.complete for call in message.tool_calls] == [True, False]
+    assert len(message.to_openai()["tool_calls"]) == 2
+    assert [call["id"] for call in message.to_openai(incomplete="drop")["tool_calls"]] == [
+        message.tool_calls[0].id
+    ]
+    assert "tool_calls" not in turn.parse(JSON_CALL[:-30]).to_openai(incomplete="drop")
+    with pytest.raises(ValueError, match="incomplete: expected 'keep' or 'drop', found 'hide'"):
+        message.to_openai(incomplete="hide")  # type: ignore[arg-type]

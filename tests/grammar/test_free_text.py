@@ -180,11 +180,13 @@ def test_no_turn_ends_inside_an_opener(name: str) -> None:
 
 @pytest.mark.parametrize("dialect", ("gbnf", *DIALECTS))
 def test_a_name_that_the_format_cannot_write(dialect: str) -> None:
-    odd = [tool("get weather", {}, [])]
+    odd = [tool("get<|im_end|>", {}, [])]
     with pytest.raises(
-        chatparsers.SchemaError, match=r"\$\.tools\.get weather\.name: the format cannot write"
+        chatparsers.SchemaError, match=r"\$\.tools\.get<\|im_end\|>\.name: the format cannot write"
     ):
         chatparsers.get_format("qwen3-coder").bind(tools=odd).grammar(dialect)
+    spaced = chatparsers.get_format("qwen3-coder").bind(tools=[tool("get weather", {}, [])])
+    assert "get weather" in str(spaced.grammar(dialect))
     only = chatparsers.get_format("llama-3-x").bind(tools=[TOOLS[1]])  # it has the JSON form
     assert ".call(" not in str(only.grammar(dialect))
 

@@ -14,6 +14,7 @@ every generated text as it was meant.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -221,7 +222,7 @@ class _Reader:
         options: list[Ir] = []
         for tool in self.tools:
             unread = self.unread(tool)
-            if tool.name in unread:
+            if tool.name in unread or not self.ordinary(node, tool):
                 continue
             outer, self.tool = self.tool, tool
             made = self.node(node.make(tool))
@@ -234,6 +235,11 @@ class _Reader:
                 )
             options.append(made)
         return alt(*options)
+
+    def ordinary(self, node: EachTool, tool: Tool) -> bool:
+        """Whether the tool's name has only characters of names here, or has others wherever it is written."""
+        places = [part for part in walk(self.request.tree, True) if isinstance(part, EachTool)]
+        return _ordinary(node, tool) or not any(_ordinary(part, tool) for part in places if part is not node)
 
     def unread(self, tool: Tool) -> tuple[str, ...]:
         """The names of the tool that the parser would not read back."""
@@ -675,6 +681,11 @@ class _Arguments:
 
     def whole(self, body: Ir) -> Ir:
         return body
+
+
+def _ordinary(node: EachTool, tool: Tool) -> bool:
+    names = (part for part in walk(node.any, True) if isinstance(part, Name) and part.tag is Tag.NAME)
+    return all(re.fullmatch(f"(?:{name.chars})+", tool.name) is not None for name in names)
 
 
 def _calls(node: Node) -> bool:
