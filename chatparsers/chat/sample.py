@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core.errors import RequestError
 from ..core.public import public
+from ..lazy import load_reference
 
 __all__ = ["Kind", "Marks", "Sample"]
 
@@ -220,6 +221,11 @@ class Sample:
         more += [f"{len(self.left_out)} answers left out"] if self.left_out else []
         more += ["truncated"] if self.truncated else []
         return f"<Sample: {len(self)} {self.unit}s, {', '.join(more)}>"
+
+    def _repr_html_(self) -> str:
+        """A notebook shows the runs of kinds, and what a loss counts."""
+        shown: str = load_reference("chatparsers.display.strip:strip")(self).html()
+        return shown
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sample):

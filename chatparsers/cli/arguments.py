@@ -72,6 +72,14 @@ def _parse(commands: _Commands[_Parser]) -> None:
     _request(parse)
     parse.add_argument("--stream", action="store_true", help="print events as JSON lines, the message last")
     parse.add_argument("--pieces", type=_positive, metavar="N", help="feed N characters (or ids) at a time")
+    parse.add_argument("--show", action="store_true", help="draw the text with the kind of each part")
+    parse.add_argument(
+        "--timeline", action="store_true", help="draw what came out of each piece, and what is held"
+    )
+    parse.add_argument("--html", metavar="FILE", help="with --show or --timeline: write a page instead")
+    parse.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="(auto; NO_COLOR)"
+    )
     parse.add_argument(
         "--strict", action="store_true", help="fail at the first text that is not in the format"
     )
@@ -209,6 +217,9 @@ def _inspect(commands: _Commands[_Parser]) -> None:
         help="write the format that the analysis finds as the source of a module",
     )
     inspect.add_argument(
+        "--html", metavar="FILE", help="write a page: what the template shows, and a strip of it"
+    )
+    inspect.add_argument(
         "--plain", action="store_true", help="no colours (also with NO_COLOR set, or no terminal)"
     )
 
@@ -267,6 +278,10 @@ def _formats(commands: _Commands[_Parser]) -> None:
     shapes.add_argument("--json", action="store_true", help="print JSON")
     shapes.add_argument(
         "--markdown", action="store_true", help="print the built-in formats as the tables of docs/models.md"
+    )
+    formats.add_argument("name", nargs="?", metavar="NAME", help="with --diagram: the format that is drawn")
+    shapes.add_argument(
+        "--diagram", metavar="FILE", help="write a format's railroad diagram as SVG; - prints it"
     )
     shapes.add_argument(
         "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"

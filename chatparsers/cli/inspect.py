@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .explain import emit_module, explain
 from .files import Refused, items, print_json, to_json
 from .request import chat_of, thinking_of
+from .show import show_model
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -32,6 +33,9 @@ def run(arguments: Namespace) -> int:
     chat = chat_of(arguments.model, arguments, tokenizer=tokenizer)
     if arguments.emit_module is not None:
         emit_module(chat, arguments.emit_module)
+    if arguments.html is not None:
+        show_model(chat, list(rows(_answer_first(asdict(chat.record())))), arguments.html)
+        return 0
     if arguments.explain:
         return explain(chat, arguments)
     if arguments.emit_module is not None:

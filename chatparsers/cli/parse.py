@@ -32,6 +32,12 @@ def run(arguments: Namespace) -> int:
     if arguments.tokenizer is not None and not arguments.ids:
         raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
     turn = turn_of(arguments, tokenizer=_tokenizer(arguments))
+    if arguments.show or arguments.timeline:
+        from .show import show_output
+
+        return show_output(turn, arguments, list(_pieces(arguments)))
+    if arguments.html is not None:
+        raise Refused("--html goes with --show or --timeline: say one of them as well")
     if arguments.jsonl or arguments.file.endswith(".jsonl"):
         return _lines(arguments, turn)
     stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)

@@ -30,8 +30,9 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"interop"}, set()),
     ({"detection"}, {"jinja2"}),
     ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
+    ({"display"}, {"railroad"}),
     ({"", "doctor"}, set()),
-    ({"data"}, {"pyarrow", "ray", "tqdm"}),
+    ({"data"}, {"pyarrow", "railroad", "ray", "tqdm"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
     ({"gateway"}, {"anyio", "httpx2", "llama_cpp", "prometheus_client", "starlette", "uvicorn"}),
@@ -65,7 +66,14 @@ HOSTS = {
 }
 
 # The one way down: services of a lower line, loaded at their first use by ``load_reference("module:attribute")``.
-DOWN = {("core", "grammar"), ("core", "tokens"), ("formats", "registry"), ("cli", "gateway")}
+DOWN = {
+    ("core", "display"),
+    ("chat", "display"),
+    ("core", "grammar"),
+    ("core", "tokens"),
+    ("formats", "registry"),
+    ("cli", "gateway"),
+}
 
 # Imported for type checkers alone, which know it without an installation.
 TYPES = {"typing_extensions"}

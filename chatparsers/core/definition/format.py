@@ -9,6 +9,7 @@ from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any
 
+from ...lazy import load_reference
 from ..errors import DefinitionError, RequestError
 from ..message import Message
 from ..parser.tokenizer import read_tokenizer
@@ -119,6 +120,14 @@ class Format:
         Raises `RequestError` for malformed tools. `bind` has all options.
         """
         return self.bind(tools=tools, prefix=prefix).parse(output)
+
+    def _repr_html_(self) -> str | None:
+        """A notebook shows the railroad diagram, if the package that draws it is there."""
+        try:
+            shown: str = load_reference("chatparsers.display.diagram:diagram")(self).html()
+        except ModuleNotFoundError:
+            return None
+        return shown
 
     def bind(
         self,

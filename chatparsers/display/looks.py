@@ -1,0 +1,125 @@
+"""How kinds of text look, and how a text is made safe to show."""
+
+from __future__ import annotations
+
+import os
+import unicodedata
+from html import escape
+from typing import NamedTuple, TextIO
+
+from ..chat.sample import Kind
+
+__all__ = [
+    "CUT",
+    "LOOKS",
+    "MOST",
+    "STYLE",
+    "Look",
+    "coloured",
+    "cut",
+    "for_html",
+    "for_terminal",
+    "wants_colour",
+]
+
+
+class Look(NamedTuple):
+    """How a kind is drawn: its name, its letter, a colour of the Okabe–Ito palette, the terminal's code for it."""
+
+    name: str
+    letter: str
+    colour: str
+    code: int
+
+
+LOOKS = {
+    Kind.MARKUP: Look("markup", "m", "#767676", 245),
+    Kind.SYSTEM: Look("system", "s", "#cc79a7", 175),
+    Kind.USER: Look("user", "u", "#56b4e9", 74),
+    Kind.RESULT: Look("result", "t", "#a6761d", 136),
+    Kind.ANSWER_MARKUP: Look("markup", "m", "#767676", 245),
+    Kind.REASONING: Look("reasoning", "R", "#0072b2", 32),
+    Kind.CONTENT: Look("content", "C", "#2b8a3e", 71),
+    Kind.CALL: Look("call", "N", "#d55e00", 166),
+    Kind.ARGUMENT: Look("argument", "A", "#e69f00", 178),
+    Kind.STOP: Look("stop", "x", "#8b0000", 131),
+    Kind.PADDING: Look("padding", "p", "#bbbbbb", 250),
+}
+MOST = 200_000
+"""How many characters of one text a picture shows."""
+CUT = "… {left:,} more characters are not shown"
+
+
+def cut(text: str, most: int = MOST) -> tuple[str, str]:
+    """The text that is shown, and a note of what is not."""
+    return (text, "") if len(text) <= most else (text[:most], CUT.format(left=len(text) - most))
+
+
+def _hidden(character: str) -> bool:
+    """Whether a character moves the cursor, turns the direction of text, or cannot be seen."""
+    return character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+
+
+def _named(character: str) -> str:
+    """A picture of a hidden character: ␛ for a control character, else its number."""
+    code = ord(character)
+    if character == "\t":
+        return "→"
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def for_terminal(text: str) -> str:
+    """The text with pictures of its control characters; a line break is shown as ⏎."""
+    return "".join(_named(c) if _hidden(c) else "⏎" if c == "\n" else c for c in text)
+
+
+def for_html(text: str) -> str:
+    """The text as HTML, with hidden characters in boxes; a line break is shown as ⏎ and breaks the line."""
+    out = []
+    for character in text:
+        if character == "\n":
+            out.append('<span class="cp-nl" aria-hidden="true">⏎</span>\n')
+        elif _hidden(character):
+            shown = "→" if character == "\t" else f"U+{ord(character):04X}"
+            out.append(f'<span class="cp-box">{shown}</span>')
+        else:
+            out.append(escape(character))
+    return "".join(out)
+
+
+def wants_colour(stream: TextIO, choice: str = "auto") -> bool:
+    """Whether to write colours: ``always``, ``never``, or on a terminal without ``NO_COLOR``."""
+    if choice != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def coloured(text: str, kind: Kind, colour: bool) -> str:
+    return f"\x1b[38;5;{LOOKS[kind].code}m{text}\x1b[0m" if colour else text
+
+
+_KINDS = "\n".join(
+    f".cp .k{int(kind)} {{ --c: {look.colour}; border-bottom-style: "
+    f"{('solid', 'dotted', 'dashed', 'double')[int(kind) % 4]}; }}"
+    for kind, look in LOOKS.items()
+)
+STYLE = f"""
+.cp {{ color-scheme: light dark; font: 14px/1.9 ui-monospace, monospace; color: canvastext; background: canvas; }}
+.cp {{ padding: .5rem; overflow-wrap: anywhere; }}
+.cp .chips {{ white-space: pre-wrap; }}
+.cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
+.cp .chip {{ border-bottom: 3px solid var(--c); }}
+.cp .chip[data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
+.cp .uncounted {{ opacity: .62; }}
+.cp .cp-nl {{ opacity: .5; }}
+.cp .cp-box {{ border: 1px solid; border-radius: 3px; font-size: 80%; padding: 0 2px; }}
+.cp .note {{ border-left: 4px solid #d55e00; padding-left: .5rem; margin: .35rem 0; white-space: pre-wrap; }}
+.cp table {{ border-collapse: collapse; }} .cp td, .cp th {{ padding: .1rem .6rem; text-align: left; }}
+.cp td, .cp th {{ border-bottom: 1px solid color-mix(in srgb, canvastext 20%, canvas); vertical-align: top; }}
+.cp mark {{ background: #f0e442; color: black; }}
+.cp .legend span {{ margin-right: .8rem; }}
+.cp input[type=range] {{ width: min(30rem, 100%); }}
+{_KINDS}
+"""

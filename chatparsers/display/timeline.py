@@ -1,0 +1,139 @@
+"""The timeline of a stream: for each piece, what came out, what is held, and the region that the stream is in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..chat.sample import Kind
+from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..core.message import Message
+from ..core.parser.turn import Turn
+from ..core.public import public
+from .looks import LOOKS, coloured, for_html, for_terminal
+from .picture import Picture
+
+__all__ = ["Step", "Timeline", "timeline"]
+
+_KINDS: dict[type, Kind] = {
+    Content: Kind.CONTENT,
+    Reasoning: Kind.REASONING,
+    CallStart: Kind.CALL,
+    CallArguments: Kind.ARGUMENT,
+    CallEnd: Kind.CALL,
+}
+_REGIONS = {
+    "reasoning": Kind.REASONING,
+    "content": Kind.CONTENT,
+    "call": Kind.ARGUMENT,
+    "markup": Kind.ANSWER_MARKUP,
+}
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One piece. ``held``: the text that the stream keeps back, as its meaning is open. ``region``: where it is."""
+
+    piece: str
+    events: tuple[Event, ...]
+    held: str
+    region: str
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class Timeline(Picture):
+    """A stream, piece by piece; the last step is its end."""
+
+    steps: tuple[Step, ...]
+
+    def text(self, *, colour: bool = False) -> str:
+        """A line a piece: the piece, what went out, what is held."""
+        lines = []
+        for step in self.steps:
+            out = "  ".join(
+                coloured(for_terminal(_said(event)), _kind(event), colour) for event in step.events
+            )
+            held = f"  [held {for_terminal(step.held)}]" if step.held else ""
+            lines.append(f"{for_terminal(step.piece) or '(end)'}  →  {out or '·'}{held}")
+        return "\n".join(lines)
+
+    def body(self) -> str:
+        rows = "".join(_row(number, step) for number, step in enumerate(self.steps))
+        head = "<tr><th>#</th><th>piece</th><th>went out</th><th>held</th><th>in</th></tr>"
+        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return f"<div tabindex='0' style='overflow-x:auto'>{table}</div>"
+
+    def html(self) -> str:
+        """As `Picture.html`, with a slider that shows the steps up to a piece."""
+        last = len(self.steps) - 1
+        slider = (
+            f'<label>up to piece <input type="range" min="0" max="{last}" value="{last}" oninput="'
+            "for (const r of this.closest('.cp').querySelectorAll('tbody tr')) "
+            'r.hidden = Number(r.dataset.n) > Number(this.value)"></label>'
+        )
+        return Picture.html(self).replace("</style>", f"</style>{slider}", 1)
+
+
+def _row(number: int, step: Step) -> str:
+    out = " ".join(
+        f'<span class="chip k{int(_kind(event))}" data-l="{LOOKS[_kind(event)].letter}">{for_html(_said(event))}</span>'
+        for event in step.events
+    )
+    region = LOOKS[_REGIONS[step.region]].name
+    piece = for_html(step.piece) or "<i>end</i>"
+    return (
+        f'<tr data-n="{number}"><td>{number + 1}</td><td class="chips">{piece}</td><td class="chips">{out}</td>'
+        f'<td class="chips">{for_html(step.held)}</td><td>{region}</td></tr>'
+    )
+
+
+def _kind(event: Event) -> Kind:
+    return _KINDS[type(event)]
+
+
+def _said(event: Event) -> str:
+    if isinstance(event, CallStart):
+        return f"call {event.index}: {event.name}"
+    if isinstance(event, CallEnd):
+        return f"call {event.index} {'complete' if event.complete else 'broken'}"
+    return event.text
+
+
+def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timeline:
+    """The timeline of an output that arrives in ``pieces``, text or ids; the last step is the end of the stream.
+
+    ``most``: how many steps are kept; further pieces are fed, and make one step. Raises as `Stream.feed` does.
+    """
+    stream = turn.stream()
+    steps: list[Step] = []
+    fed = ""
+    rest: list[Event] = []
+    left = 0
+    for piece in pieces:
+        events = stream.feed(piece)
+        spelt = (
+            piece if isinstance(piece, str) else turn.tokenizer.decode(_ids(piece), skip_special_tokens=False)
+        )
+        fed += spelt
+        if len(steps) < most:
+            steps.append(Step(spelt, tuple(events), _held(stream.message, fed), stream.region))
+        else:
+            rest += events
+            left += 1
+    if left:
+        steps.append(Step(f"… {left:,} more pieces", (), "", stream.region))
+    ended = tuple(stream.finish())
+    return Timeline((*steps, Step("", ended, "", "markup")))
+
+
+def _ids(piece: Any) -> list[int]:
+    return [int(piece)] if not hasattr(piece, "__len__") else [int(id) for id in piece]
+
+
+def _held(message: Message, fed: str) -> str:
+    """What was fed and belongs to no region yet."""
+    known = max((region.end for region in message.regions), default=0)
+    return fed[known:]
