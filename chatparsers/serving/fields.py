@@ -62,7 +62,7 @@ def integer(body: Mapping[str, Any], name: str, least: int) -> int | None:
     value = body.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**63:
         found = kind_of(value) if isinstance(value, bool) or not isinstance(value, (int, float)) else value
         raise ApiError(f"expected a whole number of at least {least}, found {found}", param=name)
     return value

@@ -85,7 +85,7 @@ def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
         value = body.get(name)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _fits(value):
             raise ApiError(f"expected a number, found {kind_of(value)}", param=name)
         if value < _LOWEST.get(name, value):
             raise ApiError(f"expected a number of at least {_LOWEST[name]}, found {value}", param=name)
@@ -174,3 +174,8 @@ def response_schema(value: object, path: str, named: object) -> dict[str, Any] |
         f"expected 'text', 'json_object' or 'json_schema', found {kind!r}",
         param=f"{path}.type",
     )
+
+
+def _fits(value: float) -> bool:
+    """Whether engines can read a number: finite, and a whole one in 64 bits."""
+    return -(2**63) <= value < 2**63 if isinstance(value, int) else math.isfinite(value)

@@ -137,6 +137,7 @@ def test_the_key_is_asked_for_under_any_name(gateway: Callable[..., Any]) -> Non
 HOSTILE = {
     "1e999": ('"temperature": 1e999', 400, "temperature"),
     "Infinity": ('"temperature": Infinity', 400, "temperature"),
+    "400 digits": ('"temperature": 1' + "0" * 400, 400, "temperature"),
     "NaN": ('"metadata": {"a": [NaN]}', 400, "metadata.a[0]"),
     "surrogate": ('"user": "a \\ud800 b"', 400, "user"),
     "surrogate in a name": ('"tools": [{"name": "\\uDFFF"}]', 400, "tools[0].name"),
