@@ -48,6 +48,7 @@ _TOOL: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": "any", "description": "", "parameters": {"type": "object"}}}
 ]
 _KEPT = 4096
+_ENDS = 128
 _Value = TypeVar("_Value")
 
 
@@ -249,7 +250,7 @@ class RowReader:
         except (ChatParsersError, TypeError) as error:
             return f"output: {error}"
         if message.tool_calls:
-            seeded(message, seed or (output if isinstance(output, str) else repr(output)))
+            seeded(message, seed or _seed_of(output))
         return message
 
     def _bound(self, tools: str | None) -> Turn | str:
@@ -265,6 +266,12 @@ def seeded(message: Message, seed: str) -> None:
         if call.id == _unseeded(call.index):
             made = call_id(seed, call.index)
             message.tool_calls[place] = type(call)(call.index, made, call.name, call.arguments, call.complete)
+
+
+def _seed_of(output: Any) -> str:
+    """A seed that follows from the output: of a long one, from its length and both ends."""
+    text = output if isinstance(output, str) else repr(output)
+    return text if len(text) <= 2 * _ENDS else f"{len(text)} {text[:_ENDS]}{text[-_ENDS:]}"
 
 
 @lru_cache(maxsize=256)
