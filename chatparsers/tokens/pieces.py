@@ -30,8 +30,19 @@ def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int
     ids: list[int] = encoded.ids
     if not anchor:
         return ids, encoded.offsets
-    size = len(anchor)
-    return ids[1:], [(max(first - size, 0), last - size) for first, last in encoded.offsets[1:]]
+    ids, spans = _behind(encoded, len(anchor))
+    if ids and not text.startswith(" ") and str(vocabulary.pieces[ids[0]]).startswith(" "):
+        # The tokenizer writes a space behind each added token; behind a line break it writes none.
+        other, places = _behind(tokenizer.encode("\n" + text, add_special_tokens=False), 1)
+        if other and not str(vocabulary.pieces[other[0]]).startswith(" "):
+            return other, places
+    return ids, spans
+
+
+def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:
+    """The ids behind the first characters, and their spans from there on."""
+    first = next((place for place, (_, end) in enumerate(encoded.offsets) if end > size), len(encoded.ids))
+    return encoded.ids[first:], [(max(start - size, 0), end - size) for start, end in encoded.offsets[first:]]
 
 
 @lru_cache(maxsize=64)
