@@ -178,7 +178,7 @@ def test_a_source_as_the_name_of_a_template_is_not_repeated() -> None:
         chatparsers.load(template="qwen4")
 
 
-@pytest.mark.parametrize("name", [None, 5, chatparsers.get_format("qwen3")], ids=repr)
+@pytest.mark.parametrize("name", [None, 5, chatparsers.get_format("qwen3")], ids=["none", "number", "format"])
 def test_what_is_no_name_of_a_format(name: Any) -> None:
     with pytest.raises(UnknownFormat, match="expected the name of a format, found"):
         chatparsers.get_format(name)

@@ -41,7 +41,7 @@ class Features:
 
 
 @public
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Format:
     """One wire format.
 
@@ -120,6 +120,9 @@ class Format:
         Raises `RequestError` for malformed tools. `bind` has all options.
         """
         return self.bind(tools=tools, prefix=prefix).parse(output)
+
+    def __repr__(self) -> str:
+        return f"<Format: {self.name}, {self.title}>"
 
     def _repr_html_(self) -> str | None:
         """A notebook shows the railroad diagram, if the package that draws it is there."""
