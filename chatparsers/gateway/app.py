@@ -57,6 +57,8 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
             yield
         finally:
             await engine.close()
+            if gateway.log is not None:
+                gateway.log.close()
 
     def post(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
         async def endpoint(request: HttpRequest) -> Any:

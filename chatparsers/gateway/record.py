@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Any, TextIO
 from uuid import uuid4
 
@@ -35,6 +36,12 @@ class Log:
             self._file = open(path, "a", encoding="utf-8")  # noqa: SIM115  # it is open as long as the gateway
         self._metrics = metrics
         self._failed = False
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._file is not sys.stdout:
+            with suppress(OSError):
+                self._file.close()
 
     def write(self, fields: dict[str, Any]) -> None:
         """Writes one line."""
