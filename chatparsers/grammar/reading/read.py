@@ -200,7 +200,7 @@ class _Reader:
 
     def calls(self, node: Calls) -> Ir:
         item = self.node(node.item)
-        if not node.parallel:
+        if not node.parallel or never(item):
             return item
         item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
         return seq(item, Rep(seq(self.node(node.separator), item), 0, None))
@@ -369,8 +369,10 @@ class _Reader:
         return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
 
     def body(self, node: Body) -> Ir:
+        if not self.tools:
+            node = replace(node, calls=None, start=None)
         reasoning: Ir = EMPTY
-        if node.reasoning is not None and self.request.options.thinking is not False:
+        if node.reasoning is not None and self.allow_thought:
             reasoning = Rep(self.span(node, node.reasoning), 0, None)
         begin = _start(node)
         start = None if begin is None else self.node(begin)
@@ -495,7 +497,7 @@ class _Reader:
         if span.close is None:
             return self.sections(span, calls)
         spans = [self.span(node, span)]
-        if node.reasoning is not None and self.request.options.thinking is not False:
+        if node.reasoning is not None and self.allow_thought:
             spans.insert(0, self.span(node, node.reasoning))
         last = opt(self.stretch(node, span))
         if self.request.options.parallel:

@@ -78,7 +78,7 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     elif isinstance(node, Lang):
         yield from _language(node, text, at)
     elif isinstance(node, Free):
-        if node.start is None and not any(trigger in text[at:] for trigger in node.triggers):
+        if node.start is None and not any(stop in text[at:] for stop in (*node.triggers, *node.excludes)):
             yield node, len(text)
         elif at == len(text):
             yield node, at
@@ -152,6 +152,8 @@ def _constrained(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, in
     """The rest of a language with constraints, when it holds all of the text."""
     written = len(text) - at
     if node.most is not None and node.most < written:
+        return
+    if any(stop in text[at:] for stop in node.stops):
         return
     parts: list[Part] = []
     for part in node.parts:

@@ -1,0 +1,61 @@
+"""What a request asks for in its parts is one grammar that its engine compiles, and a turn of nothing is no answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from engines import FULL, PREFIX, compile_for, engines_of
+from samples import tool
+from test_matrix import TOOL_FORMATS, text_of
+
+import chatparsers
+from chatparsers.core.definition.nodes import Body, Think
+from chatparsers.core.definition.tree import walk
+
+WEATHER = tool("get_weather", {"city": {"type": "string"}}, ["city"])
+ANSWER = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "answer",
+        "schema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+    },
+}
+DIALECTS = ("lark", "structural_tag")
+
+
+EACH_FORMAT = pytest.mark.parametrize(
+    ("name", "dialect"), [(name, DIALECTS[index % 2]) for index, name in enumerate(TOOL_FORMATS)]
+)
+"""The formats with the dialects in turn."""
+
+
+def judge(turn: chatparsers.Turn, dialect: str) -> Any:
+    return compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
+
+
+@EACH_FORMAT
+def test_an_answer_without_calls(name: str, dialect: str) -> None:
+    """With ``tool_choice="none"`` and a ``response_format`` only the answer is left: the last step of an agent."""
+    turn = chatparsers.get_format(name).bind(
+        tools=[WEATHER], tool_choice="none", response_format=ANSWER, thinking=False
+    )
+    assert judge(turn, dialect).status("") == PREFIX
+
+
+def openers(name: str) -> list[str]:
+    """What begins reasoning in a format, as the end of a prompt."""
+    tree = chatparsers.get_format(name).bind(tools=[WEATHER]).tree
+    spans = [node.span for node in walk(tree, True) if isinstance(node, Think)]
+    spans += [node.reasoning for node in walk(tree, True) if isinstance(node, Body) and node.reasoning]
+    return [text for span in spans if (text := text_of(span.open))]
+
+
+@EACH_FORMAT
+def test_the_prefix_decides_about_reasoning(name: str, dialect: str) -> None:
+    """Reasoning that the prompt has opened must end first, although ``thinking=False`` wished for none."""
+    for opener in openers(name):
+        turn = chatparsers.get_format(name).bind(tools=[WEATHER], prefix=opener, thinking=False)
+        message = turn.parse("Hm")
+        assert message.reasoning, (opener, message)
+        assert judge(turn, dialect).status("Hm") != FULL, opener
