@@ -22,6 +22,7 @@ from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownForm
 from ..core.message import Message
 from ..core.parser.transcript import call_id
 from ..core.parser.turn import Turn
+from ..core.public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
 from .chat import Chat, load
@@ -305,6 +306,7 @@ def to_row(found: Message | str) -> dict[str, Any]:
     }
 
 
+@public
 def parse_many(
     rows: Iterable[Any],
     model: Model,
