@@ -23,7 +23,7 @@ _NONE = {"beam", "hf", "response_template"}
 def rows() -> dict[str, tuple[str, list[str]]]:
     """What the page says of each name: the hosts that have it, and our formats."""
     page = (_DOCS / "models.md").read_text(encoding="utf-8")
-    table = page.partition("<!-- hosts: begin -->")[2]
+    table = page.partition("<!-- hosts: begin -->")[2].partition("<!-- hosts: end -->")[0]
     return {
         row["name"]: (row["hosts"], re.findall("`([^`]+)`", row["formats"].partition(":")[0]))
         for row in _ROW.finditer(table)
