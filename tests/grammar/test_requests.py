@@ -59,3 +59,15 @@ def test_the_prefix_decides_about_reasoning(name: str, dialect: str) -> None:
         message = turn.parse("Hm")
         assert message.reasoning, (opener, message)
         assert judge(turn, dialect).status("Hm") != FULL, opener
+
+
+@pytest.mark.parametrize("others", [[], [WEATHER]], ids=["alone", "beside another"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_tool_whose_calls_begin_in_their_own_way(dialect: str, others: list[Any]) -> None:
+    python = tool("python", {"code": {"type": "string"}}, ["code"])
+    turn = chatparsers.get_format("functionary-v3-1").bind(tools=[python, *others])
+    call = '<|python_tag|>{"code": "print(1)"}'
+    assert [one.name for one in turn.parse(call, strict=True).tool_calls] == ["python"]
+    assert [judge(turn, dialect).status(text) for text in (call, f"Hm. {call}", "Hm.")] == [FULL] * 3
+    assert judge(turn, dialect).status('<function=other>{"a": 1}</function>') != FULL
+    assert "<|python_tag|>" in [trigger.value for trigger in turn.grammar().triggers]

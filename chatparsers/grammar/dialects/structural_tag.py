@@ -192,8 +192,9 @@ class _Tags:
         rests = [(trigger, rest) for trigger, rest in found if rest is not None]
         # A trigger ends where an excluded text in it does, because the engine stops at the first of the two.
         triggers = list(dict.fromkeys(trigger[: node.ends(trigger)] for trigger, _ in rests))
+        barred = [trigger for trigger, rest in found if rest is None]  # calls of tools that are not given
         # After a trigger comes a tag. xgrammar would let the turn end inside an excluded text that begins with one.
-        excludes = [text for text in node.excludes if not text.startswith(tuple(triggers))]
+        excludes = [text for text in (*barred, *node.excludes) if not text.startswith(tuple(triggers))]
         cut_short = any(text in trigger for trigger in triggers for text in excludes)
         if cut_short or self.repeats([rest for _, rest in rests], node.calls):
             return self.spelled_out(node)

@@ -125,7 +125,23 @@ def words(body: Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> t
         else:
             heads = [head for head in literal_heads(calls) if head.startswith(text)]
             found.update((Trigger("word", head), None) for head in heads if head.strip())
+    covered = tuple(trigger.value for trigger in found)
+    for marker in _first_markers(calls):  # the calls of one tool may begin in their own way
+        if not marker.startswith(covered) and not any(other.startswith(marker) for other in others):
+            number = ids.get(marker)
+            found[Trigger("word" if number is None else "token", marker, number)] = None
     return tuple(found)
+
+
+def _first_markers(node: Ir) -> list[str]:
+    """The special tokens that ``node`` begins with."""
+    if isinstance(node, TokenRef):
+        return [node.text]
+    if isinstance(node, Shared):
+        return _first_markers(node.node)
+    if isinstance(node, Alt):
+        return [marker for option in node.options for marker in _first_markers(option)]
+    return _first_markers(node.items[0]) if isinstance(node, Seq) and node.items else []
 
 
 def _in_use(node: Node, names: int) -> list[list[Literal | Token]]:
