@@ -62,6 +62,10 @@ class Grammar:
         )
 
 
+_MOST_COUNTED = 24
+"""So many characters of text up to a marker are counted in Lark. With more (48, or 32 beside a pattern) llguidance
+gives up in the middle of a marker: too many expressions."""
+
 _CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)
 
 
@@ -123,7 +127,7 @@ def write(
             return known[1]
     target = Target(
         free=dialect != "gbnf",
-        counts_text=dialect == "lark",
+        counts_text=_MOST_COUNTED if dialect == "lark" else 0,
         most_counted=None if dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp") else 64,
         open_objects=additional_properties,
     )

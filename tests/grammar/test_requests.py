@@ -71,3 +71,18 @@ def test_a_tool_whose_calls_begin_in_their_own_way(dialect: str, others: list[An
     assert [judge(turn, dialect).status(text) for text in (call, f"Hm. {call}", "Hm.")] == [FULL] * 3
     assert judge(turn, dialect).status('<function=other>{"a": 1}</function>') != FULL
     assert "<|python_tag|>" in [trigger.value for trigger in turn.grammar().triggers]
+
+
+@pytest.mark.parametrize("length", [24, 2000, 5000])
+@pytest.mark.parametrize("name", ["qwen3-coder", "glm-4-5", "deepseek-v4", "nanbeige", "step-3", "gemma-4"])
+def test_text_up_to_a_marker_is_counted_as_far_as_the_engine_bears(name: str, length: int) -> None:
+    """llguidance gives up inside the marker behind long counts, and then takes nothing more."""
+    schema = {"type": "string", "pattern": "[a-z ]+", "maxLength": length}
+    turn = chatparsers.get_format(name).bind(
+        tools=[tool("f", {"s": schema}, ["s"])], tool_choice="required", thinking=False
+    )
+    call = {"function": {"name": "f", "arguments": {"s": "a <b> c"}}}
+    text = chatparsers.get_format(name).render({"role": "assistant", "tool_calls": [call]})
+    assert judge(turn, "lark").status(text) == FULL
+    told = [weak.keyword for weak in turn.grammar("lark").weakened]
+    assert told == ["maxLength"] * (length > 24)

@@ -43,6 +43,10 @@ def string(bag: Bag, raw: RawText | None, nested: bool, syntax: Syntax, output: 
     if raw:
         parts = _raw_parts(parts, bag, raw, output)
     stops = (raw or syntax).stops
+    if stops and output.target.counts_text:
+        least, most = _count(
+            bag, output.target.counts_text, "before a marker take the engine too many states", output
+        )
     if parts:
         size = output.states(Lang(parts, least, most, stops=stops))
         if size == 0:
@@ -56,8 +60,9 @@ def string(bag: Bag, raw: RawText | None, nested: bool, syntax: Syntax, output: 
             parts = _few(parts, stops, path, keyword, output)
     elif stops and not output.target.counts_text:
         least, most = _count_to_stop(bag, stops, output)
-    elif not raw:
-        least, most = _count_in_quotes(bag, output)
+    elif not raw and output.target.most_counted is not None:
+        why = "are not counted: each character takes the engine 30 ms to compile"
+        least, most = _count(bag, output.target.most_counted, why, output)
     return raw.write(parts, least, most) if raw else syntax.string(parts, least, most, nested)
 
 
@@ -115,15 +120,14 @@ def _count_to_stop(bag: Bag, stops: tuple[str, ...], output: Output) -> tuple[in
     return least, most
 
 
-def _count_in_quotes(bag: Bag, output: Output) -> tuple[int, int | None]:
-    """The lengths of a string that are counted."""
-    limit = output.target.most_counted
+def _count(bag: Bag, limit: int, why: str, output: Output) -> tuple[int, int | None]:
+    """The lengths of a string that are counted, if lengths over ``limit`` are not."""
     least, most = bag.least, bag.most
-    why = f"lengths over {limit} are not counted: each character takes the engine 30 ms to compile"
-    if limit is not None and most is not None and most > limit:
+    why = f"lengths over {limit} {why}"
+    if most is not None and most > limit:
         output.tell(bag.path, "maxLength", why)
         most = None
-    if limit is not None and least > limit:
+    if least > limit:
         output.tell(bag.path, "minLength", why)
         least = limit
     return least, most
