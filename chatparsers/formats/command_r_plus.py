@@ -11,6 +11,7 @@
     ]```
 
 Quirks:
+- A newline behind the fence is the call's; most texts of the template end before it.
 - The tool `directly-answer` is no call: the answer follows as content.
 - Seen in the wild: `Action: ```json` on one line, `]` on a line of its own, `<|CHATBOT_TOKEN|>` first,
   reasoning as text (`Plan: …`) before it.
@@ -28,7 +29,7 @@ def build(p: Builder) -> Node:
     turn = p.reads(
         "", p.optional(p.token("<|START_OF_TURN_TOKEN|>")) + p.optional(p.token("<|CHATBOT_TOKEN|>"))
     )
-    return turn + p.body("Action:" + block + p.trim("\n"), lead="\n")
+    return turn + p.body("Action:" + block + p.optional("\n"), lead="\n")
 
 
 FORMAT = Format(

@@ -86,3 +86,13 @@ def test_text_up_to_a_marker_is_counted_as_far_as_the_engine_bears(name: str, le
     assert judge(turn, "lark").status(text) == FULL
     told = [weak.keyword for weak in turn.grammar("lark").weakened]
     assert told == ["maxLength"] * (length > 24)
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_white_space_behind_a_call_may_be_absent(dialect: str, mode: str) -> None:
+    format = chatparsers.get_format("command-r-plus")
+    call = {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+    text = format.render({"role": "assistant", "tool_calls": [call]}).rstrip()
+    checker = judge(format.bind(tools=[WEATHER], tool_choice=mode), dialect)
+    assert [checker.status(one) for one in (text, f"{text}\n")] == [FULL, FULL]
