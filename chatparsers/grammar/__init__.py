@@ -11,11 +11,12 @@ would rightly read it as text.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from sys import getsizeof
 from typing import Any
+from warnings import warn
 
 from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
@@ -91,7 +92,8 @@ def write(
 
     Raises `RequestError` for an unknown dialect or engine, for ``token_references=True`` without a tokenizer, or for a
     user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the grammar is larger
-    than ``max_size`` even so.
+    than ``max_size`` even so. Warns (`UserWarning`) of Lark that has a marker as text though it is one token of the
+    turn's tokenizer.
     """
     if dialect not in DIALECTS:
         raise RequestError(
@@ -102,8 +104,9 @@ def write(
             f"engine: expected one of {', '.join(ENGINES)}, found {engine!r}: {did_you_mean(str(engine), ENGINES)}"
         )
     ids: Mapping[str, int] = getattr(turn, "marker_ids", None) or {}
+    by_text: Iterable[str] = ()
     if token_references is False:
-        ids = {}
+        by_text, ids = ids, {}
     elif token_references and not ids:
         raise RequestError(
             "token_references: expected a turn whose tokenizer has markers as single tokens, found none: "
@@ -124,7 +127,7 @@ def write(
     if key is not None:
         known = _CACHE.get(key)
         if known is not None:
-            return known[1]
+            return _warned(known[1], by_text)
     target = Target(
         free=dialect != "gbnf",
         counts_text=_MOST_COUNTED if dialect == "lark" else 0,
@@ -162,7 +165,23 @@ def write(
             _KEY + _bytes(key) + (0 if found is None else getsizeof(found.text) + 200 * len(found.weakened))
         )
         _CACHE.add(key, (request.tree, found), size)
-    return found
+    return _warned(found, by_text)
+
+
+def _warned(grammar: Grammar | None, by_text: Iterable[str]) -> Grammar | None:
+    """The grammar; warns if it is Lark and has one of the markers ``by_text``."""
+    if grammar is not None and grammar.dialect == "lark":
+        text = grammar.text.replace("\\", "")  # in a regular expression it is escaped
+        found = [marker for marker in by_text if marker in text]
+        if found:
+            warn(
+                f"the grammar has {', '.join(map(repr, found))} as text, and the tokenizer has it as one token: "
+                "llguidance may not take a special token for its text, so a call may never begin. Leave "
+                "token_references out, and feed the stream ids",
+                UserWarning,
+                stacklevel=4,
+            )
+    return grammar
 
 
 def _written(id: int, text: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from samples import tool
 from test_matrix import TOOL_FORMATS, text_of
+from toy import toy_tokenizer
 
 import chatparsers
 from chatparsers.core.definition.nodes import Body, Think
@@ -96,3 +97,13 @@ def test_white_space_behind_a_call_may_be_absent(dialect: str, mode: str) -> Non
     text = format.render({"role": "assistant", "tool_calls": [call]}).rstrip()
     checker = judge(format.bind(tools=[WEATHER], tool_choice=mode), dialect)
     assert [checker.status(one) for one in (text, f"{text}\n")] == [FULL, FULL]
+
+
+@pytest.mark.parametrize("name", ["qwen3", "llama-3-x", "deepseek-v3-1"])
+def test_markers_as_text_beside_their_tokens(name: str) -> None:
+    """llguidance takes no special token for its text: by text, a call could never begin."""
+    format = chatparsers.get_format(name)
+    turn = format.bind(tools=[WEATHER], tokenizer=toy_tokenizer(format, True))
+    assert turn.grammar("lark").by_id
+    with pytest.warns(UserWarning, match="as one token"):
+        turn.grammar("lark", token_references=False)
