@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
 from typing import Any
+from zlib import crc32
 
 import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from samples import tool
 from test_matrix import TOOL_FORMATS, text_of
-from toy import toy_tokenizer
+from test_sampler import end_of
+from toy import LlguidanceMask, XgrammarMask, toy_tokenizer
 
 import chatparsers
 from chatparsers.core.definition.nodes import Body, Think
@@ -107,3 +111,70 @@ def test_markers_as_text_beside_their_tokens(name: str) -> None:
     assert turn.grammar("lark").by_id
     with pytest.warns(UserWarning, match="as one token"):
         turn.grammar("lark", token_references=False)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_white_space_before_reasoning_is_no_text(dialect: str) -> None:
+    """A newline before the opener, as GLM-4.5's template writes it, is not the beginning of free text."""
+    checker = judge(chatparsers.get_format("glm-4-5").bind(tools=[WEATHER]), dialect)
+    call = "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
+    texts = [f"{space}<think>Hm</think>\n{call}" for space in ("\n", "")]
+    assert [checker.status(text) for text in (*texts, "\nHi", f"\n{call}")] == [FULL] * 4
+
+
+CHOICES: dict[str, list[Any]] = {
+    "tool_choice": ["auto", "required", "none", "get_weather"],
+    "parallel_tool_calls": [True, False],
+    "thinking": [None, True, False],
+    "response_format": [None, ANSWER, {"type": "json_object"}],
+    "tools": [
+        [WEATHER],
+        [WEATHER, tool("python", {"code": {"type": "string"}}, ["code"]), tool("now", {}, [])],
+    ],
+}
+
+
+def takes_nothing(grammar: str, dialect: str, tokenizer: Any) -> bool:
+    """Whether the dialect's engine takes the empty text as a whole answer, by bytes or by the tokens of a tokenizer."""
+    if tokenizer is None:
+        return bool(compile_for(engines_of(dialect)[0], grammar, dialect).status("") == FULL)
+    end = end_of(tokenizer)
+    if dialect == "lark":
+        mask: Any = LlguidanceMask(tokenizer, grammar, [end])
+        if mask.matcher.is_error():
+            raise ValueError(mask.matcher.get_error())
+    else:
+        mask = XgrammarMask(tokenizer, grammar, dialect, [end])
+    return bool(mask.allowed()[end])
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_any_request_compiles_and_wants_an_answer(name: str, amount: Callable[[int, int, int], int]) -> None:
+    """Whatever a request combines, its engine takes the grammar; and where it asks for a call or for JSON, a turn of
+    nothing is no answer."""
+    rng = random.Random(crc32(name.encode()))
+    format = chatparsers.get_format(name)
+    tokenizer = toy_tokenizer(format, True)
+    for _ in range(amount(1, 3, 60)):
+        asked = {key: rng.choice(values) for key, values in CHOICES.items()}
+        if rng.random() < 0.5:
+            asked["tokenizer"] = tokenizer
+        asked["prefix"] = rng.choice(
+            ["", *(f"{opener}{end}" for opener in openers(name) for end in ("", "\n"))]
+        )
+        dialect = rng.choice(("gbnf", *DIALECTS))
+        turn = format.bind(**asked)
+        shown = {**asked, "tools": len(asked["tools"]), "tokenizer": "tokenizer" in asked, "dialect": dialect}
+        try:
+            grammar = turn.grammar(dialect, engine="xgrammar")
+        except chatparsers.RequestError as error:
+            raise AssertionError(shown) from error
+        if grammar is None:
+            assert asked["tool_choice"] == "none" and asked["response_format"] is None, shown
+            continue
+        try:
+            ended = takes_nothing(str(grammar), dialect, asked.get("tokenizer"))
+        except (RuntimeError, ValueError) as error:
+            raise AssertionError(shown) from error
+        if asked["tool_choice"] != "auto" or asked["response_format"] is not None:
+            assert not ended, shown

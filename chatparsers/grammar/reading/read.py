@@ -353,13 +353,21 @@ class _Reader:
         )
         opener, closer = self.node(node.span.open), self.node(node.span.close)
         before, after = _trimmed(opener)[0], _trimmed(closer)[1]
-        opener = seq(opt(Text(before)) if before else EMPTY, _core(opener))
+        core = _core(opener)
+        opener = alt(self.joined(before, core), core) if before else core
         closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
         thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
         begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
         return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
+
+    def joined(self, before: str, marker: Ir) -> Ir:
+        """White space and the marker after it, in one piece unless the marker is a token: a lexer that takes the space
+        alone for text does not go back."""
+        if isinstance(marker, TokenRef) and marker.text not in self.request.marker_ids:
+            return Text(before + marker.text)
+        return seq(Text(before), marker)
 
     def drafts(self) -> tuple[str, ...]:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
