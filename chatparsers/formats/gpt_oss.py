@@ -32,7 +32,7 @@ def build(p: Builder) -> Node:
     def block(strict: str, *also: str) -> Node:
         role = p.optional(begin + "assistant") + p.negate(to_itself) + to_nobody
         any_header = role + twice + channel + p.choice(strict, *also) + to_nobody + kind
-        return p.reads(start + channel + strict, any_header) + message
+        return p.reads(start + channel + p.choice(strict, *also), any_header) + message
 
     def call(tool: Tool) -> Node:
         name = p.header(r"(?!(?:assistant|user)\Z)(?:functions\.)?(?P<name>.+)", "functions." + p.name(tool))

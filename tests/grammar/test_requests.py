@@ -122,6 +122,18 @@ def test_white_space_before_reasoning_is_no_text(dialect: str) -> None:
     assert [checker.status(text) for text in (*texts, "\nHi", f"\n{call}")] == [FULL] * 4
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_preamble_in_the_channel_of_calls(dialect: str) -> None:
+    turn = chatparsers.get_format("gpt-oss").bind(tools=[WEATHER], prefix="<|start|>assistant")
+    call = (
+        '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>'
+    )
+    text = f"<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant{call}"
+    message = turn.parse(text, strict=True)
+    assert (message.content, len(message.tool_calls)) == ("Let me look.", 1)
+    assert [judge(turn, dialect).status(one) for one in (text, call)] == [FULL] * 2
+
+
 CHOICES: dict[str, list[Any]] = {
     "tool_choice": ["auto", "required", "none", "get_weather"],
     "parallel_tool_calls": [True, False],
