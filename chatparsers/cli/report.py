@@ -37,6 +37,6 @@ def run(arguments: Namespace) -> int:
         print_json(found, indent=2)
     else:
         Path(arguments.out).write_text(to_json(found, indent=2) + "\n", encoding="utf-8")
-    for path in found["left_out"]:
+    for path in found["about"]["left_out"]:
         print(f"chatparsers: left out, as its key looks secret: {path}", file=sys.stderr)
     return 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..chat.chat import Chat
@@ -28,17 +27,13 @@ def bundle(
 ) -> dict[str, Any]:
     """The report as plain values. ``left_out`` has the path of each value whose key looks secret.
 
-    It holds ``title``, ``source``, ``format``, ``text`` or ``ids``, ``tools`` and ``expect`` as a case of the project's
-    tests has them: whoever mends the fault corrects ``expect``.
+    It is a case of the project's tests as it stands (``format``, ``tools``, ``prefix``, ``text``, ``expect``), with the
+    rest below ``about``: whoever mends the fault corrects ``expect``.
     """
     left_out: list[str] = []
     shown = _without_secrets(list(tools or ()), "tools", left_out)
     detection = chat.detection
-    report: dict[str, Any] = {
-        "title": f"an answer of {chat.name} that was read wrongly",
-        "source": "chatparsers report",
-        "format": chat.format.name,
-        "tools": shown,
+    about: dict[str, Any] = {
         "detection": {"name": detection.name, "score": detection.score, "evidence": list(detection.evidence)},
         "template": chat.template().source,
         "bos_token": chat.files.bos_token,
@@ -46,33 +41,37 @@ def bundle(
         "versions": {"chatparsers": version, "python": platform.python_version()},
         "left_out": left_out,
     }
+    report: dict[str, Any] = {
+        "title": f"an answer of {chat.name} that was read wrongly",
+        "source": "chatparsers report",
+        "format": chat.format.name,
+        "tools": shown,
+        "about": about,
+    }
     if output is None:
         return report
     turn = chat.prepare([{"role": "user", "content": "Hello"}], tools=tools or None, id_seed="")
     if prefix is not None:
         turn = turn._replace(prefix=prefix)
     message = turn.parse(output)
-    if isinstance(output, str):
-        report["text"] = output
-    else:
-        report["ids"] = list(output)
-        texts = (
-            [chat.tokenizer.decode([id], skip_special_tokens=False) for id in output]
-            if chat.tokenizer
-            else []
-        )
-        report["tokens"] = texts
-        report["text"] = message.text
-    return {**report, "prefix": turn.prefix, "expect": _expected(message), "strip": _strip(message)}
+    if not isinstance(output, str):
+        about["ids"] = list(output)
+        decode: Any = getattr(chat.tokenizer, "decode", None)
+        about["tokens"] = [decode([id], skip_special_tokens=False) for id in output] if decode else []
+    about["strip"] = _strip(message)
+    return {**report, "prefix": turn.prefix, "text": message.text, "expect": _expected(message)}
 
 
 def _expected(message: Message) -> dict[str, Any]:
     return {
         "content": message.content,
         "reasoning": message.reasoning,
-        "tool_calls": [[call.name, call.arguments, call.complete] for call in message.tool_calls],
+        "calls": [
+            {"name": call.name, "arguments": call.arguments, "complete": call.complete}
+            for call in message.tool_calls
+        ],
         "complete": message.complete,
-        "diagnostics": [asdict(diagnostic) for diagnostic in message.diagnostics],
+        "diagnostics": [diagnostic.code for diagnostic in message.diagnostics],
     }
 
 

@@ -17,7 +17,7 @@ from .history import append_only, arguments, loses, whitespace
 from .prompt import ends, prompt
 from .report import LEVELS, Finding, Report
 from .subject import Subject
-from .tokens import ids, masks
+from .tokens import bridge, ids, masks
 
 __all__ = ["CHECKS", "Check", "check", "examined"]
 
@@ -33,6 +33,7 @@ CHECKS: Mapping[str, Check] = {
     "prompt": prompt,
     "ids": ids,
     "masks": masks,
+    "bridge": bridge,
     "grammar": grammar,
     "cost": cost,
 }

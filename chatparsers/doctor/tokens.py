@@ -11,7 +11,7 @@ from .prompt import roles
 from .report import Finding
 from .subject import CLOCK, Subject, quoted, user
 
-__all__ = ["ids", "masks"]
+__all__ = ["bridge", "ids", "masks"]
 
 _TEXTS = (
     "Plain words.",
@@ -73,6 +73,19 @@ def ids(model: Subject) -> Iterator[Finding]:
                 "offsets and loss masks of such texts are found by ids, not by characters",
             )
             break
+
+
+def bridge(model: Subject) -> Iterator[Finding]:
+    """For which shapes of an answer what follows it is proved, so that a rollout adds only new text."""
+    found = [each for each in model.chat.bridge.values() if each.delta is not None and not each.proved]
+    for each in found:
+        yield Finding(
+            "bridge-unproved",
+            "note",
+            f"{each.shape}, then {each.next}: a rollout renders the whole conversation anew ({each.reason})",
+            f"held:     {quoted(each.held[:120])}\nrendered: {quoted(each.shown[:120])}",
+            "history='exact' keeps what was sampled: see docs/rollouts.md",
+        )
 
 
 def masks(model: Subject) -> Iterator[Finding]:

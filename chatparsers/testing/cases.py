@@ -1,7 +1,8 @@
 """Cases as data: JSON files with texts that models wrote and the messages that must be read in them.
 
 Fields: ``title``, ``source`` (where the text is from), ``text``; ``prefix``, ``tools`` (OpenAI-shaped, or names of
-`chatparsers.testing.TOOLS`), ``options`` (more of what `Format.bind` takes) where needed; and one of
+`chatparsers.testing.TOOLS`), ``options`` (more of what `Format.bind` takes) where needed;
+``about`` (what `chatparsers report` adds; nothing reads it); and one of
 
 - ``expect``: ``content``, ``reasoning`` (``""`` where absent), ``calls`` (``name``, ``arguments`` as JSON
   text or as data, and
@@ -29,7 +30,7 @@ from .wild import call_openers
 __all__ = ["bound", "load_cases", "run_case", "update_golden"]
 
 _NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
-_FIELDS = {"title", "source", "text", "prefix", "tools", "options", "expect", "message", "format"}
+_FIELDS = {"title", "source", "text", "prefix", "tools", "options", "expect", "message", "format", "about"}
 
 
 def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

@@ -10,6 +10,7 @@ import pytest
 
 import chatparsers
 from chatparsers.cli.main import main
+from chatparsers.testing.cases import load_cases, run_case
 
 OWN = Path(__file__).parents[1] / "templates_own"
 QWEN, HERMES = str(OWN / "qwen3.jinja"), str(OWN / "hermes-2-pro.jinja")
@@ -84,7 +85,14 @@ def test_a_report_has_the_answer_and_no_secrets(capsys: pytest.CaptureFixture[st
     assert main(["report", template, "--output", str(output), "--tools", str(tools)]) == 0
     printed = capsys.readouterr()
     report = json.loads(printed.out)
-    assert "hidden" not in printed.out and report["left_out"] == ["tools[0].function.parameters.api_key"]
+    assert "hidden" not in printed.out and report["about"]["left_out"] == [
+        "tools[0].function.parameters.api_key"
+    ]
     assert report["text"] == output.read_text() and report["expect"]["complete"] is False
-    assert report["template"].startswith("{") and report["detection"]["evidence"]
-    assert "".join(text for _, text in report["strip"]) == report["text"]
+    assert report["about"]["template"].startswith("{") and report["about"]["detection"]["evidence"]
+    assert "".join(text for _, text in report["about"]["strip"]) == report["text"]
+    found = tmp_path / "found"
+    found.mkdir()
+    (found / "900-report.json").write_text(printed.out, encoding="utf-8")
+    ((_, case),) = load_cases(found)
+    assert run_case(chatparsers.get_format(case["format"]), case, cuts=2)["whole"] == 1
