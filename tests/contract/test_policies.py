@@ -76,7 +76,7 @@ PROSE = [
         "gpt-oss",
         '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
         '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"a":1}',
-        codes=("stray-marker", "tools-not-given", "stray-marker"),
+        codes=("stray-marker", "tools-not-given"),
         request={"tools": None},
     ),
     Row("qwen3", f"No, <tool_call> is one. {JSON_CALL}</tool_call>", "No, <tool_call> is one. ", calls=1,
