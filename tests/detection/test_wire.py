@@ -259,15 +259,18 @@ def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them
 
 TELLS = NAMED_TWICE.replace("</tool>{% endfor %}", "</tool>{% endfor %}{% if tools %}$TOLD${% endif %}")
 OBJECT = 'Answer with {"name": the name, "arguments": a dictionary}.'
+OTHER = 'Answer with {"tool": the name, "tool_input": a dictionary}.'
 LIST = "Answer with [func1(param=value, …)]."
 
 
 @pytest.mark.parametrize(
     ("told", "name", "reads"),
     [
-        (OBJECT, "pythonic", False),
+        (OBJECT, "pythonic", True),
+        (OTHER, "pythonic", False),
         (LIST, "pythonic", True),
-        (OBJECT, "llama-3-x", False),
+        (OBJECT, "llama-3-x", True),
+        (OTHER, "llama-3-x", False),
         (LIST, "qwen3", False),
     ],
 )
