@@ -252,7 +252,9 @@ def test_long_strings(name: str) -> None:
             assert len(str(grammar)) < 50_000
             assert {weak.path for weak in grammar.weakened} <= {"$.tools.f.parameters.properties.a"}
             assert {weak.keyword for weak in grammar.weakened} <= {"minLength", "maxLength"}
-            assert dialect != "lark" or all("pattern" in weak.why for weak in grammar.weakened)  # of CDATA
+            said = [weak.why for weak in grammar.weakened]
+            assert dialect != "lark" or all("pattern" in why or "before a marker" in why for why in said)
+            assert most != 5 or not said, f"{dialect}: {said}"  # a short length is always counted
 
 
 @pytest.mark.parametrize(
