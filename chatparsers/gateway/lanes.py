@@ -29,6 +29,8 @@ FAST = 0.05
 """How many seconds work may hold the fast lane."""
 BESIDE = 4
 """How many may run at once."""
+_LANDING = 10_000
+"""How many instructions an exception that was raised in a thread has to land."""
 _LOOK = 0.1
 """How often, in seconds, the CPU time of work is looked at."""
 
@@ -116,25 +118,34 @@ class _Work(Generic[T]):
         self._thread: int | None = None
         self._before = 0.0
         self._failure: Exception | None = None
+        self._raised = False
+        self._landed = False
         self._result: list[T] = []
 
     def run(self) -> None:
-        """Runs the work in this thread."""
-        thread = threading.get_ident()
+        """Runs the work in this thread. An exception that was raised in it lands here, and never in other work."""
         try:
-            try:
-                with self._lock:
-                    if self._failure is not None:
-                        return
-                    self._before = _clock(thread)
-                    self._thread = thread
-                self._result.append(self._work())
-            finally:
-                with self._lock:
-                    self._thread = None
-                    _raise_in(thread, None)  # what was not raised yet must not hit other work
+            self._begin()
         except _GivenUp:
-            pass
+            self._landed = True
+        try:
+            with self._lock:
+                self._thread = None  # from here on nothing is raised in this thread
+            if self._raised and not self._landed:
+                for _ in range(_LANDING):
+                    pass  # it is on its way, and lands at one of these instructions
+        except _GivenUp:
+            self._landed = True
+
+    def _begin(self) -> None:
+        thread = threading.get_ident()
+        with self._lock:
+            if self._failure is not None:
+                return
+            self._before = _clock(thread)
+            self._thread = thread
+        try:
+            self._result.append(self._work())
         except Exception as error:
             self._failure = self._failure or error
 
@@ -144,6 +155,7 @@ class _Work(Generic[T]):
             if self._failure is None and not self._result:
                 self._failure = why
                 if self._thread is not None:
+                    self._raised = True
                     _raise_in(self._thread, _GivenUp)
 
     def cpu(self) -> float:
@@ -164,7 +176,10 @@ def _clock(thread: int) -> float:
     return time.monotonic() if known is None else time.clock_gettime(known(thread))
 
 
-def _raise_in(thread: int, error: type[BaseException] | None) -> None:
-    """Raises an exception in a thread at its next instruction; None takes back one that was not raised yet."""
-    given = None if error is None else ctypes.py_object(error)
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), given)
+def _raise_in(thread: int, error: type[BaseException]) -> None:
+    """Raises an exception in a thread at its next instruction.
+
+    It must land: one that is taken back (with NULL) leaves CPython 3.11 to look for it at every instruction from then
+    on, in all threads, and a profiled thread then stands still.
+    """
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))

@@ -242,7 +242,7 @@ class Planner:
         if tools:
             choices.append([(0, ()), (8, ("tools",))])
         if tools or calls:
-            choices.append([(0, ()), (6, ("flat",))])
+            choices.append([(0, ()), (1, ("flat",))])
         if tools or roles & {"system", "developer"}:
             several, late = "several_systems", "late_system"
             ways = [(0, ()), (1, (several,)), (1, (late,)), (2, (several, late)), (2, ("system_role",))]
