@@ -115,7 +115,7 @@ def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: S
     assert site.run(code, "acme-formats")[0] == "https://acme.example/format"
 
 
-PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\\n{% endfor %}"
+PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
 
 
 def test_a_plugin_names_its_models(site: Site) -> None:
