@@ -136,7 +136,9 @@ def by_name(template: Template, found: Detection, name: str, model: str) -> Dete
     fmt = get_format(name)
     with account(template.limits, template.name):
         probes = without_end(template, list(probes_of(template)))
-        wrong = [probe.what for probe in probes if not reads(fmt, probe)]
+        # A plain answer tells nothing of a format: without a generation prompt it begins with the role's header.
+        telling = [p for p in probes if p.message.get("tool_calls") or p.message.get("reasoning_content")]
+        wrong = [probe.what for probe in telling if not reads(fmt, probe)]
         if wrong:
             line = f"not {name}, as the model's name {model} has it: it does not read {', '.join(wrong)}"
             return replace(found, evidence=(*found.evidence, line))
