@@ -71,7 +71,7 @@ def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> l
             cut.finish(reason)
             exempt = implied if reason == "length" else set()
             message = cut.message
-            if reason is None and len(message.tool_calls) > max(begun, len(whole.tool_calls)):
+            if reason is None and len(message.tool_calls) > begun:
                 continue  # the end of the turn makes it a call, and here the turn went on
             for what in wrong(turn, message, whole, exempt):
                 found.setdefault(what, f"cut off at {at + 1} of {len(pieces)} ({reason}): {what}")
