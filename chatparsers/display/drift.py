@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from typing import Any
 
 from ..core.public import public
+from ..templates.probe.turns import common
+from ..tokens.growing import common_ids
 from .looks import for_html, for_terminal
 from .picture import Picture
 
@@ -65,7 +67,12 @@ def drift(held: str | Sequence[int], rendered: str | Sequence[int]) -> Drift:
         held  Hi ⟪there⟫
     rendered  Hi ⟪you⟫
     """
-    one = held if isinstance(held, str) else tuple(held)
-    other = rendered if isinstance(rendered, str) else tuple(rendered)
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
-    return Drift(one, other, None if same == len(one) == len(other) else same)
+    if isinstance(held, str) and isinstance(rendered, str):
+        return _parted(held, rendered, common(held, rendered))
+    one: list[Any] = list(held)
+    other: list[Any] = list(rendered)
+    return _parted(tuple(one), tuple(other), common_ids(one, other))
+
+
+def _parted(held: Any, rendered: Any, at: int) -> Drift:
+    return Drift(held, rendered, None if at == len(held) == len(rendered) else at)

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..core.errors import TemplateError
+from ..templates.probe.turns import common
 from .report import Finding
-from .subject import CLOCK, Messages, Subject, answer, call, differ, excerpt, quoted, result, user
+from .subject import CLOCK, Messages, Subject, answer, call, excerpt, quoted, result, user
 
 __all__ = ["append_only", "arguments", "loses", "whitespace"]
 
@@ -136,7 +137,7 @@ def append_only(model: Subject) -> Iterator[Finding]:
         if held is None or rendered is None:
             continue
         prompt, text = held
-        at = differ(text, rendered)
+        at = common(text, rendered)
         if at >= len(text):
             continue
         where = (

@@ -13,7 +13,7 @@ from ..core.definition.format import Format
 from ..core.errors import TemplateError
 from ..templates import Capabilities, Template
 
-__all__ = ["CLOCK", "Messages", "Subject", "answer", "call", "differ", "excerpt", "quoted", "result", "user"]
+__all__ = ["CLOCK", "Messages", "Subject", "answer", "call", "excerpt", "quoted", "result", "user"]
 
 Messages = Sequence[Mapping[str, Any]]
 CLOCK = datetime(2024, 1, 1).strftime
@@ -114,13 +114,6 @@ class Subject:
         """The ids of a text, special tokens as such."""
         found: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return found
-
-
-def differ(one: str, other: str) -> int:
-    """The first place at which two texts differ."""
-    return next(
-        (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
 
 
 def excerpt(text: str, at: int, before: int = 30, behind: int = 40) -> str:
