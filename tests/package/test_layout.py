@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -293,6 +294,18 @@ def test_every_all_is_exact() -> None:
         if missing or len(names) != len(set(names)) or len(assigned) > 1:
             wrong.append(f"{module}: {missing or 'a name or __all__ stands twice'}")
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_repository_holds_sources_alone() -> None:
+    """No wheel, archive or other file that a tool left behind is checked in."""
+    git = subprocess.run(["git", "ls-files", "-z"], cwd=PACKAGE.parent, capture_output=True, check=False)
+    if git.returncode:
+        pytest.skip("this is no git checkout")
+    kinds = {"", ".cpp", ".jinja", ".json", ".md", ".py", ".svg", ".toml", ".txt", ".typed"}
+    kinds |= {".cff", ".css", ".html", ".js", ".mjs", ".yml"}
+    files = [Path(name) for name in git.stdout.decode().split("\0") if name]
+    assert files
+    assert not [str(file) for file in files if file.suffix not in kinds]
 
 
 def test_nothing_imports_an_adapter() -> None:
