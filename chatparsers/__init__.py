@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .chat.rollout import Rollout
     from .chat.rows import parse_many
     from .chat.sample import Kind, Sample
-    from .core.definition.format import Features, Format
+    from .core.definition.features import Features
     from .core.errors import (
         AmbiguousFormat,
         ChatParsersError,
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         UnknownFormat,
     )
     from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+    from .core.format import Format, Turn
     from .core.message import Diagnostic, Message, Region, ToolCall
     from .core.parser.stream import Stream
-    from .core.parser.turn import Turn
     from .detection.detect import Detection, detect
     from .doctor.check import check
     from .doctor.report import Finding, Report
@@ -114,9 +114,9 @@ _HOME = {
     "Detection": "detection.detect",
     "Diagnostic": "core.message",
     "Event": "core.events",
-    "Features": "core.definition.format",
+    "Features": "core.definition.features",
     "Finding": "doctor.report",
-    "Format": "core.definition.format",
+    "Format": "core.format",
     "FormatInfo": "registry",
     "FormatRef": "formats",
     "Grammar": "grammar",
@@ -139,7 +139,7 @@ _HOME = {
     "ToolCall": "core.message",
     "Trigger": "grammar",
     "TemplateFormat": "chat.record",
-    "Turn": "core.parser.turn",
+    "Turn": "core.format",
     "UnknownFormat": "core.errors",
     "Weakened": "grammar",
     "check": "doctor.check",

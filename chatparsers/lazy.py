@@ -13,7 +13,7 @@ __all__ = ["lazy_names", "load_reference"]
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A ``__getattr__`` for a package: each name is imported from its module in ``homes`` when it is first used.
 
-    The modules are given relative to the package, such as ``{"Turn": "core.parser.turn"}``.
+    The modules are given relative to the package, such as ``{"Turn": "core.format"}``.
     """
 
     def get(name: str) -> object:

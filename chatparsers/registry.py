@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from .core.definition.format import Format
 from .core.definition.idioms import Options
 from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
+from .core.format import Format
 from .core.public import public
 from .formats import FormatRef, chatparsers_register_formats
 

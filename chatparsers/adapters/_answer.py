@@ -12,8 +12,8 @@ from typing import Any
 
 from ..core.errors import RequestError
 from ..core.events import Event
+from ..core.format import Turn
 from ..core.message import FinishReason, Message
-from ..core.parser.turn import Turn
 from ..tokens import Detokenizer, Vocabulary
 
 __all__ = ["Answer", "end_ids"]

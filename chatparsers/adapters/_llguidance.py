@@ -10,7 +10,7 @@ import llguidance
 import numpy as np
 
 from ..core.errors import RequestError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 
 __all__ = ["llguidance_masks"]
 

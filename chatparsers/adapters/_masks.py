@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..core.errors import RequestError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ._answer import end_ids
 
 __all__ = ["Engine", "Mask", "Rows", "mask_maker"]

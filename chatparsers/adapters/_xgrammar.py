@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import xgrammar
 
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..tokens import Vocabulary
 
 __all__ = ["xgrammar_masks"]

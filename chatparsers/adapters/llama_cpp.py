@@ -25,7 +25,7 @@ from llama_cpp.llama_chat_format import LlamaChatCompletionHandlerRegistry
 
 from ..chat.chat import Chat, load
 from ..core.errors import RequestError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import OpenAIChat, Usage
 from ._answer import Answer, end_ids

@@ -18,8 +18,8 @@ import mlx.core as mx
 from mlx_lm.generate import generate_step
 
 from ..core.events import Event
+from ..core.format import Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ._answer import Answer
 from ._masks import Engine, Rows
 

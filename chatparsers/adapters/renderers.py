@@ -29,7 +29,7 @@ from ..chat.request import Request
 from ..chat.sample import Kind
 from ..chat.spoken import Chunk, Spoken, spelt
 from ..core.errors import RequestError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 
 __all__ = ["Renderer"]
 

@@ -21,8 +21,8 @@ from transformers.generation.streamers import BaseStreamer
 
 from ..core.errors import RequestError
 from ..core.events import Event
+from ..core.format import Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ._answer import Answer
 from ._masks import Engine, Rows
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
 from .request import Request
 

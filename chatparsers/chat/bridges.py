@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.errors import ChatParsersError
+from ..core.format import Turn
 from ..core.message import Message, ToolCall
-from ..core.parser.turn import Turn
 from .bridge import generated, stand_in
 from .compare import Verdict, compare
 from .frames import Shape

@@ -13,11 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ..core.definition.format import Format
 from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
+from ..core.format import Format, ToolChoice, Turn
 from ..core.kept import cached
 from ..core.message import Message
-from ..core.parser.turn import ToolChoice, Turn
 from ..core.public import made_by, public
 from ..core.schema.tool_shapes import AnyTool
 from ..core.schema.tools import read_tools

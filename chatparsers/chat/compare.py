@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from ..core.format import Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
 from .bridge import Delta, behind_of, generated, is_header

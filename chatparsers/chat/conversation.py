@@ -20,7 +20,7 @@ from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encode_behind
 
 if TYPE_CHECKING:
-    from ..core.parser.turn import Turn
+    from ..core.format import Turn
     from .options import PrepareOptions
 
 __all__ = ["Conversation", "Grown"]

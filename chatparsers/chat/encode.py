@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import RequestError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..templates.messages import own
 from ..tokens.pieces import encode_behind
 from .frames import shape_of

@@ -13,8 +13,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError
+from ..core.format import Format
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from .bridge import Delta

@@ -13,9 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError
-from ..core.parser.turn import Turn
+from ..core.format import Format, Turn
 from ..templates.messages import reasoning_of
 from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker

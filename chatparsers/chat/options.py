@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
-from ..core.parser.turn import ToolChoice
+from ..core.format import ToolChoice
 from ..core.schema.tool_shapes import AnyTool
 
 __all__ = ["BindOptions", "PrepareOptions"]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..tokens.pieces import encode_behind
 from ..tokens.vocabulary import Vocabulary
 from .marks import Span, answer_runs, other_runs, starting, stop_run

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.errors import ChatParsersError
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
 from .frames import Frames, shape_of

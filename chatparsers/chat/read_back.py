@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.definition.format import Format
 from ..core.errors import TemplateError
+from ..core.format import Format
 from ..core.public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers

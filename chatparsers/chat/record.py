@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Span, Think
 from ..core.definition.tree import first, walk
 from ..core.errors import TemplateError
+from ..core.format import Format
 from ..core.public import public
 from ..detection.detect import Detection, prompt_prefix
 from ..templates import Template

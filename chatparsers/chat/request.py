@@ -12,10 +12,9 @@ from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
 
-from ..core.definition.format import Format
 from ..core.errors import RequestError
+from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ..core.schema.tools import read_tools
 from .frames import Frames
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from ..core.errors import RequestError
+from ..core.format import Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ..core.public import public
 from ..templates.messages import own
 from ..tokens.growing import common_ids

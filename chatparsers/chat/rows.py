@@ -17,11 +17,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownFormat
+from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.parser.transcript import call_id
-from ..core.parser.turn import Turn
 from ..core.public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text

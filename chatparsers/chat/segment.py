@@ -8,7 +8,7 @@ from itertools import accumulate
 from math import nan
 from typing import Any, NamedTuple
 
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from .bridge import generated
 from .parts import Given, Said, given
 from .places import Place, Places, find_places

@@ -13,9 +13,9 @@ from os import urandom
 from typing import Any
 
 from ..core.errors import RequestError
+from ..core.format import Turn
 from ..core.message import Message
 from ..core.parser.stream import Stream
-from ..core.parser.turn import Turn
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 

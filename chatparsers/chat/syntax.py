@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Builder
 from ..core.definition.nodes import Body, Node, Sequence
 from ..core.definition.tree import walk
+from ..core.format import Format
 
 __all__ = ["with_calls"]
 

@@ -21,8 +21,7 @@ from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Rea
 from .files import Refused
 
 if TYPE_CHECKING:
-    from ..core.definition.format import Format
-    from ..core.parser.turn import Turn
+    from ..core.format import Format, Turn
     from .demos import Sample
 
 __all__ = ["run"]

@@ -17,9 +17,9 @@ from .request import turn_of
 
 if TYPE_CHECKING:
     from ..core.events import Event
+    from ..core.format import Turn
     from ..core.message import Message
     from ..core.parser.stream import Stream
-    from ..core.parser.turn import Turn
 
 __all__ = ["event_record", "read_ids", "run"]
 

@@ -10,7 +10,7 @@ from .files import Refused, existing, items, name_of, read_json, read_text
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
-    from ..core.parser.turn import Turn
+    from ..core.format import Turn
 
 __all__ = ["chat_of", "thinking_of", "turn_of"]
 

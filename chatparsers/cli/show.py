@@ -13,7 +13,7 @@ from .files import Refused
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
-    from ..core.parser.turn import Turn
+    from ..core.format import Turn
 
 __all__ = ["show_diagram", "show_model", "show_output"]
 

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import RequestError
+from ..core.format import Format
 
 __all__ = ["Changed", "carry", "differences"]
 

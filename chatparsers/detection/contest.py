@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError
+from ..core.format import Format
 from ..core.message import Message
 from ..registry import FormatInfo
 from ..templates.probe.edges import opening as prompt_prefix

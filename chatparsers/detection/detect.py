@@ -27,8 +27,8 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, DefinitionError, LoadError
+from ..core.format import Format
 from ..core.public import public
 from ..registry import get_format, list_formats
 from ..templates import Template

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, TemplateError
+from ..core.format import Format
 from ..templates import Template
 from .limits import Limit
 from .shown import ARGUMENTS, CALL, HISTORY, TOOLS

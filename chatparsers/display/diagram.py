@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.definition import nodes as n
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
+from ..core.format import Format
 from ..core.public import public
 from .looks import for_terminal
 from .picture import Picture

@@ -8,8 +8,8 @@ from typing import Any
 
 from ..chat.sample import Kind
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..core.format import Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from ..core.public import public
 from .looks import LOOKS, coloured, for_html, for_terminal
 from .picture import Picture

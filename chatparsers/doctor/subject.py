@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from ..chat.chat import Chat
-from ..core.definition.format import Format
 from ..core.errors import TemplateError
+from ..core.format import Format
 from ..templates import Capabilities, Template
 
 __all__ = ["CLOCK", "Messages", "Subject", "answer", "call", "excerpt", "quoted", "result", "user"]

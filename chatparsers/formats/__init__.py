@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.definition.format import Format
 from ..core.errors import DefinitionError
+from ..core.format import Format
 from ..core.public import public
 from ..lazy import load_reference
 

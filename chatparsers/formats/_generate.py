@@ -18,10 +18,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple, TypedDict
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Args, JsonName, Literal, Tag, Value
 from ..core.definition.tree import walk
+from ..core.format import Format
 from ..core.values import Json, Python
 from . import FormatRef
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.format import Turn
 from ..core.message import FinishReason
-from ..core.parser.turn import Turn
 from ..serving import ApiError, Request, Usage, Writer, sse
 from .engine import Batch, End, EngineError
 from .record import Record

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..serving import (
     AnthropicMessages,
     ApiError,

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
+from ..core.format import Dialect, GrammarReader, Turn
 from ..core.message import FinishReason
-from ..core.parser.turn import Dialect, GrammarReader, Turn
 from ..grammar import Grammar
 from ..serving import ApiError
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
-from ..core.parser.turn import Dialect
+from ..core.format import Dialect
 from .engine import Batch, End, Job
 from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling

@@ -16,7 +16,7 @@ from llama_cpp import Llama
 
 from ..adapters.llama_cpp import generate, to_llama_grammar
 from ..chat.chat import Chat
-from ..core.parser.turn import Dialect
+from ..core.format import Dialect
 from .account import Account
 from .engine import Batch, End, Engine, EngineError, Job
 

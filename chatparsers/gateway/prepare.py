@@ -13,7 +13,7 @@ import anyio
 from starlette.requests import Request as HttpRequest
 
 from ..chat.chat import Chat
-from ..core.parser.turn import Turn
+from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Request
 from .account import MAX_SIZE, MAX_WORK, READING, Account

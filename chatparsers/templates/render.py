@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..core.definition.format import Format
 from ..core.errors import TemplateError
+from ..core.format import Format
 from ..core.kept import cached
 from .jinja.environment import compile_source, strftime_now, variables_of
 from .jinja.exact import to_json

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import ChatParsersError, TemplateError
+from ..core.format import Format
 from ..core.kept import cached
 from .jinja.failure import place
 from .probe.capabilities import probe_tools

@@ -18,9 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..core.definition.format import Format
+from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.parser.turn import Turn
 from .check import check_prefixes, check_stream
 from .chunkings import characters, random_cuts
 from .rendering import exact

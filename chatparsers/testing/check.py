@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..core.format import ReasoningMode, Turn
 from ..core.message import Message
-from ..core.parser.turn import ReasoningMode, Turn
 from .conservation import check_conservation
 from .rendering import Case, exact
 

@@ -30,12 +30,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Args, Header, Implied, JsonText, Name, Value
 from ..core.definition.tree import walk
+from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
-from ..core.parser.turn import Turn
 from ..core.values import Elements, Gemma, Raw
 
 __all__ = ["check_conservation"]

@@ -30,13 +30,12 @@ from types import FrameType
 from typing import Any
 
 from .. import get_format, list_formats
-from ..core.definition.format import Format
 from ..core.definition.nodes import Body
 from ..core.definition.tree import walk
 from ..core.errors import ChatParsersError, OutputError, RequestError, SchemaError
+from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.parser.stream import Stream
-from ..core.parser.turn import Turn
 from .check import check_cuts, check_message, check_prefixes, same
 from .chunkings import characters, random_cuts
 from .scenarios import TOOLS

@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 
-from ..core.definition.format import Format
+from ..core.format import Format
 from ..registry import get_format
 from ..templates import Template
 from .matrix import Record, feed_in_every_way, table

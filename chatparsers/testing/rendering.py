@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.errors import TemplateError
-from ..core.parser.turn import Turn
+from ..core.format import Format, Turn
 from ..detection.detect import prompt_prefix
 from ..templates import Template
 from .needles import find_needles

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Args, Literal, Token, Value
 from ..core.definition.tree import walk
+from ..core.format import Format
 from ..core.values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
 

@@ -17,9 +17,8 @@ from os import PathLike
 from typing import Any
 
 from ..chat.chat import Chat, load
-from ..core.definition.format import Format
+from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
-from ..core.parser.turn import Turn
 from ..registry import get_format
 from .check import check_cuts
 from .chunkings import characters, random_cuts

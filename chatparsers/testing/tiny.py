@@ -31,11 +31,11 @@ import numpy as np
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from ..chat.chat import Chat
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Literal, Value
 from ..core.definition.tree import walk
 from ..core.errors import ChatParsersError
+from ..core.format import Format
 from ..core.values import Raw
 from ..registry import get_format
 from ..templates.builtins import builtin_source

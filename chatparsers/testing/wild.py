@@ -9,11 +9,11 @@ import sys
 import textwrap
 from collections.abc import Iterator
 
-from ..core.definition.format import Format
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Literal, Token
 from ..core.definition.tree import first, walk
 from ..core.errors import DefinitionError
+from ..core.format import Format
 
 __all__ = ["broken", "call_openers", "fragments", "sample", "samples"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from chatparsers import OutputError, get_format, list_formats
-from chatparsers.core.definition.format import Format
+from chatparsers.core.format import Format
 from chatparsers.core.values.json import ObjectScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import fragments, samples

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format
-from chatparsers.core.definition.format import Format
+from chatparsers.core.format import Format
 from chatparsers.core.parser.machine import MAX_HEADER, Machine
 from chatparsers.core.values import Transcoder
 from chatparsers.core.values.json import ObjectScanner

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from chatparsers import Message, Turn, get_format
-from chatparsers.core.definition.format import Format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Implied
 from chatparsers.core.definition.tree import walk
+from chatparsers.core.format import Format
 from chatparsers.testing import load_cases
 from chatparsers.testing.cases import bound
 

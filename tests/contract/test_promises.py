@@ -10,12 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from chatparsers.core.definition.format import Format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Implied
 from chatparsers.core.definition.tree import first, walk
 from chatparsers.core.errors import OutputError
-from chatparsers.core.parser.turn import Turn
+from chatparsers.core.format import Format, Turn
 from chatparsers.testing import (
     TOOLS,
     check_conservation,

@@ -19,10 +19,10 @@ import numpy as np
 from engines import llguidance, xgrammar
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from chatparsers.core.definition.format import Format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Literal, Value
 from chatparsers.core.definition.tree import walk
+from chatparsers.core.format import Format
 from chatparsers.core.values import Elements, Raw, Syntax
 from chatparsers.tokens import Vocabulary
 

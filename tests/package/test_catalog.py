@@ -13,7 +13,7 @@ from chatparsers.formats import _catalog, _generate
 from chatparsers.formats._generate import Entry, catalog_text, collect, main, page_text, table
 
 HEADER = """\
-from chatparsers.core.definition.format import Format
+from chatparsers.core.format import Format
 
 def build(p):
     return p.body()

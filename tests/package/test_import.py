@@ -76,8 +76,8 @@ import chatparsers
 from chatparsers.core.definition import check
 checked = []
 inner = check.check
-from chatparsers.core.definition import format as definition
-definition.check = lambda tree: (checked.append(tree), inner(tree))[1]
+from chatparsers.core.definition import features
+features.check = lambda tree: (checked.append(tree), inner(tree))[1]
 found = chatparsers.load({str(template)!r})
 names = [found.detection.name, found.format.name]
 result = [names, len(checked), sorted(set(sys.modules) - before)]"""

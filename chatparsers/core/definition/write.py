@@ -12,13 +12,14 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import DefinitionError, RequestError
 from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
 from ..values import Elements, Gemma, Python, Raw
 from ..values.gemma import gemma_key
+from .features import Definition
 from .nodes import (
     AnyChar,
     Args,
@@ -61,9 +62,6 @@ from .nodes import (
 from .tree import walk
 from .wrong import spelt
 
-if TYPE_CHECKING:
-    from .format import Format
-
 __all__ = ["names_of", "write"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -81,7 +79,7 @@ class _Call:
     arguments: str
 
 
-def write(format: Format, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
+def write(format: Definition, tree: Node, message: Mapping[str, Any], tools: Toolset) -> str:
     """The turn that says ``message`` (OpenAI-shaped) in this format, without the text that ends a turn.
 
     ``tools`` type the arguments of formats that write them one by one. Raises `RequestError` if the format has no place

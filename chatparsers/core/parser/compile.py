@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
-from ..definition.format import Format
+from ..definition.features import Definition
 from ..definition.idioms import Options, escaped
 from ..definition.nodes import (
     AnyChar,
@@ -72,7 +72,7 @@ __all__ = ["program"]
 
 
 def program(
-    format: Format,
+    format: Definition,
     options: Options,
     inline: bool = False,
     alphabet: AlphabetKey = ((), False, ()),
@@ -88,7 +88,7 @@ def program(
 
 
 @lru_cache(maxsize=1024)
-def _program(format: Format, options: Options, inline: bool, alphabet: AlphabetKey) -> Program:
+def _program(format: Definition, options: Options, inline: bool, alphabet: AlphabetKey) -> Program:
     tree = format.tree(options)
     whole = outline(tree, format.stops, options.schema is not None, inline)
     if whole.thought is UNDECLARED:

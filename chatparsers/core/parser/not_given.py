@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ..definition.format import Format
+from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..definition.nodes import Body
 from ..definition.tree import first, walk
@@ -23,7 +23,7 @@ __all__ = ["NotGiven"]
 class NotGiven:
     """Looks for calls in a turn whose request has no tools. ``alphabet`` and ``prefix`` are as in the turn's stream."""
 
-    format: Format
+    format: Definition
     options: Options
     alphabet: AlphabetKey
     prefix: str
@@ -51,7 +51,7 @@ class NotGiven:
 
 
 @lru_cache(maxsize=1024)
-def _openers(format: Format) -> tuple[str, ...]:
+def _openers(format: Definition) -> tuple[str, ...]:
     """Texts of which one stands in every turn of the format that has a call."""
     found: set[str] = set()
     for node in walk(format.tree(Options(tools=True))):

@@ -11,24 +11,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..definition.nodes import SameName
 from ..definition.tree import walk
 from ..definition.write import write
 from ..errors import RequestError
-from ..schema.tools import Tool, Toolset
-
-if TYPE_CHECKING:
-    from ..definition.format import Format
+from ..schema.tools import Tool, Toolset, read_tools
+from .start import start
+from .stream import Stream
 
 __all__ = ["check_names", "unreadable"]
 
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
 
 
-def check_names(format: Format, calls: Iterator[tuple[str, list[str]]], tools: Toolset) -> None:
+def check_names(format: Definition, calls: Iterator[tuple[str, list[str]]], tools: Toolset) -> None:
     """Raises `RequestError` for a name that the format cannot write so that its parser reads it back.
 
     ``calls``: the name of each call and of its arguments.
@@ -46,7 +46,7 @@ def check_names(format: Format, calls: Iterator[tuple[str, list[str]]], tools: T
                 )
 
 
-def unreadable(format: Format, tool: Tool, tools: tuple[str, ...]) -> tuple[str, ...]:
+def unreadable(format: Definition, tool: Tool, tools: tuple[str, ...]) -> tuple[str, ...]:
     """The names that the parser does not read back: the tool's, or those of its arguments.
 
     ``tools``: the names of all tools of the request.
@@ -71,7 +71,7 @@ def _any_of(texts: tuple[str, ...]) -> Callable[[str], object]:
     return re.compile("|".join(map(re.escape, texts)) or "(?!)").search
 
 
-def _writes_twice(format: Format) -> bool:
+def _writes_twice(format: Definition) -> bool:
     """Whether the name of an argument stands in its closing tag too."""
     return any(isinstance(node, SameName) for node in walk(format.tree(Options(tools=True))))
 
@@ -86,14 +86,17 @@ def _misleading(name: str, names: tuple[str, ...]) -> Iterator[dict[str, str]]:
 
 
 def _reads(
-    format: Format, name: str, names: tuple[str, ...], arguments: dict[str, str], tools: tuple[str, ...]
+    format: Definition, name: str, names: tuple[str, ...], arguments: dict[str, str], tools: tuple[str, ...]
 ) -> bool:
     """Whether a call of the tool with these arguments is read as it was written."""
     schema = {"type": "object", "properties": {key: {"type": "string"} for key in names}}
     other: list[dict[str, Any]] = [{"name": one} for one in tools if one != name]
     declared = [{"name": name, "parameters": schema}, *other]
-    turn = format.bind(tools=declared)
+    known, options = read_tools(declared), Options(tools=True)
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    message = turn.parse(write(format, turn.tree, {"tool_calls": [call]}, turn.tools))
+    stream = Stream._made(start(format, known, options, ""), None, False, known, "")
+    stream.feed(write(format, format.tree(options), {"tool_calls": [call]}, known))
+    stream.finish()
+    message = stream.message
     found = [(call.name, call.complete and json.loads(call.arguments)) for call in message.tool_calls]
     return found == [(name, arguments)] and not message.content

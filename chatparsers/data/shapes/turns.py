@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...core.definition.format import Format
+from ...core.format import Format
 from .talk import Call, Talk, Unreadable, json_text
 from .tools import openai_tools, tools_in_text
 from .wire import read_answer

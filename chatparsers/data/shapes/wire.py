@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...core.definition.format import Format
 from ...core.errors import ChatParsersError
+from ...core.format import Format
 from ...core.message import Message
 from ...registry import get_format, list_formats
 from .talk import Talk

@@ -11,7 +11,7 @@ import json
 import re
 from functools import lru_cache
 
-from ...core.parser.turn import Turn
+from ...core.format import Turn
 from ...grammar.ir import Alt, Blank, Chars, Free, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, TokenRef
 from ...grammar.reading.read import Reading, Request, read
 from ...grammar.regular.automaton import Dfa, build

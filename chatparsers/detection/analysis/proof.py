@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core.definition.format import Format
+from ...core.format import Format
 from ...templates.probe.edges import opening
 from ..limits import Limit
 from .accepted import accepts

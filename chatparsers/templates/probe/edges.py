@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...core.definition.format import Format
 from ...core.definition.idioms import THOUGHTS, Options
 from ...core.definition.nodes import Body, Think
 from ...core.definition.tree import first, tokens, walk
+from ...core.format import Format
 from .turns import MARKER
 
 __all__ = ["end_marker", "opening"]

@@ -1,0 +1,113 @@
+"""What follows from a format's tree: the tree, built and checked once, and the features that are read from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from ..errors import DefinitionError
+from ..public import public
+from .check import check
+from .idioms import Builder, Options
+from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
+from .tree import children, tokens, walk
+
+__all__ = ["Definition", "Features", "features_of", "late_ids", "preserved_tokens", "tree_of"]
+
+
+class Definition(Protocol):
+    """What the readers of a tree need of a format. `Format` has it, and binds requests besides."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def build(self) -> Callable[[Builder], Node]: ...
+    @property
+    def stops(self) -> tuple[str, ...]: ...
+    @property
+    def features(self) -> Features: ...
+    @property
+    def late_ids(self) -> bool: ...
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]: ...
+    def tree(self, options: Options) -> Node: ...
+    def __hash__(self) -> int: ...
+
+
+@public
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Whether a format has reasoning, tool calls, several calls in a turn, and call ids that the model must write."""
+
+    reasoning: bool
+    tools: bool
+    parallel: bool
+    ids: bool
+
+
+@lru_cache(maxsize=1024)
+def tree_of(format: Definition, options: Options) -> Node:
+    """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""
+    try:
+        tree = _built(format, options)
+        check(tree)
+    except DefinitionError as error:
+        raise DefinitionError(f"format {format.name!r}: {error}") from error
+    return tree
+
+
+def _built(format: Definition, options: Options) -> Node:
+    try:
+        return format.build(Builder(options, format.stops))
+    except (DefinitionError, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # whatever an author's code raises
+        raise DefinitionError(f"build failed: {type(error).__name__}: {error}") from error
+
+
+@lru_cache(maxsize=1024)
+def features_of(format: Definition) -> Features:
+    """The features of the format."""
+    nodes = list(walk(format.tree(Options(tools=True))))
+    bodies = [n for n in nodes if isinstance(n, Body)]
+    return Features(
+        reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
+        tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
+        parallel=any(isinstance(n, Calls) for n in nodes),
+        ids=any(map(_is_id, _written(format.tree(Options(tools=True))))),
+    )
+
+
+def _written(node: Node) -> Iterator[Node]:
+    """``node`` and all nodes below it that are always generated."""
+    yield node
+    for child in children(node, True):
+        if not (isinstance(child, Many) and child.least == 0):
+            yield from _written(child)
+
+
+@lru_cache(maxsize=1024)
+def preserved_tokens(format: Definition) -> tuple[str, ...]:
+    """The special tokens of the tree."""
+    return tokens(format.tree(Options(tools=True)))
+
+
+@lru_cache(maxsize=1024)
+def late_ids(format: Definition) -> bool:
+    """Whether a call's id may come after its arguments."""
+    calls = [n for n in walk(format.tree(Options(tools=True))) if isinstance(n, Tagged) and n.tag is Tag.CALL]
+    return any(map(_has_late_id, calls))
+
+
+def _has_late_id(call: Node) -> bool:
+    nodes = iter(walk(call))
+    arguments = any(isinstance(n, (Args, EachArg)) for n in nodes)
+    return arguments and any(map(_is_id, nodes))
+
+
+def _is_id(node: Node) -> bool:
+    if isinstance(node, Header):
+        return "(?P<id>" in node.pattern
+    return isinstance(node, (Name, JsonName)) and node.tag is Tag.ID

@@ -1,0 +1,425 @@
+"""A format, the syntax that one family of models writes, and a turn, one request bound to it.
+
+The two stand together because each names the other: `Format.bind` makes a turn, and a turn has its format. What a tree
+says of itself is in `definition`, what reads a model's output in `parser`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from os import urandom
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ..lazy import load_reference
+from .definition.check import check_model
+from .definition.features import Features, features_of, late_ids, preserved_tokens, tree_of
+from .definition.idioms import Builder, Options
+from .definition.nodes import Node
+from .definition.write import names_of, write
+from .definition.wrong import check_texts
+from .errors import RequestError
+from .message import Message
+from .parser.readable import check_names
+from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
+from .parser.start import start
+from .parser.stream import Piece, Start, Stream, StreamOptions
+from .parser.tokenizer import Named, read_tokenizer
+from .parser.transcript import call_id
+from .public import made_by, public
+from .schema.tool_shapes import AnyTool
+from .schema.tools import Toolset, read_tools
+
+if TYPE_CHECKING:
+    from ..grammar import Grammar
+
+__all__ = ["Dialect", "Format", "GrammarReader", "ReasoningMode", "ToolChoice", "Turn"]
+
+_GRAMMAR = "chatparsers.grammar:write"
+_ID_FEED = "chatparsers.tokens.feed:id_feed"
+_MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
+_STOP_IDS = "chatparsers.tokens.feed:stop_ids"
+
+Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
+GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
+ReasoningMode: TypeAlias = Literal["split", "inline"]
+
+
+@public
+@dataclass(frozen=True, repr=False)
+class Format:
+    """One wire format.
+
+    ``build`` makes its tree. It is a module-level function, or a frozen dataclass with ``__call__`` if it is made at
+    run time. Programs are cached by it. Two closures or partials are never equal, so each is compiled anew, for each
+    unpickled stream too; and a stream of a closure cannot be pickled. ``markers``: texts that every rendering in this
+    format holds. Detection tries first the formats whose markers are all there. Of several that fit, it names the one
+    with the longest markers. ``stops``: the texts that end the turn. ``aliases``: other names of the format.
+    ``models``: regular expressions for the names of its models, as `FormatRef` has them.
+    """
+
+    name: str
+    title: str
+    url: str
+    build: Callable[[Builder], Node]
+    markers: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for option in ("markers", "stops", "aliases", "models"):
+            check_texts(f"format {self.name!r}: {option}", getattr(self, option))
+        for pattern in self.models:
+            check_model(f"format {self.name!r}: models", pattern)
+
+    def __hash__(self) -> int:
+        # Programs, trees and features are kept by format, so it is asked for many times in a request.
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash((self.name, self.build, self.markers, self.stops))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process hashes texts in another way.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    def tree(self, options: Options) -> Node:
+        """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""
+        return tree_of(self, replace(options, schema=None))
+
+    @property
+    def features(self) -> Features:
+        """The features of the format, read from its tree."""
+        return features_of(self)
+
+    @property
+    def late_ids(self) -> bool:
+        """Whether a call's id may come after its arguments. Then it is not known before the call's end."""
+        return late_ids(self)
+
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The special tokens that the engine must not drop from the text: the tokens of the tree."""
+        return preserved_tokens(self)
+
+    def render(self, message: Mapping[str, Any] | Message, tools: Iterable[AnyTool] | None = None) -> str:
+        """Writes ``message``, a `Message` or an OpenAI-shaped assistant's message, as a model of this format would.
+
+        The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
+        format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
+        part of the message, or if its parser could not read a name back.
+        """
+        plain = message.to_openai() if isinstance(message, Message) else message
+        known = read_tools(tools)
+        text = write(self, self.tree(Options(tools=True)), plain, known)
+        check_names(self, names_of(plain), known)
+        return text
+
+    def parse(self, output: Piece, *, tools: Iterable[AnyTool] | None = None, prefix: str = "") -> Message:
+        """The message of a whole output: ``bind(tools=tools, prefix=prefix).parse(output)``.
+
+        Raises `RequestError` for malformed tools. `bind` has all options.
+        """
+        return self.bind(tools=tools, prefix=prefix).parse(output)
+
+    def __repr__(self) -> str:
+        return f"<Format: {self.name}, {self.title}>"
+
+    def _repr_html_(self) -> str | None:
+        """A notebook shows the railroad diagram, if the package that draws it is there."""
+        try:
+            shown: str = load_reference("chatparsers.display.diagram:diagram")(self).html()
+        except ModuleNotFoundError:
+            return None
+        return shown
+
+    def bind(
+        self,
+        *,
+        tools: Iterable[AnyTool] | None = None,
+        tool_choice: ToolChoice = "auto",
+        parallel_tool_calls: bool = True,
+        response_format: Mapping[str, Any] | None = None,
+        thinking: bool | None = None,
+        prefix: str = "",
+        tokenizer: Any = None,
+        id_seed: str | None = None,
+        prompt: str = "",
+        token_config: Mapping[str, Any] | None = None,
+        polyfills: tuple[str, ...] = (),
+    ) -> Turn:
+        """A turn of this format.
+
+        ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. Tools may have other shapes too, as in
+        `Chat.prepare`, and ``response_format`` may be a JSON Schema. ``prefix`` is what the prompt already wrote
+        of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
+        tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
+        this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
+        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
+        if a tool's schema has Python's names of types (``int``, ``dict``), which are read as JSON's.
+        """
+        for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
+            if not isinstance(text, str):
+                raise RequestError(f"{name}: expected text, found {type(text).__name__}")
+        if thinking is not None and not isinstance(thinking, bool):
+            raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
+        response_format = read_response_format(response_format)
+        known = read_tools(tools)
+        if known and known.respelt:
+            warnings.warn(known.respelt, UserWarning, stacklevel=2)
+        mode, named = read_choice(tool_choice, known)
+        return Turn._made(
+            format=self,
+            tools=known,
+            options=Options(
+                tools=bool(known),
+                mode=mode,
+                parallel=bool(parallel_tool_calls) and named is None,
+                thinking=thinking,
+                schema=read_schema(response_format),
+            ),
+            named=named,
+            response_format=response_format,
+            prefix=prefix,
+            prompt=prompt,
+            tokenizer=read_tokenizer(tokenizer),
+            token_config=token_config,
+            id_seed=urandom(8).hex() if id_seed is None else id_seed,
+            polyfills=polyfills,
+        )
+
+
+@public
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class Turn:
+    """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
+
+    Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and
+    ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
+    ``polyfills`` names what the template cannot write, so that it was written in another way.
+    """
+
+    format: Format
+    tools: Toolset
+    options: Options
+    named: str | None
+    response_format: Mapping[str, Any] | None
+    prefix: str
+    prompt: str
+    tokenizer: Any
+    token_config: Mapping[str, Any] | None
+    id_seed: str
+    polyfills: tuple[str, ...]
+
+    def __init__(self) -> None:
+        made_by("a turn", "Format.bind() or Chat.prepare()")
+
+    @classmethod
+    def _made(
+        cls,
+        *,
+        format: Format,
+        tools: Toolset,
+        options: Options,
+        named: str | None,
+        response_format: Mapping[str, Any] | None,
+        prefix: str,
+        prompt: str,
+        tokenizer: Any,
+        token_config: Mapping[str, Any] | None,
+        id_seed: str,
+        polyfills: tuple[str, ...],
+    ) -> Turn:
+        turn = object.__new__(cls)
+        keep = object.__setattr__
+        keep(turn, "format", format)
+        keep(turn, "tools", tools)
+        keep(turn, "options", options)
+        keep(turn, "named", named)
+        keep(turn, "response_format", response_format)
+        keep(turn, "prefix", prefix)
+        keep(turn, "prompt", prompt)
+        keep(turn, "tokenizer", tokenizer)
+        keep(turn, "token_config", token_config)
+        keep(turn, "id_seed", id_seed)
+        keep(turn, "polyfills", polyfills)
+        return turn
+
+    def _replace(self, **changes: Any) -> Turn:
+        """This turn with other values of some fields."""
+        return Turn._made(**{**self._values(), **changes})
+
+    def _values(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __repr__(self) -> str:
+        tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
+        parts = [self.format.name, tools, f"tool_choice={self.named or self.options.mode!r}"]
+        parts += [f"prefix={self.prefix!r}"] if self.prefix else []
+        parts += ["a tokenizer"] if self.tokenizer is not None else []
+        return f"<Turn: {', '.join(parts)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, ({**self._values(), "tokenizer": Named(self.tokenizer)},)
+
+    @property
+    def tree(self) -> Node:
+        """The format's tree for this request."""
+        return self.format.tree(self.options)
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The texts that end the turn."""
+        return self.format.stops
+
+    @property
+    def preserved_tokens(self) -> tuple[str, ...]:
+        """The special tokens that the engine must leave in the text: the format's markers."""
+        return self.format.preserved_tokens
+
+    def grammar(
+        self,
+        dialect: Dialect = "gbnf",
+        *,
+        engine: GrammarReader = "llama.cpp",
+        additional_properties: bool = False,
+        token_references: bool | None = None,
+        max_size: int | None = None,
+        max_work: int | None = None,
+    ) -> Grammar | None:
+        """The grammar that keeps the model to the format and the tools' schemas; None if nothing is constrained.
+
+        ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
+        vLLM, SGLang). ``engine``: who reads GBNF, because a token reference is spelt in two ways.
+        ``additional_properties``: also generate members that an object's schema does not mention.
+        ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
+        ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
+        `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
+        `SchemaError` for an invalid schema or a grammar that does not fit.
+        """
+        if not isinstance(dialect, str):
+            raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
+        limits = {"max_size": max_size, "max_work": max_work}
+        found: Grammar | None = load_reference(_GRAMMAR)(
+            self,
+            dialect,
+            engine=engine,
+            additional_properties=additional_properties,
+            token_references=token_references,
+            **{name: limit for name, limit in limits.items() if limit is not None},
+        )
+        return found
+
+    def stream(
+        self,
+        *,
+        strict: bool = False,
+        reasoning: ReasoningMode = "split",
+        skip_special_tokens: bool = True,
+        token_text_fallback: bool = False,
+    ) -> Stream:
+        """A new stream for this turn.
+
+        ``strict``: `feed` raises `OutputError` if the model leaves its format. ``reasoning``: ``"split"``, or
+        ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
+        ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
+        ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
+        """
+        if reasoning not in ("split", "inline"):
+            raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
+        options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
+        return Stream._made(
+            self._start(options),
+            None if self.tokenizer is None else partial(self._start_ids, options),
+            strict,
+            self.tools,
+            self.id_seed,
+        )
+
+    def _start(self, options: StreamOptions) -> Start:
+        return start(
+            self.format, self.tools, self.options, self.prefix, inline=options.inline, shaped=self._shaped
+        )
+
+    def _start_ids(self, options: StreamOptions) -> Start:
+        """How a stream of ids begins: with a program in which markers are single tokens."""
+        feed = load_reference(_ID_FEED)(
+            self.tokenizer,
+            self.preserved_tokens,
+            self.stops,
+            config=self.token_config,
+            skip_special_tokens=options.skip_special_tokens,
+            token_text_fallback=options.token_text_fallback,
+        )
+        return start(
+            self.format,
+            self.tools,
+            self.options,
+            feed.alphabet.encode(self.prefix),
+            inline=options.inline,
+            alphabet=feed.alphabet,
+            ids=feed,
+            shaped=self._shaped,
+        )
+
+    @property
+    def _shaped(self) -> bool:
+        """Whether the request says how the answer is written."""
+        return self.response_format is not None
+
+    def parse(
+        self,
+        output: Piece,
+        *,
+        strict: bool = False,
+        reasoning: ReasoningMode = "split",
+        skip_special_tokens: bool = True,
+        token_text_fallback: bool = False,
+    ) -> Message:
+        """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
+
+        The options are those of `stream`. Raises `OutputError` only in strict mode.
+        """
+        stream = self.stream(
+            strict=strict,
+            reasoning=reasoning,
+            skip_special_tokens=skip_special_tokens,
+            token_text_fallback=token_text_fallback,
+        )
+        stream.feed(output)
+        stream.finish()
+        return stream.message
+
+    @property
+    def marker_ids(self) -> dict[str, int]:
+        """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return {}
+        found: dict[str, int] = load_reference(_MARKER_IDS)(
+            self.tokenizer, (*self.preserved_tokens, *self.stops)
+        )
+        return found
+
+    @property
+    def stop_ids(self) -> tuple[int, ...]:
+        """The ids that end the turn, sorted; empty without a tokenizer."""
+        if self.tokenizer is None:
+            return ()
+        return tuple(sorted(load_reference(_STOP_IDS)(self.tokenizer, self.stops, self.token_config)))
+
+    @property
+    def preserved_ids(self) -> tuple[int, ...]:
+        """The ids of the preserved tokens that the tokenizer has as one token, sorted; empty without a tokenizer."""
+        ids = self.marker_ids
+        return tuple(sorted(ids[text] for text in self.preserved_tokens if text in ids))
+
+    def call_id(self, index: int) -> str:
+        """The id of the call at ``index`` if the model writes no id."""
+        return call_id(self.id_seed, index)
+
+
+def _restored(values: dict[str, Any]) -> Turn:
+    return Turn._made(**values)
