@@ -362,7 +362,7 @@ class Chat(Training):
 
         ``messages``: the first messages. ``request``: the keywords of `prepare`, the same for every step.
         """
-        conversation = Conversation._made(self.prepare, self.tokenizer, request)
+        conversation = Conversation._made(self, request)
         first = list(messages)
         if first:
             conversation.append(*first)

@@ -21,7 +21,7 @@ from .parts import Said
 from .request import Request
 from .segment import Segment, Step
 
-__all__ = ["Break", "Difference", "Verdict", "compare"]
+__all__ = ["Break", "Difference", "Verdict", "compare", "same_message"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,12 +239,25 @@ def _otherwise(
     return None if _calls(said.spoken.message) == _calls(read) else "unproved"
 
 
+def same_message(read: Message, given: Mapping[str, Any]) -> bool:
+    """Whether a message that was read is the one that is given, but for white space and the spelling of arguments."""
+    told = given.get("content") or ""
+    calls = [
+        call.get("function") or {} for call in given.get("tool_calls") or () if isinstance(call, Mapping)
+    ]
+    return (
+        isinstance(told, str)
+        and (told.strip(), reasoning_of(given).strip()) == (read.content.strip(), read.reasoning.strip())
+        and [(call.get("name"), _value(call.get("arguments"))) for call in calls] == _calls(read)
+    )
+
+
 def _calls(message: Message) -> list[tuple[str, Any]]:
     return [(call.name, _value(call.arguments)) for call in message.tool_calls]
 
 
-def _value(arguments: str) -> Any:
+def _value(arguments: Any) -> Any:
     try:
         return json.loads(arguments)
-    except ValueError:
+    except (TypeError, ValueError):
         return arguments

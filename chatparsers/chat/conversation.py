@@ -1,15 +1,22 @@
-"""A conversation that grows: each step gives the new text, and says how much of the old text is still valid.
+"""A conversation that grows: each step gives the new text, and says how much of the old is still valid.
 
 Each step renders the whole conversation once: no template can be trusted to render a single message. The new text is
-found by comparing with the text that the engine already has. So a caller keeps its KV cache as far as the template
-allows. Most templates only add text; some rewrite (they drop reasoning of earlier turns, or move the system text).
+found by comparing with what the engine already has. So a caller keeps its KV cache as far as the template allows. Most
+templates only add text; some rewrite (they drop reasoning of earlier turns, or move the system text).
+
+Strategy. An answer that is given as ids stays as it was sampled, by the mechanism of `Rollout`: it is read by ids, what
+was held is compared with the new rendering, answers as messages (`compare`), and only the text behind it is encoded
+(`following`). From there on it is held fast, as long as the renderings begin alike up to that place.
+
+Invariant: what is held ends where its place in the last rendering is, and the ids behind it spell the rest of that
+rendering. The lowest is empty and never goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.message import Message
 from ..core.public import made_by, public
@@ -17,7 +24,14 @@ from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
-from ..tokens.pieces import encode_behind
+from ..tokens.pieces import encoded
+from .bridge import generated, with_prompt
+from .compare import compare, same_message
+from .ends import following
+from .parts import Said
+from .request import Model, Request
+from .segment import Segment
+from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
     from ..core.format import Turn
@@ -43,38 +57,48 @@ class Grown:
     kept_ids: int | None = None
 
 
+class _Held(NamedTuple):
+    """What stays as it was given and sampled. ``place``: where it ends in the rendering. ``behind``: the ids of what
+    follows."""
+
+    place: int
+    text: str
+    ids: list[int]
+    behind: GrowingIds
+
+
 @public
 class Conversation:
     """Messages and their rendering. Made by `Chat.conversation`.
 
-    ``messages``: copies of the messages; change them with `replace`. ``text``, ``ids``: the last prompt. ``turn``: the
-    turn of the last step.
+    ``messages``: copies of the messages; change them with `replace`. ``text``, ``ids``: the last prompt; answers that
+    were given as ids stand in it as they were sampled. ``turn``: the turn of the last step.
     """
 
     def __init__(self) -> None:
         made_by("a conversation", "Chat.conversation()")
 
     @classmethod
-    def _made(cls, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> Conversation:
+    def _made(cls, chat: Model, options: PrepareOptions) -> Conversation:
         conversation: Conversation = object.__new__(cls)
-        conversation._open(prepare, tokenizer, request)
+        conversation._open(chat, options)
         return conversation
 
-    def _open(self, prepare: Callable[..., Turn], tokenizer: Any, request: PrepareOptions) -> None:
-        self._prepare = prepare
-        self._tokenizer = tokenizer
-        self._request = request
-        self._growing = None if tokenizer is None else GrowingIds(tokenizer)
-        self._exact: list[tuple[int, list[int]]] = []
-        """Where sampled ids end: the length of the text up to there, and all ids up to there."""
+    def _open(self, chat: Model, options: PrepareOptions) -> None:
+        self._request = Request(chat, options)
+        self._seed = options.get("id_seed")
         self._history = History()
+        self._rendered = ""
+        self._answer: Segment | None = None
+        """An answer that was given as ids, while nothing stands behind it."""
+        self._held = [] if chat.tokenizer is None else [_Held(0, "", [], GrowingIds(chat.tokenizer))]
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
         self.ids: list[int] = []
         self.turn: Turn | None = None
 
     def __repr__(self) -> str:
-        size = f"{len(self.text):,} characters" if self._growing is None else f"{len(self.ids):,} ids"
+        size = f"{len(self.ids):,} ids" if self._held else f"{len(self.text):,} characters"
         return f"<Conversation: {len(self.messages)} messages, {size}>"
 
     def append(
@@ -86,9 +110,9 @@ class Conversation:
         """Adds messages; one rendering.
 
         ``wrote``: if the first of ``messages`` is the model's own answer, the text or the ids of it that the engine
-        already holds. Ids stay as they are while the template leaves their text as it is; where it writes an answer in
-        another way, `Chat.rollout` keeps them too. ``add_generation_prompt``: None adds it after a user's message or a
-        result, as the model then answers. Raises the errors of `Chat.prepare`, and then nothing is added.
+        already holds. Ids stay as they are if they say this message, and the template shows it, in whatever spelling.
+        ``add_generation_prompt``: None adds it after a user's message or a result, as the model then answers. Raises
+        the errors of `Chat.prepare`, and then nothing is added.
         """
         return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
 
@@ -96,6 +120,7 @@ class Conversation:
         self, messages: Iterable[Mapping[str, Any] | Message], *, add_generation_prompt: bool | None = None
     ) -> Grown:
         """Replaces all messages by these, such as an edited history."""
+        self._answer = None
         return self._step(list(map(own, messages)), "", add_generation_prompt)
 
     def _step(
@@ -104,36 +129,61 @@ class Conversation:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
         self._history[:] = messages
-        turn = self._prepare(self._history, **{"add_generation_prompt": generate, **self._request})
-        held = self.text + self._spelt(wrote)
-        kept = common(held, turn.prompt)
-        if self._growing is None:
-            grown = Grown(turn.prompt[kept:], kept, kept < len(held))
+        generate = bool(self._request.options.get("add_generation_prompt", generate))
+        turn = self._request.prepare(self._history, add_generation_prompt=generate, id_seed=self._seed)
+        tokenizer = self._request.chat.tokenizer
+        if isinstance(wrote, str):
+            held, had = (
+                self.text + wrote,
+                [*self.ids, *(encoded(tokenizer, wrote, "")[0] if wrote and tokenizer else ())],
+            )
         else:
-            had = [*self.ids, *self._encoded(wrote)]
-            while self._exact and kept < self._exact[-1][0]:
-                self._exact.pop()
-            if wrote and not isinstance(wrote, str) and kept == len(held):
-                self._exact.append((kept, had))
-            chars, fixed = self._exact[-1] if self._exact else (0, [])
-            if fixed:  # what was sampled stays as it is; only the text behind it is encoded
-                self.ids = fixed + encode_behind(self._tokenizer, turn.prompt[chars:])[0]
-            else:
-                # Compared with the last prompt and not with ``held``: the growing ids cover only the prompt.
-                self.ids = list(self._growing.update(turn.prompt, common(self._growing.text, turn.prompt)))
-            kept_ids = common_ids(had, self.ids)
-            grown = Grown(turn.prompt[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
-        self.messages, self.text, self.turn = messages, turn.prompt, turn
+            held, had = self.text + spelt(tokenizer, wrote), [*self.ids, *wrote]
+            self._answer = self._sampled(wrote, messages)
+        if tokenizer is None:
+            text, ids = turn.prompt, None
+        elif self._answer is not None and len(messages) == self._answer.last.index + 1:
+            text, ids = held, had
+        else:
+            text, ids = self._grown(turn, messages, held, had)
+        kept = common(held, text)
+        if ids is None:
+            grown = Grown(text[kept:], kept, kept < len(held))
+        else:
+            kept_ids = common_ids(had, ids)
+            grown = Grown(text[kept:], kept, kept_ids < len(had), ids[kept_ids:], kept_ids)
+        self.messages, self.text, self.ids = messages, text, ids or []
+        self.turn = turn if text == turn.prompt else with_prompt(turn, text)
         return grown
 
-    def _spelt(self, wrote: str | Sequence[int]) -> str:
-        if isinstance(wrote, str):
-            return wrote
-        text: str = self._tokenizer.decode(list(wrote), skip_special_tokens=False)
-        return text
+    def _sampled(self, wrote: Sequence[int], messages: Sequence[Mapping[str, Any]]) -> Segment | None:
+        """What was asked, and the answer to it; None if the ids are not the message."""
+        index = len(self.messages)
+        if self.turn is None or not wrote or index == len(messages):
+            return None
+        spoken = Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None)
+        if spoken.dropped or not same_message(spoken.message, messages[index]):
+            return None
+        asked = generated(self._request, self.turn, self.messages)
+        return Segment((), self._rendered, asked, self.turn.prefix, (Said(spoken, index),))
 
-    def _encoded(self, wrote: str | Sequence[int]) -> Sequence[int]:
-        if not isinstance(wrote, str):
-            return wrote
-        ids: list[int] = self._tokenizer.encode(wrote, add_special_tokens=False).ids if wrote else []
-        return ids
+    def _grown(
+        self, turn: Turn, messages: Sequence[Mapping[str, Any]], held: str, had: list[int]
+    ) -> tuple[str, list[int]]:
+        """The text and the ids of the new prompt: what is held fast, and the rest of the rendering."""
+        tokenizer = self._request.chat.tokenizer
+        rendered = turn.prompt
+        same = common(self._rendered, rendered)
+        while self._held[-1].place > same:
+            self._held.pop()
+        if self._answer is not None:
+            verdict = compare(self._request, self._answer, turn, None, messages)
+            if verdict.reason is None and verdict.delta is not None:
+                closer, text, _, stop, _ = following(self._request, self._answer.last.spoken, verdict.delta)
+                fixed = had + encoded(tokenizer, closer, "")[0]
+                behind = GrowingIds(tokenizer, stop.strip())
+                self._held.append(_Held(len(rendered) - len(text), held + closer, fixed, behind))
+        self._rendered, self._answer = rendered, None
+        place, text, ids, behind = self._held[-1]
+        rest = rendered[place:]
+        return text + rest, ids + behind.update(rest, common(behind.text, rest))

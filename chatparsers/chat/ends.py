@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from ..core.format import Format
@@ -22,9 +22,36 @@ from .parts import Given, given
 from .request import Request
 from .spoken import Spoken, spelt
 
-__all__ = ["behind_answer", "joined_message"]
+__all__ = ["Following", "behind_answer", "following", "joined_message"]
 
 _THOUGHT, _WORDS = "永N33DLEthought", "永N33DLEwords"
+
+
+class Following(NamedTuple):
+    """The text that is put behind an answer. ``closer``: of a thought in which it was cut off. ``text``: what the
+    template writes from there on, of which the answer's stop takes the first ``stop`` characters. ``before``: the stop
+    that was sampled; ``wanted``: the template's, if it is another."""
+
+    closer: str
+    text: str
+    stop: int
+    before: str
+    wanted: str | None = None
+
+
+def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
+    """The text behind the answer."""
+    wanted = delta.text[: delta.stop]
+    if spoken.stop:
+        sampled = spelt(request.chat.tokenizer, spoken.stop)
+        same = bool(wanted) and sampled.strip().endswith(wanted.strip())
+        text = delta.text[delta.stop :] if same or not delta.header else delta.text
+        return Following("", text, 0, sampled, None if same else wanted)
+    closer = closing(request.chat.syntax, spoken) if spoken.cut else ""
+    space = wanted[: len(wanted) - len(wanted.lstrip())]
+    if space and spoken.message.text.endswith(space):  # the engine took off the marker alone
+        return Following(closer, delta.text[len(space) :], delta.stop - len(space), "")
+    return Following(closer, delta.text, delta.stop, "")
 
 
 def behind_answer(
@@ -35,27 +62,14 @@ def behind_answer(
     count_stop: bool,
 ) -> tuple[Given, list[tuple[str, str]]]:
     """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
-    tokenizer = request.chat.tokenizer
-    wanted = delta.text[: delta.stop]
-    notes: list[tuple[str, str]] = []
-    indexed = tuple(messages)
+    closer, text, stop, before, wanted = following(request, spoken, delta)
+    part = given(request.chat.tokenizer, closer + text, tuple(messages), before.strip())
     if spoken.stop:
-        sampled = spelt(tokenizer, spoken.stop)
-        same = bool(wanted) and sampled.strip().endswith(wanted.strip())
-        if not same:
-            notes.append((sampled, wanted))
-        text = delta.text[delta.stop :] if same or not delta.header else delta.text
-        return given(tokenizer, text, indexed, sampled.strip()), notes
-    closer = closing(request.chat.syntax, spoken) if spoken.cut else ""
-    space = wanted[: len(wanted) - len(wanted.lstrip())]
-    text, stop = delta.text, delta.stop
-    if space and spoken.message.text.endswith(space):  # the engine took off the marker alone
-        text, stop = text[len(space) :], stop - len(space)
-    part = given(tokenizer, closer + text, indexed, "")
+        return part, [] if wanted is None else [(before, wanted)]
     first = sum(end <= len(closer) for _, end in part.spans)
     last = sum(end <= len(closer) + stop for _, end in part.spans)
     counted = count_stop and not spoken.cut
-    return replace(part, stop=(first, last), counted=counted and last > first), notes
+    return replace(part, stop=(first, last), counted=counted and last > first), []
 
 
 def closing(fmt: Format, spoken: Spoken) -> str:

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
-from ..tokens.pieces import encode_behind
+from ..tokens.pieces import encode_behind, encoded
 from ..tokens.vocabulary import Vocabulary
 from .marks import Span, answer_runs, other_runs, starting, stop_run
 from .places import Place, Places
 from .sample import Kind, Run
 from .spoken import Chunk, Spoken
 
-__all__ = ["Column", "Given", "Said", "encoded", "given"]
+__all__ = ["Column", "Given", "Said", "given"]
 
 Messages = tuple[tuple[int, Mapping[str, Any]], ...]
 
@@ -128,14 +128,6 @@ def given(tokenizer: Any, text: str, messages: Messages, before: str | None, **m
     ids, spans = encoded(tokenizer, text, before)
     ids, spans = _as_text(tokenizer, text, ids, spans, messages)
     return Given(tuple(ids), text, tuple(spans), messages, **more)
-
-
-def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], list[Span]]:
-    """The ids of a text and their spans."""
-    if before is not None:
-        return encode_behind(tokenizer, text, before)
-    found = tokenizer.encode(text, add_special_tokens=False)
-    return found.ids, found.offsets
 
 
 def _as_text(

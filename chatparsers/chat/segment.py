@@ -66,6 +66,14 @@ class Segment:
         """The answers."""
         return (part for part in self.parts() if isinstance(part, Said))
 
+    @property
+    def last(self) -> Said:
+        """The answer that it ends with. Raises ValueError if it ends otherwise."""
+        turn = self.turns[-1] if self.turns else None
+        if not isinstance(turn, Said):
+            raise ValueError("the segment ends with no answer")
+        return turn
+
     def ids(self) -> list[int]:
         """A new list of all ids."""
         if self._ids is None:

@@ -179,8 +179,9 @@ class Template:
         role = last.get("role")
         if role not in ("user", "tool"):
             return None
-        try:
-            key = (role, bool(tools), tuple(sorted(variables.items())))
+        fixed = sorted((name, value) for name, value in variables.items() if name != "strftime_now")
+        try:  # a text with another time in it is no end of the prompt, so the clock is no part of the key
+            key = (role, bool(tools), tuple(fixed))
             if key in self._tails:
                 return self._tails[key]
         except TypeError:  # a variable that cannot be a key

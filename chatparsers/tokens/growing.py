@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from .pieces import encoded
+
 __all__ = ["GrowingIds", "common_ids"]
 
 
 class GrowingIds:
     """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``.
 
-    ``tokenizer``: a ``tokenizers.Tokenizer``.
+    ``tokenizer``: a ``tokenizers.Tokenizer``. ``before``: the stop behind which the text stands, ``""`` if it stands
+    behind other text; None at the beginning of all.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, before: str | None = None) -> None:
         self._tokenizer = tokenizer
+        self._before = before
         self._added = frozenset(tokenizer.get_added_tokens_decoder())
         self._cuts: list[
             tuple[int, int, int]
@@ -31,13 +35,13 @@ class GrowingIds:
         while self._cuts and self._cuts[-1][1] > kept:
             self._cuts.pop()
         start, _, place = self._cuts[-1] if self._cuts else (0, 0, 0)
-        encoded = self._tokenizer.encode(text[start:], add_special_tokens=False)
+        ids, spans = encoded(self._tokenizer, text[start:], None if start else self._before)
         if self._cuts:
             self._cuts.pop()  # it is found again
-        for number, (id, (first, last)) in enumerate(zip(encoded.ids, encoded.offsets, strict=True)):
+        for number, (id, (first, last)) in enumerate(zip(ids, spans, strict=True)):
             if id in self._added:
                 self._cuts.append((start + first, start + last, place + number))
-        self.text, self.ids = text, self.ids[:place] + encoded.ids
+        self.text, self.ids = text, self.ids[:place] + ids
         return self.ids
 
 

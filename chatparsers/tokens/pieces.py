@@ -11,7 +11,7 @@ from typing import Any
 
 from .vocabulary import Vocabulary
 
-__all__ = ["encode_behind"]
+__all__ = ["Spans", "encode_behind", "encoded"]
 
 
 Spans = list[tuple[int, int]]
@@ -37,6 +37,14 @@ def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int
         if other and not str(vocabulary.pieces[other[0]]).startswith(" "):
             return other, places
     return ids, spans
+
+
+def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], Spans]:
+    """The ids of a text and their spans. ``before``: as in `encode_behind`; None at the beginning of all."""
+    if before is not None:
+        return encode_behind(tokenizer, text, before)
+    found = tokenizer.encode(text, add_special_tokens=False)
+    return found.ids, found.offsets
 
 
 def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:

@@ -106,6 +106,50 @@ def test_what_the_model_wrote_is_kept() -> None:
         assert conversation.ids == chat.tokenizer.encode(conversation.text, add_special_tokens=False).ids
 
 
+COMPACT = '<tool_call>\n{"name": "look", "arguments": {"a":1}}\n</tool_call><|im_end|>'
+LOOK = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+
+
+def test_ids_of_an_answer_stay_as_they_were_sampled() -> None:
+    """The template writes the arguments with a space; the ids stay through later steps, until a message is edited."""
+    marks = ("<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>")
+    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=bytewise(*marks))
+    conversation = chat.conversation([{"role": "user", "content": "Hi"}], tools=LOOK)
+    assert conversation.turn is not None
+    asked, held = conversation.text, conversation.ids
+    wrote = chat.tokenizer.encode(COMPACT, add_special_tokens=False).ids
+    message = conversation.turn.parse(wrote)
+    grown = conversation.append(message, wrote=wrote)  # nothing stands behind it yet
+    assert (grown.text, grown.ids, grown.rewritten) == ("", [], False)
+    assert conversation.ids == held + wrote and conversation.text == asked + COMPACT
+    call = message.tool_calls[0].id
+    for content in ("one", "two"):
+        before = conversation.ids
+        grown = conversation.append({"role": "tool", "tool_call_id": call, "content": content})
+        assert conversation.ids[: len(held) + len(wrote)] == held + wrote
+        assert conversation.text.startswith(asked + COMPACT) and grown.kept_ids is not None
+        assert grown.rewritten is (content == "two")  # only the generation prompt
+        assert conversation.turn is not None and conversation.turn.prompt == conversation.text
+    assert before[: grown.kept_ids] + (grown.ids or []) == conversation.ids
+    edited = [*conversation.messages]
+    edited[1] = {**edited[1], "content": "Let me look."}
+    grown = conversation.replace(edited)
+    assert grown.rewritten and len(asked) <= grown.kept < len(asked + COMPACT)
+    assert conversation.text == chat.prepare(edited, tools=LOOK).prompt
+    assert conversation.ids == chat.tokenizer.encode(conversation.text, add_special_tokens=False).ids
+
+
+def test_ids_of_another_message_are_not_kept() -> None:
+    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=bytewise("<|im_start|>", "<|im_end|>"))
+    conversation = chat.conversation([{"role": "user", "content": "Hi"}])
+    wrote = chat.tokenizer.encode("Hello.<|im_end|>", add_special_tokens=False).ids
+    grown = conversation.append(
+        {"role": "assistant", "content": "Hullo."}, {"role": "user", "content": "Bye"}, wrote=wrote
+    )
+    assert grown.rewritten and "Hello." not in conversation.text
+    assert conversation.text == chat.prepare(conversation.messages).prompt
+
+
 def test_an_edit_says_how_much_still_stands() -> None:
     chat = chatparsers.load(OWN / "hermes-2-pro.jinja", tokenizer=bytewise("<|im_start|>", "<|im_end|>"))
     messages = [
