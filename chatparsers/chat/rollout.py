@@ -20,6 +20,7 @@ from ..core.errors import RequestError
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
+from ..core.shown import Shown
 from ..templates.messages import own
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in, with_prompt
@@ -51,7 +52,7 @@ class _Mark(NamedTuple):
 
 
 @public
-class Rollout:
+class Rollout(Shown):
     """A conversation by exact ids. Made by `Chat.rollout`.
 
     ``breaks``: where the template rewrote what was given or sampled, so that a new segment began. ``differs``: where

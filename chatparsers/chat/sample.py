@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.errors import RequestError
 from ..core.public import public
-from ..lazy import load_reference
+from ..core.shown import Shown
 
 __all__ = ["Kind", "Marks", "Sample"]
 
@@ -47,7 +47,7 @@ Marks = Callable[[], tuple[Sequence[Run], Sequence[Run]]]
 
 
 @public
-class Sample:
+class Sample(Shown):
     """Ids for training or scoring, with their loss mask. Made by `Chat.encode` and `Rollout.samples`.
 
     ``truncated``: the last answer was cut off by length. ``left_out``: the place of each answer that is context only,
@@ -221,11 +221,6 @@ class Sample:
         more += [f"{len(self.left_out)} answers left out"] if self.left_out else []
         more += ["truncated"] if self.truncated else []
         return f"<Sample: {len(self)} {self.unit}s, {', '.join(more)}>"
-
-    def _repr_html_(self) -> str:
-        """A notebook shows the runs of kinds, and what a loss counts."""
-        shown: str = load_reference("chatparsers.display.strip:strip")(self).html()
-        return shown
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sample):

@@ -31,6 +31,7 @@ from .parser.transcript import call_id
 from .public import made_by, public
 from .schema.tool_shapes import AnyTool
 from .schema.tools import Toolset, read_tools
+from .shown import Shown
 
 if TYPE_CHECKING:
     from ..grammar import Grammar
@@ -49,7 +50,7 @@ ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 @public
 @dataclass(frozen=True, repr=False)
-class Format:
+class Format(Shown):
     """One wire format.
 
     ``build`` makes its tree. It is a module-level function, or a frozen dataclass with ``__call__`` if it is made at
@@ -128,14 +129,6 @@ class Format:
     def __repr__(self) -> str:
         return f"<Format: {self.name}, {self.title}>"
 
-    def _repr_html_(self) -> str | None:
-        """A notebook shows the railroad diagram, if the package that draws it is there."""
-        try:
-            shown: str = load_reference("chatparsers.display.diagram:diagram")(self).html()
-        except ModuleNotFoundError:
-            return None
-        return shown
-
     def bind(
         self,
         *,
@@ -194,7 +187,7 @@ class Format:
 
 @public
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
-class Turn:
+class Turn(Shown):
     """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
 
     Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and

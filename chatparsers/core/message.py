@@ -5,8 +5,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from ..lazy import load_reference
 from .public import public
+from .shown import Shown
 
 __all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", "RegionKind", "ToolCall"]
 
@@ -87,7 +87,7 @@ class ToolCall:
 
 @public
 @dataclass(slots=True)
-class Message:
+class Message(Shown):
     """The message of the model. ``text`` is all that it wrote; ``regions`` give each part of that text its kind.
 
     ``complete``: the turn ended, and nothing in it was cut off or broken.
@@ -138,11 +138,6 @@ class Message:
             if (given := call.parsed_arguments) is not None:
                 blocks.append({"type": "tool_use", "id": call.id, "name": call.name, "input": given})
         return {"role": "assistant", "content": blocks}
-
-    def _repr_html_(self) -> str:
-        """A notebook shows the text as a strip of its regions."""
-        shown: str = load_reference("chatparsers.display.strip:strip")(self).html()
-        return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The whole message as plain JSON data."""

@@ -30,6 +30,7 @@ from typing import Any
 from ..core.errors import ChatParsersError, DefinitionError, LoadError
 from ..core.format import Format
 from ..core.public import public
+from ..core.shown import Shown
 from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import builtin_named
@@ -59,7 +60,7 @@ __all__ = ["CONTENT_ONLY", "Detection", "analysed", "by_name", "detect", "detect
 
 @public
 @dataclass(frozen=True, slots=True)
-class Detection:
+class Detection(Shown):
     """What was found.
 
     ``name`` is the format's name, None if no format explains the template. ``score`` from 0 to 1 is the share of

@@ -11,9 +11,24 @@ kind of text has a colour, a letter and, in HTML, an underline of its own, so no
 
 from __future__ import annotations
 
+from .card import Card
 from .diagram import Diagram, diagram
 from .drift import Drift, drift
+from .show import show
 from .strip import Chip, Strip, strip
 from .timeline import Step, Timeline, timeline
 
-__all__ = ["Chip", "Diagram", "Drift", "Step", "Strip", "Timeline", "diagram", "drift", "strip", "timeline"]
+__all__ = [
+    "Card",
+    "Chip",
+    "Diagram",
+    "Drift",
+    "Step",
+    "Strip",
+    "Timeline",
+    "diagram",
+    "drift",
+    "show",
+    "strip",
+    "timeline",
+]

@@ -10,7 +10,7 @@ from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
 from ..core.format import Format
 from ..core.public import public
-from .looks import for_terminal
+from .looks import for_html, for_terminal
 from .picture import Picture
 
 __all__ = ["Diagram", "diagram"]
@@ -44,7 +44,8 @@ class Diagram(Picture):
         return f"{self.name} ← {for_terminal(self.line)}"
 
     def body(self) -> str:
-        return f'<div tabindex="0" style="overflow-x:auto">{self.svg}</div>'
+        line = f"<details><summary>the same in one line</summary><div>{for_html(self.text())}</div></details>"
+        return f'<div tabindex="0" role="region" aria-label="diagram" style="overflow-x:auto">{self.svg}</div>{line}'
 
 
 def diagram(format: Format) -> Diagram:

@@ -75,12 +75,12 @@ def for_terminal(text: str) -> str:
     return "".join(_named(c) if _hidden(c) else "⏎" if c == "\n" else c for c in text)
 
 
-def for_html(text: str) -> str:
-    """The text as HTML, with hidden characters in boxes; a line break is shown as ⏎ and breaks the line."""
+def for_html(text: str, *, breaks: bool = True) -> str:
+    """The text as HTML, with hidden characters in boxes; ``breaks``: a line break is shown as ⏎ as well."""
     out = []
     for character in text:
         if character == "\n":
-            out.append('<span class="cp-nl" aria-hidden="true">⏎</span>\n')
+            out.append('<span class="cp-nl" aria-hidden="true">⏎</span>\n' if breaks else "\n")
         elif _hidden(character):
             shown = "→" if character == "\t" else f"U+{ord(character):04X}"
             out.append(f'<span class="cp-box">{shown}</span>')

@@ -17,6 +17,11 @@ from .picture import Picture
 
 __all__ = ["Chip", "Strip", "strip"]
 
+_LONG, _SEEN = 2_000, 600
+"""The middle of a longer text is folded; so many characters before and after it are shown."""
+_ROWS = 500
+"""How many parts the table has."""
+
 
 @public
 @dataclass(frozen=True, slots=True)
@@ -69,15 +74,44 @@ class Strip(Picture):
             f'<div class="note">character {place}: {for_html(note)}</div>' for place, note in self.notes
         )
         rest = f"<p>{for_html(self.rest)}</p>" if self.rest else ""
-        return f'<div class="legend">{legend}</div><div class="chips" tabindex="0">{chips}</div>{notes}{rest}'
+        parts = f"<details><summary>every part in a table</summary>{self._table()}</details>"
+        return f'<div class="legend">{legend}</div><div class="chips">{chips}</div>{notes}{rest}{parts}'
+
+    def _table(self) -> str:
+        """What the tips say, for those who point at nothing."""
+        rows = "".join(
+            f"<tr><td>{LOOKS[chip.kind].letter}</td><td>{chip.tip}</td><td>{for_html(_begun(chip.text))}</td></tr>"
+            for chip in self.chips[:_ROWS]
+        )
+        left = f"<p>… {len(self.chips) - _ROWS:,} more</p>" if len(self.chips) > _ROWS else ""
+        head = "<tr><th>letter</th><th>part</th><th>begins</th></tr>"
+        return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>{left}"
+
+
+def _begun(text: str) -> str:
+    return text if len(text) <= 40 else text[:40] + "…"
 
 
 def _chip(chip: Chip) -> str:
+    """The chip; its letter stands behind leading line breaks, so that it is beside the text."""
     uncounted = " uncounted" if chip.counted is False else ""
-    letter = f' data-l="{LOOKS[chip.kind].letter}"' if chip.text.strip() and chip.text[0] != "\n" else ""
+    words = chip.text.lstrip("\n")
+    breaks = chip.text[: len(chip.text) - len(words)]
+    letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>' if words.strip() else ""
     return (
-        f'<span class="chip k{int(chip.kind)}{uncounted}"{letter} title="{chip.tip}">'
-        f"{for_html(chip.text)}</span>"
+        f'<span class="chip k{int(chip.kind)}{uncounted}" title="{chip.tip}">'
+        f"{for_html(breaks)}{letter}{_folded(words)}</span>"
+    )
+
+
+def _folded(text: str) -> str:
+    """The text as HTML; the middle of a long one is folded away."""
+    if len(text) <= _LONG:
+        return for_html(text)
+    begin, middle, end = text[:_SEEN], text[_SEEN:-_SEEN], text[-_SEEN:]
+    return (
+        f"{for_html(begin)}<details><summary>{len(middle):,} more characters</summary>{for_html(middle)}</details>"
+        f"{for_html(end)}"
     )
 
 

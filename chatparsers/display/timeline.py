@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..chat.sample import Kind
@@ -11,6 +11,7 @@ from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Rea
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
+from .drawing import drawn
 from .looks import LOOKS, coloured, for_html, for_terminal
 from .picture import Picture
 
@@ -45,9 +46,10 @@ class Step:
 @public
 @dataclass(frozen=True, slots=True)
 class Timeline(Picture):
-    """A stream, piece by piece; the last step is its end."""
+    """A stream, piece by piece; the last step is its end. ``message``: what the stream said of the whole."""
 
     steps: tuple[Step, ...]
+    message: Message = field(default_factory=Message, repr=False)
 
     def text(self, *, colour: bool = False) -> str:
         """A line a piece: the piece, what went out, what is held."""
@@ -61,20 +63,29 @@ class Timeline(Picture):
         return "\n".join(lines)
 
     def body(self) -> str:
-        rows = "".join(_row(number, step) for number, step in enumerate(self.steps))
-        head = "<tr><th>#</th><th>piece</th><th>went out</th><th>held</th><th>in</th></tr>"
-        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-        return f"<div tabindex='0' style='overflow-x:auto'>{table}</div>"
-
-    def html(self) -> str:
-        """As `Picture.html`, with a slider that shows the steps up to a piece."""
         last = len(self.steps) - 1
         slider = (
             f'<label>up to piece <input type="range" min="0" max="{last}" value="{last}" oninput="'
-            "for (const r of this.closest('.cp').querySelectorAll('tbody tr')) "
+            "for (const r of this.closest('.steps').querySelectorAll('tbody tr')) "
             'r.hidden = Number(r.dataset.n) > Number(this.value)"></label>'
         )
-        return Picture.html(self).replace("</style>", f"</style>{slider}", 1)
+        return f'<div class="steps">{slider}{self.table()}</div>'
+
+    def table(self) -> str:
+        """The steps as an HTML table, without the slider: a row a piece, with its number in ``data-n``."""
+        rows = "".join(_row(number, step) for number, step in enumerate(self.steps))
+        head = "<tr><th>#</th><th>piece</th><th>went out</th><th>held</th><th>in</th></tr>"
+        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+        return f"<div tabindex='0' role='region' aria-label='the steps' style='overflow-x:auto'>{table}</div>"
+
+    def svg(self, title: str = "A stream over time") -> str:
+        """The timeline as a drawing of its own: the pieces, what was held after each, what went out, and below them
+        the regions of the whole text."""
+        rows = [
+            (step.piece, step.held, [(_kind(event), _said(event)) for event in step.events])
+            for step in self.steps
+        ]
+        return drawn(rows, self.message, title)
 
 
 def _row(number: int, step: Step) -> str:
@@ -126,7 +137,7 @@ def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timelin
     if left:
         steps.append(Step(f"… {left:,} more pieces", (), "", stream.region))
     ended = tuple(stream.finish())
-    return Timeline((*steps, Step("", ended, "", "markup")))
+    return Timeline((*steps, Step("", ended, "", "markup")), stream.message)
 
 
 def _ids(piece: Any) -> list[int]:

@@ -22,6 +22,7 @@ from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
 from ..core.parser.readable import unreadable
 from ..core.public import public
+from ..core.shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .regular.automaton import TooLarge
@@ -37,7 +38,7 @@ ENGINES = ("llama.cpp", "xgrammar")
 
 @public
 @dataclass(frozen=True, slots=True, repr=False)
-class Grammar:
+class Grammar(Shown):
     """A grammar's text (``str()``) and how to use it.
 
     ``lazy``: the grammar begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``:

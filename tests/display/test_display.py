@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
@@ -15,10 +17,13 @@ import chatparsers
 from chatparsers import display
 from chatparsers.chat.sample import Kind
 from chatparsers.cli.main import main
+from chatparsers.detection.analysis import analyse
 from chatparsers.display.looks import LOOKS
 from chatparsers.display.picture import page
+from chatparsers.testing.tiny import tiny_model
 
 OWN = Path(__file__).parents[1] / "templates_own"
+DOCS = Path(__file__).parents[2] / "docs"
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
 HOSTILE = [
     "\x1b[31mred\x1b[0m",
@@ -69,9 +74,15 @@ _TAGS = {
     "input",
     "i",
     "p",
+    "ul",
+    "li",
     "mark",
+    "details",
+    "summary",
 }
-_ATTRIBUTES = {"class", "data-l", "data-n", "title", "tabindex", "style", "aria-hidden"}
+_ATTRIBUTES = {"class", "data-l", "data-n", "title", "tabindex", "style", "aria-hidden", "aria-label", "open"}
+_ATTRIBUTES |= {"role", "scope"}
+_DRAWN = {"svg", "title", "style", "rect", "path", "text"}
 _SLIDER = {"type", "min", "max", "value", "oninput"}
 
 
@@ -98,7 +109,10 @@ def test_nothing_that_is_written_comes_through(amount: Callable[[int, int, int],
         cuts = sorted(rng.choices(range(len(text)), k=5))
         pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         other = _hostile(rng, turn.format)
-        for picture in (display.strip(message), display.timeline(turn, pieces), display.drift(text, other)):
+        timeline = display.timeline(turn, pieces)
+        assert _Markup(timeline.svg(text)).tags <= _DRAWN
+        prompted = turn.format.bind(tools=TOOLS, prompt=text)
+        for picture in (display.strip(message), timeline, display.drift(text, other), display.show(prompted)):
             plain = picture.text()
             assert all(c == "\n" or c.isprintable() for c in plain), repr(plain)
             codes = re.sub(r"\x1b\[(?:38;5;\d+|[07])m", "", picture.text(colour=True))
@@ -166,6 +180,53 @@ def test_commands_draw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert main(["formats", "qwen3", "--diagram", str(tmp_path / "d.svg")]) == 0
     assert main(["formats", "qwen3"]) == 2
     assert main(["parse", str(output), "--format", "qwen3", "--html", str(html)]) == 2
+
+
+def test_what_notebooks_show() -> None:
+    source = (OWN / "qwen3.jinja").read_text("utf-8")
+    chat = chatparsers.load(source, format="auto")
+    turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=TOOLS)
+    shown = {
+        "an answer": chatparsers.detect(source),
+        "<tool_call>": analyse(chat.template()).analysis,
+        "enable_thinking": chat.template().probe(),
+        "switched on by": turn.grammar(),
+        "Hi": turn,
+        "R reasoning": turn.parse("<think>Hm</think>"),
+    }
+    for said, thing in shown.items():
+        picture = display.show(thing)
+        assert said in picture.text()
+        assert thing is not None and thing._repr_html_() == picture.html()
+    with pytest.raises(TypeError, match="found int"):
+        display.show(1)
+
+
+def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
+    tokenizer = tiny_model("qwen3").tokenizer
+    chat = chatparsers.load(OWN / "qwen3.jinja", tokenizer=tokenizer)
+    rollout = chat.rollout([{"role": "user", "content": "Hi"}])
+    said = "<think>\nHm.\n</think>\n\nHello<|im_end|>"
+    rollout.sampled(tokenizer.encode(said, add_special_tokens=False).ids)
+    with pytest.warns(UserWarning, match="drops the thoughts"):
+        rollout.append({"role": "user", "content": "Go on"})
+    picture = display.show(rollout)
+    assert "1 R reasoning Hm." in picture.text() and "1 C content   Hello" in picture.text()
+    assert [each.reason for each in rollout.breaks] == ["thought"]
+    assert "rewritten by the template at message 1 (thought)" in picture.text()
+    assert rollout._repr_html_() == picture.html()
+
+
+def test_pictures_of_the_docs_are_up_to_date() -> None:
+    done = subprocess.run([sys.executable, DOCS / "_pictures.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_long_thought_is_folded_and_whole() -> None:
+    text = f"<think>{'long ' * 1_000}end</think>Hi"
+    html = display.strip(chatparsers.get_format("qwen3").bind().parse(text)).html()
+    assert "more characters</summary>" in html
+    assert "".join(_Markup(html.partition("every part")[0]).parts).count("long ") == 1_000
 
 
 def test_a_page_asks_nobody() -> None:

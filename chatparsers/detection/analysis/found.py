@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ...core import Json, Raw
+from ...core.shown import Shown
 from ...core.values import Syntax
 from ..limits import Limit
 
@@ -187,7 +188,7 @@ class CallMarkers:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Shown):
     """All that was found in the renderings of one template.
 
     ``variant``: the kind of format in one word. ``header``: the role header that the prompt writes. ``block``: the text

@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 from ...core.errors import TemplateError
 from ...core.kept import cached
+from ...core.shown import Shown
 from ..messages import CallIds, ReasoningAs, Wants, shape
 from .turns import MARKER, NEEDLE
 
@@ -53,7 +54,7 @@ SWITCHES = frozenset(name for name, _, _ in _SWITCHES)
 
 
 @dataclass(frozen=True, slots=True)
-class Capabilities:
+class Capabilities(Shown):
     """What a template shows of a conversation. If a field is False, the template drops or refuses that part.
 
     ``tools``: the tools' definitions. ``tool_calls``, ``parallel_calls``: one, and more than one, call in a

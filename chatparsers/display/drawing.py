@@ -1,0 +1,113 @@
+"""A timeline as an SVG drawing: a row a piece, and below the rows the regions of the whole text."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+
+from ..chat.marks import answer_runs
+from ..chat.sample import Kind
+from ..core.message import Message
+from .looks import LOOKS, for_terminal
+
+__all__ = ["drawn"]
+
+_COLUMN, _HIGH, _STEP, _PAD, _GAP = 7.3, 22, 28, 6, 30
+"""In pixels: a character's width, the height of a box, from a box to the next, inside a box, between columns."""
+_MOST = 36
+"""How many characters of one text a box shows."""
+_WIDEST = 900
+_STYLE = (
+    ".paper{fill:#fff}.say{fill:#1f2933}.dim{fill:#52606d}.line{stroke:#52606d}.held{fill:#e69f0026;stroke:#946200}"
+    ".fed{fill:#76767618;stroke:#767676}"
+    "@media(prefers-color-scheme:dark){.paper{fill:#16191d}.say{fill:#e6e9ec}.dim{fill:#a9b4bf}.line{stroke:#a9b4bf}"
+    ".held{stroke:#e69f00}}"
+)
+
+
+def drawn(steps: Iterable[tuple[str, str, Sequence[tuple[Kind, str]]]], message: Message, title: str) -> str:
+    """The SVG of a stream. ``steps``: each piece, what was held after it, and what went out, with its kind."""
+    rows = [
+        (piece, held, [(f"{LOOKS[kind].letter} {said}", kind) for kind, said in out])
+        for piece, held, out in steps
+        if piece or out
+    ]
+    seconds = 44 + max([_wide("piece fed"), *(_wide(piece) for piece, _, _ in rows)]) + _GAP
+    thirds = seconds + max([_wide("held after it"), *(_wide(held) for _, held, _ in rows)]) + _GAP
+    edge = thirds + max([_wide("what goes out"), *(_wide(said) for _, _, out in rows for said, _ in out)])
+    parts, y = [], 62.0
+    for piece, held, out in rows:
+        parts.append(_box(44, y, piece or "(the end)", "fed"))
+        if held:
+            parts.append(_box(seconds, y, held, "held"))
+        for number, (said, kind) in enumerate(out):
+            parts.append(_box(thirds, y + number * _STEP, said, kind))
+        if not out:
+            parts.append(_text(thirds + _PAD, y + 15, "nothing yet", "dim"))
+        y += max(len(out), 1) * _STEP + 8
+    wide = max(min(edge, _WIDEST), 620) + 26
+    bottom, regions = y + 8, y + 40
+    boxes, regions = _regions(message, regions, wide - 26)
+    heads = [
+        _text(44, 40, "piece fed", "say b"),
+        _text(seconds, 40, "held after it", "say b"),
+        _text(thirds, 40, "what goes out", "say b"),
+        _text(26, bottom + 20, "regions of the whole text", "say b"),
+        f'<path class="line" d="M26 56V{bottom - 12:g}m-4-7l4 7 4-7" fill="none" stroke-width="1.5"/>',
+    ]
+    legend, x = [], 26.0
+    for kind in dict.fromkeys(Kind(kind) for _, _, kind in answer_runs(message)):
+        legend.append(_box(x, regions + 34, f"{LOOKS[kind].letter} {LOOKS[kind].name}", kind))
+        x += _wide(f"{LOOKS[kind].letter} {LOOKS[kind].name}") + 10
+    legend.append(_text(x + 6, regions + 49, "⏎ is a line break", "dim"))
+    high = regions + 72
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}" '
+        f'role="img" aria-label="{escape(title)}">\n<title>{escape(title)}</title>\n'
+        f"<style>{_STYLE}.b{{font-weight:bold}}"
+        "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre}</style>\n"
+        f'<rect class="paper" width="{wide:g}" height="{high:g}" rx="8"/>\n'
+        + "\n".join([*heads, *parts, *boxes, *legend])
+        + "\n</svg>\n"
+    )
+
+
+def _regions(message: Message, y: float, most: float) -> tuple[list[str], float]:
+    """The boxes of the regions in lines, and where the last line stands."""
+    boxes, x = [], 26.0
+    for start, end, kind in answer_runs(message):
+        for part in _broken(message.text[start:end]):
+            if x > 26 and x + _wide(part) > most:
+                x, y = 26.0, y + _STEP
+            boxes.append(_box(x, y, part, Kind(kind)))
+            x += _wide(part)
+    return boxes, y
+
+
+def _broken(text: str) -> Iterator[str]:
+    for at in range(0, len(text), _MOST):
+        yield text[at : at + _MOST]
+
+
+def _shown(text: str) -> str:
+    return for_terminal(text if len(text) <= _MOST else text[: _MOST - 1] + "…")
+
+
+def _wide(text: str) -> float:
+    columns = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in _shown(text))
+    return columns * _COLUMN + 2 * _PAD
+
+
+def _box(x: float, y: float, text: str, look: Kind | str) -> str:
+    paint = f'class="{look}"'
+    if isinstance(look, Kind):
+        colour = LOOKS[look].colour
+        paint = f'fill="{colour}" fill-opacity=".16" stroke="{colour}"'
+    return f'<rect x="{x:g}" y="{y:g}" width="{_wide(text):g}" height="{_HIGH}" rx="4" {paint}/>' + _text(
+        x + _PAD, y + 15, _shown(text), "say"
+    )
+
+
+def _text(x: float, y: float, text: str, look: str) -> str:
+    return f'<text x="{x:g}" y="{y:g}" class="{look}">{escape(text)}</text>'

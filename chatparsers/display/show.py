@@ -1,0 +1,164 @@
+"""The picture of each of the package's objects: what a notebook shows of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from functools import singledispatch
+from typing import Any
+
+from ..chat.rollout import Rollout
+from ..chat.sample import Sample
+from ..core.format import Format, Turn
+from ..core.message import Message
+from ..detection.analysis.found import Analysis
+from ..detection.detect import Detection
+from ..grammar import Grammar
+from ..templates.probe.capabilities import Capabilities
+from .card import Card
+from .diagram import diagram
+from .drift import drift
+from .picture import Picture
+from .strip import strip
+
+__all__ = ["show"]
+
+
+@singledispatch
+def show(thing: Any) -> Picture:
+    """The picture of an object of this package: Message, Sample, Format, Turn, Grammar, Detection, Rollout, and of
+    an analysis and the capabilities of a template.
+
+    Raises TypeError for anything else.
+
+    >>> from chatparsers import detect
+    >>> print(show(detect("{{ messages[0].content }}")))
+    content-only, score 1.0
+    evidence:
+      the template renders neither tools nor calls nor reasoning
+    """
+    raise TypeError(f"show: expected an object of chatparsers, found {type(thing).__name__}")
+
+
+@show.register(Message)
+@show.register(Sample)
+def _(thing: Message | Sample) -> Picture:
+    return strip(thing)
+
+
+@show.register
+def _(thing: Format) -> Picture:
+    return diagram(thing)
+
+
+@show.register
+def _(thing: Detection) -> Picture:
+    lists = [("evidence", thing.evidence), ("not proved", tuple(map(str, thing.limits)))]
+    title = f"{thing.name or 'no format'}, score {thing.score}"
+    return Card(title, lists=tuple((name, lines) for name, lines in lists if lines))
+
+
+@show.register
+def _(thing: Analysis) -> Picture:
+    calls, thoughts = thing.calls, thing.reasoning
+    rows = [
+        ("kind", thing.variant),
+        ("read back in the proof", f"{thing.confidence:.0%}"),
+        ("role header", repr(thing.header)),
+        ("reasoning", _fields(thoughts) if thoughts is not None else "none found"),
+        ("calls", _fields(calls) if calls is not None else "none found"),
+        ("the turn ends with", ", ".join(map(repr, thing.stops)) or "nothing"),
+    ]
+    lists = [
+        (
+            "markers, and the rendering that shows each",
+            tuple(f"{each.use}: {each.marker!r}, in {each.what}" for each in thing.markers),
+        ),
+        ("not proved", tuple(map(str, thing.limits))),
+        ("questions that stayed open", thing.refused),
+    ]
+    return Card("a format by analysis", tuple(rows), tuple((name, lines) for name, lines in lists if lines))
+
+
+@show.register
+def _(thing: Capabilities) -> Picture:
+    values = {field.name.replace("_", " "): getattr(thing, field.name) for field in fields(thing)}
+    flags = {name: value for name, value in values.items() if type(value) is bool and "default" not in name}
+    rows = [
+        ("shows", ", ".join(name for name, shown in flags.items() if shown) or "nothing"),
+        ("drops or refuses", ", ".join(name for name, shown in flags.items() if not shown) or "nothing"),
+        *((name, _said(value)) for name, value in values.items() if name not in flags),
+    ]
+    return Card("what the template shows", tuple(rows))
+
+
+@show.register
+def _(thing: Grammar) -> Picture:
+    rows = [
+        ("dialect", thing.dialect),
+        ("begins", "at a call" if thing.lazy else "with the first token"),
+        *(("switched on by", f"{trigger.kind} {trigger.value!r}") for trigger in thing.triggers),
+        *((("written by id", ", ".join(thing.by_id)),) if thing.by_id else ()),
+    ]
+    weak = tuple(f"{each.path or 'the schema'}, {each.keyword}: {each.why}" for each in thing.weakened)
+    lists = (("not enforced", weak),) if weak else ()
+    title = f"a grammar of {len(thing.text):,} characters"
+    return Card(title, tuple(rows), lists, (("grammar", thing.text),))
+
+
+@show.register
+def _(thing: Turn) -> Picture:
+    rows = [
+        ("format", thing.format.name),
+        ("tools", ", ".join(thing.tools.names()) or "none"),
+        ("tool choice", thing.named or thing.options.mode),
+        ("prefix", repr(thing.prefix) if thing.prefix else "none"),
+        ("stops", ", ".join(map(repr, thing.stops)) or "none"),
+        *((("written in another way", ", ".join(thing.polyfills)),) if thing.polyfills else ()),
+    ]
+    return Card("a turn", tuple(rows), texts=(("prompt", thing.prompt),) if thing.prompt else ())
+
+
+@show.register
+def _(thing: Rollout) -> Picture:
+    tokenizer: Any = thing.turn.tokenizer
+    decode: Callable[[Sequence[int]], str] = lambda ids: tokenizer.decode(ids, skip_special_tokens=False)  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of segments in which nothing counts
+        samples = thing.samples()
+    pictures: list[tuple[str, Picture]] = [
+        (f"sample {number} of {len(samples)}", strip(sample, decode=decode))
+        for number, sample in enumerate(samples, 1)
+    ]
+    pictures += [
+        (f"rewritten by the template at message {each.message} ({each.reason})", drift(each.held, each.shown))
+        for each in thing.breaks
+    ]
+    pictures += [
+        (
+            f"not as the template writes it, at message {each.message} ({each.what})",
+            drift(each.held, each.shown),
+        )
+        for each in thing.differs
+    ]
+    rows = (("ids", f"{len(thing.ids):,}"), ("messages", str(len(thing.messages))))
+    return Card("a rollout", rows, pictures=tuple(pictures))
+
+
+def _fields(record: Any) -> str:
+    """The fields of a record that say something."""
+    shown = {field.name: getattr(record, field.name) for field in fields(record)}
+    return ", ".join(
+        f"{name.replace('_', ' ')} {value!r}"
+        for name, value in shown.items()
+        if value and isinstance(value, str)
+    )
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(repr, filter(None, value))) or "none"
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "not said"}[value]
+    return str(value) if isinstance(value, str) and value.isidentifier() else repr(value)

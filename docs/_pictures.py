@@ -1,0 +1,53 @@
+"""Makes the pictures of docs/img that the package draws: ``python docs/_pictures.py [--check]``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from chatparsers import display, get_format  # noqa: E402
+
+TOOLS = [
+    {
+        "name": "get_weather",
+        "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+    }
+]
+PIECES = [
+    "Weather?\n</th",
+    "ink>\n\nI look.\n\n<tool",
+    "_call>\n<function=get_wea",
+    "ther>\n<parameter=city>\nOs",
+    "lo\n</para",
+    "meter>\n</function>\n</tool_call>",
+]
+
+
+def stream() -> str:
+    turn = get_format("qwen3-coder").bind(tools=TOOLS, prefix="<think>\n", id_seed="a picture")
+    return display.timeline(turn, PIECES).svg()
+
+
+PICTURES: dict[str, Callable[[], str]] = {"stream.svg": stream}
+
+
+def main(check: bool) -> int:
+    stale = [
+        name
+        for name, make in PICTURES.items()
+        if not (file := ROOT / "docs" / "img" / name).is_file() or file.read_text("utf-8") != make()
+    ]
+    for name in stale:
+        if check:
+            print(f"docs/img/{name} is stale: run python docs/_pictures.py", file=sys.stderr)
+        else:
+            (ROOT / "docs" / "img" / name).write_text(PICTURES[name](), encoding="utf-8", newline="\n")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))
