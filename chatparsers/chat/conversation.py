@@ -5,18 +5,18 @@ found by comparing with what the engine already has. So a caller keeps its KV ca
 templates only add text; some rewrite (they drop reasoning of earlier turns, or move the system text).
 
 Strategy. An answer that is given as ids stays as it was sampled, by the mechanism of `Rollout`: it is read by ids, what
-was held is compared with the new rendering, answers as messages (`compare`), and only the text behind it is encoded
-(`following`). From there on it is held fast, as long as the renderings begin alike up to that place.
+was given and sampled up to there is compared with each new rendering, answers as messages (`compare`), and only the
+text behind it is encoded (`following`). If the comparison fails, what stands up to an earlier answer is kept.
 
-Invariant: what is held ends where its place in the last rendering is, and the ids behind it spell the rest of that
-rendering. The lowest is empty and never goes.
+Invariant: the text and the ids up to each mark are a beginning of the conversation's own; behind the last mark, they
+are the rendering's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..core.message import Message
 from ..core.public import made_by, public
@@ -25,12 +25,12 @@ from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
-from .bridge import generated, with_prompt
+from .bridge import generated, stand_in, with_prompt
 from .compare import compare, same_message
 from .ends import following
-from .parts import Said
+from .parts import Given, Said
 from .request import Model, Request
-from .segment import Segment
+from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
 if TYPE_CHECKING:
@@ -57,14 +57,24 @@ class Grown:
     kept_ids: int | None = None
 
 
-class _Held(NamedTuple):
-    """What stays as it was given and sampled. ``place``: where it ends in the rendering. ``behind``: the ids of what
-    follows."""
+@dataclass(slots=True)
+class _Mark:
+    """An answer that was given as ids. ``index``: of its message. ``segment``: what was given and sampled up to its
+    end; None if the ids do not say the message. ``chars``, ``tokens``: how much of the text and the ids that is.
 
-    place: int
-    text: str
-    ids: list[int]
-    behind: GrowingIds
+    ``place``: where the rendering goes on behind it; None as long as that is not known. ``stop``: what the rendering
+    has behind the answer and before that place. ``closer``: what closes a thought in which the answer was cut off.
+    ``rest``: the ids of the text from the place on.
+    """
+
+    index: int
+    segment: Segment | None
+    chars: int
+    tokens: int
+    stop: str
+    rest: GrowingIds
+    place: int | None = None
+    closer: str = ""
 
 
 @public
@@ -89,16 +99,17 @@ class Conversation:
         self._seed = options.get("id_seed")
         self._history = History()
         self._rendered = ""
-        self._answer: Segment | None = None
-        """An answer that was given as ids, while nothing stands behind it."""
-        self._held = [] if chat.tokenizer is None else [_Held(0, "", [], GrowingIds(chat.tokenizer))]
+        self._wrote = ""
+        """An answer that was given as ids, while no rendering has it."""
+        self._marks: list[_Mark] = []
+        self._whole = None if chat.tokenizer is None else GrowingIds(chat.tokenizer)
         self.messages: list[Mapping[str, Any]] = []
         self.text = ""
         self.ids: list[int] = []
         self.turn: Turn | None = None
 
     def __repr__(self) -> str:
-        size = f"{len(self.ids):,} ids" if self._held else f"{len(self.text):,} characters"
+        size = f"{len(self.ids):,} ids" if self._whole else f"{len(self.text):,} characters"
         return f"<Conversation: {len(self.messages)} messages, {size}>"
 
     def append(
@@ -120,7 +131,9 @@ class Conversation:
         self, messages: Iterable[Mapping[str, Any] | Message], *, add_generation_prompt: bool | None = None
     ) -> Grown:
         """Replaces all messages by these, such as an edited history."""
-        self._answer = None
+        while self._marks and self._marks[-1].place is None:  # an answer behind which nothing stood
+            self._marks.pop()
+        self._wrote = ""
         return self._step(list(map(own, messages)), "", add_generation_prompt)
 
     def _step(
@@ -129,61 +142,101 @@ class Conversation:
         if generate is None:
             generate = bool(messages) and messages[-1].get("role") in ("user", "tool")
         self._history[:] = messages
-        generate = bool(self._request.options.get("add_generation_prompt", generate))
-        turn = self._request.prepare(self._history, add_generation_prompt=generate, id_seed=self._seed)
+        self._generate = bool(self._request.options.get("add_generation_prompt", generate))
+        options = {"add_generation_prompt": self._generate, "id_seed": self._seed}
+        turn = self._request.prepare(self._history, **options)
         tokenizer = self._request.chat.tokenizer
-        if isinstance(wrote, str):
-            held, had = (
-                self.text + wrote,
-                [*self.ids, *(encoded(tokenizer, wrote, "")[0] if wrote and tokenizer else ())],
-            )
-        else:
-            held, had = self.text + spelt(tokenizer, wrote), [*self.ids, *wrote]
-            self._answer = self._sampled(wrote, messages)
-        if tokenizer is None:
-            text, ids = turn.prompt, None
-        elif self._answer is not None and len(messages) == self._answer.last.index + 1:
-            text, ids = held, had
-        else:
-            text, ids = self._grown(turn, messages, held, had)
-        kept = common(held, text)
-        if ids is None:
+        spoken = wrote if isinstance(wrote, str) else spelt(tokenizer, wrote)
+        held = self.text + spoken
+        if self._whole is None:
+            text, self.ids = turn.prompt, []
+            kept = common(held, text)
             grown = Grown(text[kept:], kept, kept < len(held))
         else:
-            kept_ids = common_ids(had, ids)
-            grown = Grown(text[kept:], kept, kept_ids < len(had), ids[kept_ids:], kept_ids)
-        self.messages, self.text, self.ids = messages, text, ids or []
+            had = [*self.ids, *(encoded(tokenizer, wrote, "")[0] if isinstance(wrote, str) else wrote)]
+            if wrote and not isinstance(wrote, str):
+                self._sampled(wrote, spoken, messages, len(held), len(had))
+            if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands behind it yet
+                text, self.ids = held, had
+            else:
+                text, self.ids = self._grown(self._whole, turn, messages, held, had)
+            kept, kept_ids = common(held, text), common_ids(had, self.ids)
+            grown = Grown(text[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
+        self.messages, self.text = messages, text
         self.turn = turn if text == turn.prompt else with_prompt(turn, text)
         return grown
 
-    def _sampled(self, wrote: Sequence[int], messages: Sequence[Mapping[str, Any]]) -> Segment | None:
-        """What was asked, and the answer to it; None if the ids are not the message."""
+    def _sampled(
+        self,
+        wrote: Sequence[int],
+        text: str,
+        messages: Sequence[Mapping[str, Any]],
+        chars: int,
+        tokens: int,
+    ) -> None:
+        """Takes an answer's ids."""
         index = len(self.messages)
-        if self.turn is None or not wrote or index == len(messages):
-            return None
-        spoken = Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None)
-        if spoken.dropped or not same_message(spoken.message, messages[index]):
-            return None
-        asked = generated(self._request, self.turn, self.messages)
-        return Segment((), self._rendered, asked, self.turn.prefix, (Said(spoken, index),))
+        tokenizer = self._request.chat.tokenizer
+        segment, stop = None, ""
+        if self.turn is not None and not self._wrote and index < len(messages):
+            said = Said(Spoken(self.turn).heard(Chunk.of(wrote, None, None, None), None), index)
+            if not said.spoken.dropped and same_message(said.spoken.message, messages[index]):
+                segment, stop = self._asked(self.turn).answered(said), said.spoken.stop_text(tokenizer)
+        behind = GrowingIds(tokenizer, spelt(tokenizer, wrote[-1:]).strip())
+        self._marks.append(_Mark(index, segment, chars, tokens, stop, behind))
+        self._wrote += text
+
+    def _asked(self, turn: Turn) -> Segment:
+        """What was given and sampled up to the next answer."""
+        asked = generated(self._request, turn, self.messages)
+        last = self._marks[-1] if self._marks else None
+        if last is None or last.segment is None:
+            return Segment((), self._rendered, asked, turn.prefix)
+        text = last.stop + self._rendered[last.place :]
+        return last.segment.added(Step(Given((), text, ()), text, asked, turn.prefix))
 
     def _grown(
-        self, turn: Turn, messages: Sequence[Mapping[str, Any]], held: str, had: list[int]
+        self,
+        whole: GrowingIds,
+        turn: Turn,
+        messages: Sequence[Mapping[str, Any]],
+        held: str,
+        had: list[int],
     ) -> tuple[str, list[int]]:
         """The text and the ids of the new prompt: what is held fast, and the rest of the rendering."""
-        tokenizer = self._request.chat.tokenizer
         rendered = turn.prompt
         same = common(self._rendered, rendered)
-        while self._held[-1].place > same:
-            self._held.pop()
-        if self._answer is not None:
-            verdict = compare(self._request, self._answer, turn, None, messages)
-            if verdict.reason is None and verdict.delta is not None:
-                closer, text, _, stop, _ = following(self._request, self._answer.last.spoken, verdict.delta)
-                fixed = had + encoded(tokenizer, closer, "")[0]
-                behind = GrowingIds(tokenizer, stop.strip())
-                self._held.append(_Held(len(rendered) - len(text), held + closer, fixed, behind))
-        self._rendered, self._answer = rendered, None
-        place, text, ids, behind = self._held[-1]
-        rest = rendered[place:]
-        return text + rest, ids + behind.update(rest, common(behind.text, rest))
+        pairs = enumerate(zip(self.messages, messages, strict=False))
+        edited = (place for place, (old, new) in pairs if old is not new and old != new)
+        stand = next(edited, len(messages))
+        self._marks = [mark for mark in self._marks if mark.index < stand]
+        for mark in self._marks:
+            if mark.place is not None and mark.place > same:
+                mark.place = None
+        if self._wrote and self._marks and rendered.startswith(self._rendered + self._wrote):
+            self._marks[-1].place = len(self._rendered + self._wrote)
+        while self._marks and self._marks[-1].place is None:
+            del self._marks[self._found(self._marks[-1], turn, messages) :]
+        self._rendered, self._wrote = rendered, ""
+        if not self._marks:
+            return rendered, [*whole.update(rendered, common(whole.text, rendered))]
+        mark = self._marks[-1]
+        rest = rendered[mark.place :]
+        ids = had[: mark.tokens] + encoded(self._request.chat.tokenizer, mark.closer, "")[0]
+        ids += mark.rest.update(rest, common(mark.rest.text, rest))
+        return held[: mark.chars] + mark.closer + rest, ids
+
+    def _found(self, mark: _Mark, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> int:
+        """Finds the place of the last mark; how many marks stay."""
+        if mark.segment is None:
+            return len(self._marks) - 1
+        answer, new = messages[mark.index], messages[mark.index + 1 :]
+        system = any(message.get("role") in ("system", "developer") for message in messages[:1])
+        delta = stand_in(self._request, answer, new, system=system, generate=self._generate)
+        verdict = compare(self._request, mark.segment, turn, delta, messages)
+        if verdict.reason is not None or verdict.delta is None:
+            return sum(other.index < verdict.message for other in self._marks[:-1])
+        mark.closer, rest, *_ = following(self._request, mark.segment.last.spoken, verdict.delta)
+        mark.place = len(turn.prompt) - len(rest)
+        mark.stop = turn.prompt[len(turn.prompt) - len(verdict.delta.text) : mark.place]
+        return len(self._marks)

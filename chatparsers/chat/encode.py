@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from ..core.errors import RequestError
 from ..core.format import Turn
 from ..templates.messages import own
-from ..tokens.pieces import encode_behind
+from ..tokens.pieces import Offsets, encoded
 from .frames import shape_of
 from .marks import Span, answer_runs, inside, other_runs, starting, stop_run
 from .places import Place, Places, find_places, missing
@@ -194,21 +194,16 @@ def _encoded(
     if tokenizer is None:
         return list(map(ord, text)), None
     if not split:
-        encoded = tokenizer.encode(text, add_special_tokens=False)
-        return encoded.ids, encoded.offsets
+        encoding = tokenizer.encode(text, add_special_tokens=False)
+        return encoding.ids, Offsets(encoding)
     borders = sorted({0, len(text), *(at for p in places.answers.values() for at in (p.start, p.end))})
     ids: list[int] = []
     offsets: list[Span] = []
     for start, end in pairwise(borders):
-        found, spans = encode_behind(tokenizer, text[start:end]) if start else _first(tokenizer, text[:end])
+        found, spans = encoded(tokenizer, text[start:end], "" if start else None)
         ids += found
         offsets += ((start + first, start + last) for first, last in spans)
     return ids, offsets
-
-
-def _first(tokenizer: Any, text: str) -> tuple[list[int], list[Span]]:
-    encoded = tokenizer.encode(text, add_special_tokens=False)
-    return encoded.ids, encoded.offsets
 
 
 def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:

@@ -3,32 +3,30 @@
 - A stop that was sampled stays, and the text behind the template's follows. If it is another stop than the template's,
   and that one is the next message's header, the header is written too.
 - A stop that is missing is added. It counts only if it is asked for, and never behind an answer that was cut off.
-- An answer that was cut off inside a thought is closed as the format writes it. A call or a character is not completed.
+- An answer that was cut off inside a thought or a channel is closed as the format writes it. A call or a character is
+  not completed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..core.errors import ChatParsersError
 from ..core.format import Format
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from .bridge import Delta
+from .frames import written_behind
 from .parts import Given, given
 from .request import Request
-from .spoken import Spoken, spelt
+from .spoken import Spoken
 
 __all__ = ["Following", "behind_answer", "following", "joined_message"]
 
-_THOUGHT, _WORDS = "永N33DLEthought", "永N33DLEwords"
-
 
 class Following(NamedTuple):
-    """The text that is put behind an answer. ``closer``: of a thought in which it was cut off. ``text``: what the
+    """The text that is put behind an answer. ``closer``: of what it was cut off in. ``text``: what the
     template writes from there on, of which the answer's stop takes the first ``stop`` characters. ``before``: the stop
     that was sampled; ``wanted``: the template's, if it is another."""
 
@@ -43,7 +41,7 @@ def following(request: Request, spoken: Spoken, delta: Delta) -> Following:
     """The text behind the answer."""
     wanted = delta.text[: delta.stop]
     if spoken.stop:
-        sampled = spelt(request.chat.tokenizer, spoken.stop)
+        sampled = spoken.stop_text(request.chat.tokenizer)
         same = bool(wanted) and sampled.strip().endswith(wanted.strip())
         text = delta.text[delta.stop :] if same or not delta.header else delta.text
         return Following("", text, 0, sampled, None if same else wanted)
@@ -73,18 +71,9 @@ def behind_answer(
 
 
 def closing(fmt: Format, spoken: Spoken) -> str:
-    """What closes a thought in which the answer was cut off; ``""`` if it was cut off elsewhere."""
-    return _closer(fmt) if spoken.region == "reasoning" else ""
-
-
-@lru_cache(maxsize=256)
-def _closer(fmt: Format) -> str:
-    message = {"role": "assistant", "content": _WORDS, "reasoning_content": _THOUGHT}
-    try:
-        wire = fmt.render(message)
-    except ChatParsersError:
-        return ""
-    return wire.partition(_THOUGHT)[2].partition(_WORDS)[0]
+    """What closes the thought or the content in which the answer was cut off; ``""`` if it was cut off elsewhere."""
+    thought, content = written_behind(fmt)
+    return {"reasoning": thought, "content": content}.get(spoken.region, "")
 
 
 def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
@@ -19,7 +20,16 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker
 
-__all__ = ["Before", "Behind", "Frames", "Shape", "needle_answer", "needle_next", "shape_of"]
+__all__ = [
+    "Before",
+    "Behind",
+    "Frames",
+    "Shape",
+    "needle_answer",
+    "needle_next",
+    "shape_of",
+    "written_behind",
+]
 
 _USER, _SYSTEM, _RESULT = "永N33DLEuser", "永N33DLEsystem", "永N33DLEresult"
 _WORDS = ("永N33DLEfirst", "永Other answer")
@@ -216,11 +226,24 @@ def needle_next(role: str, name: str, id: str) -> dict[str, Any]:
 
 
 def _stop(fmt: Format, text: str, anywhere: bool) -> tuple[int, int] | None:
-    """The span of the first stop in ``text``, with which it must begin unless ``anywhere``."""
+    """The span of the first stop in ``text``. Unless ``anywhere``, the text must begin with it, or with what the format
+    writes between content and stop."""
     found = [(at, -len(stop)) for stop in fmt.stops if (at := text.find(stop)) >= 0]
     if not found:
         return None
     start, length = min(found)
-    if not anywhere and text[:start].strip():
-        return None
-    return start if anywhere else 0, start - length
+    before = text[:start].strip()
+    if anywhere or (before and before == written_behind(fmt)[1].strip()):
+        return start, start - length
+    return None if before else (0, start - length)
+
+
+@lru_cache(maxsize=256)
+def written_behind(fmt: Format) -> tuple[str, str]:
+    """What the format itself writes behind a thought and behind content, such as the end of a channel."""
+    message = {"role": "assistant", "content": _WORDS[0], "reasoning_content": _THOUGHT}
+    try:
+        thought, words, content = fmt.render(message).partition(_THOUGHT)[2].partition(_WORDS[0])
+    except ChatParsersError:
+        return "", ""
+    return thought if words else "", content

@@ -12,6 +12,7 @@ Invariant: spans are in the order of the text and do not overlap. An answer with
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,6 +24,10 @@ from ..templates.probe.turns import common, outside_marker
 from .frames import Frames, shape_of
 
 __all__ = ["Place", "Places", "find_places", "missing", "words_of"]
+
+
+_ESCAPED = re.compile(r"[^ !#-\[\]-~]")
+"""What JSON spells otherwise in a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,7 @@ def _start(
         return None
     found = [
         (place, number, len(words), header)
-        for number, header in enumerate((before.header, before.past))
+        for number, header in enumerate(dict.fromkeys((before.header, before.past)))
         if header.strip()
         for words in _spelt(messages[index - 1], last=True)
         if (place := text.find(words + header, at)) >= 0
@@ -152,7 +157,8 @@ def _spelt(message: Mapping[str, Any], *, last: bool) -> list[str]:
         return [""]
     text = words[-1 if last else 0]
     ways = [text, text.rstrip() if last else text.lstrip(), text.strip()]
-    ways += (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+    if _ESCAPED.search(text) is not None:
+        ways += (json.dumps(text, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
     return [*dict.fromkeys(way for way in ways if way)]
 
 

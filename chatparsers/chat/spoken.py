@@ -107,8 +107,12 @@ class Spoken:
 
     def text(self, tokenizer: Any) -> str:
         """What it spells before its stop."""
-        ids = self.ids
-        return spelt(tokenizer, ids[: len(ids) - len(self.stop)])
+        return spelt(tokenizer, self.ids).removesuffix(self.stop_text(tokenizer))
+
+    def stop_text(self, tokenizer: Any) -> str:
+        """What its stop spells; its first token may hold the answer's last characters too."""
+        text = spelt(tokenizer, self.stop)
+        return next((stop for stop in self.turn.stops if stop.strip() and text.endswith(stop)), text)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in Spoken.__slots__}

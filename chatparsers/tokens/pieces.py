@@ -6,15 +6,42 @@ token, which is then taken off: a tokenizer splits a text at added tokens first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, overload
 
 from .vocabulary import Vocabulary
 
-__all__ = ["Spans", "encode_behind", "encoded"]
+__all__ = ["Offsets", "Spans", "encode_behind", "encoded"]
 
 
 Spans = list[tuple[int, int]]
+
+
+class Offsets(Sequence[tuple[int, int]]):
+    """The spans of an encoding's tokens, each made when it is asked for: a search needs few of them."""
+
+    __slots__ = ("_encoding", "_length")
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+        self._length = len(encoding)
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, place: int) -> tuple[int, int]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[tuple[int, int]]: ...
+    def __getitem__(self, place: int | slice) -> tuple[int, int] | Sequence[tuple[int, int]]:
+        if isinstance(place, slice):
+            spans: Spans = self._encoding.offsets
+            return spans[place]
+        if not 0 <= place < self._length:
+            raise IndexError(f"offsets: no token {place}, there are {self._length}")
+        span: tuple[int, int] = self._encoding.token_to_chars(place)
+        return span
 
 
 def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:

@@ -17,6 +17,7 @@ import chatparsers
 from chatparsers import Chat, Rollout, Turn
 from chatparsers.chat.spoken import spelt
 from chatparsers.core.errors import ChatParsersError
+from chatparsers.templates.probe.turns import common
 from chatparsers.tokens.pieces import encode_behind
 
 __all__ = ["Violation", "bytewise", "chat_of", "play", "plays", "wire_of"]
@@ -130,13 +131,14 @@ def play(
             count[f"break: {rollout.breaks[-1].reason}"] += 1
             if rollout.text != whole:
                 raise Violation(f"R6: after a break {rollout.text[-300:]!r}, not {whole[-300:]!r}")
-            if growing.text != whole or not grown.rewritten:
-                raise Violation(f"conversation: after a break {growing.text[-300:]!r}, not {whole[-300:]!r}")
+            if not (grown.rewritten and whole.endswith(grown.text)):
+                raise Violation(f"conversation: after a break {grown}, not {whole[-300:]!r}")
             continue
         if now[: len(held)] != held:
             raise Violation("R1: the ids do not begin with those that were")
         if history == "template" and not rollout.breaks and (growing.ids != now or grown.rewritten):
-            raise Violation(f"conversation: {growing.text[-300:]!r}, rollout: {rollout.text[-300:]!r}")
+            at = common(growing.text, rollout.text)
+            raise Violation(f"conversation: {growing.text[at:]!r}, rollout: {rollout.text[at:]!r}, {grown}")
         added = spelt(tokenizer, now[len(held) :])
         count["kept"] += 1
         if history == "template" and not whole.endswith(added):

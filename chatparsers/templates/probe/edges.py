@@ -9,7 +9,7 @@ from ...core.definition.idioms import THOUGHTS, Options
 from ...core.definition.nodes import Body, Think
 from ...core.definition.tree import first, tokens, walk
 from ...core.format import Format
-from .turns import MARKER
+from .turns import MARKER, WHOLE
 
 __all__ = ["end_marker", "opening"]
 
@@ -76,6 +76,10 @@ def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tupl
     inner = [token for token in fmt.preserved_tokens if token not in fmt.stops]
     rest = text.lstrip()
     while closer := next((token for token in inner if rest.startswith(token)), ""):
+        tag = WHOLE.match(rest)
+        closer = tag[0] if tag is not None and tag[0].startswith(closer) else closer
+        if closer in fmt.stops:  # a tag of several markers
+            return (closer,)
         text = rest[len(closer) :]
         rest = text.lstrip()
     space = text[: len(text) - len(rest)]

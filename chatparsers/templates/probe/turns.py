@@ -29,6 +29,7 @@ __all__ = [
     "FOLLOW_UP",
     "MARKER",
     "NEEDLE",
+    "WHOLE",
     "Renderings",
     "as_prompted",
     "common",
@@ -46,7 +47,7 @@ FOLLOW_UP = "Needle goes on."
 MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[A-Z_]+\]")
 """A marker, with all of its brackets: ``<<think>>`` is one."""
 
-_WHOLE = re.compile(rf"<\|(?:open|close)\|>[^<]*<\|sep\|>|{MARKER.pattern}")
+WHOLE = re.compile(rf"<\|(?:open|close)\|>[^<]*<\|sep\|>|{MARKER.pattern}")
 """What no cut divides: a marker, or a tag that is written with two of them (Kimi K3)."""
 
 
@@ -77,7 +78,7 @@ def common(a: str, b: str) -> int:
 
 def outside_marker(text: str, position: int) -> int:
     """``position``, or the start of the marker of ``text`` that it lies inside."""
-    for found in _WHOLE.finditer(text, max(0, position - 80)):
+    for found in WHOLE.finditer(text, max(0, position - 80)):
         if found.start() < position < found.end():
             return found.start()
         if found.start() >= position:
