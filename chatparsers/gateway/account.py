@@ -14,6 +14,7 @@ spent where its size is known, and while it is spent where it is not:
 | characters of the messages, and of the prompt | `Settings.max_prompt` | before it is rendered, before it is encoded |
 | tokens of the prompt | the engine's context | before the engine is asked |
 | steps and size of the grammar | `MAX_SIZE`, `MAX_WORK` | while it is written |
+| answers to one prompt | `CHOICES`, and `Settings.concurrency` for all that run | before the engine is asked |
 | seconds of CPU of all this | `Settings.max_cpu` | while they pass (`chatparsers.gateway.lanes`) |
 
 Memory has no limit of its own: it follows from the others. docs/security.md has what was measured. If the client
@@ -29,7 +30,7 @@ from typing import Any
 from ..serving import ApiError
 from .settings import Settings
 
-__all__ = ["DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
+__all__ = ["CHOICES", "DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
 
 READING = 4
 """How many bodies of the largest size may arrive or wait to be read at once."""
@@ -38,6 +39,8 @@ VALUES = 100_000
 _MARKS = 1_000_000
 """How many commas and brackets a body may have, those in texts included."""
 _TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+CHOICES = 64
+"""How many answers one request may ask for. Each counts as a running request."""
 DEPTH = 100
 """How deep a body may nest."""
 MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000

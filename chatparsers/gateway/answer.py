@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.events import Content, Event, Reasoning
 from ..core.format import Turn
 from ..core.message import FinishReason
-from ..serving import ApiError, Request, Usage, Writer, sse
+from ..serving import ApiError, OpenAIChat, Request, Usage, Writer, sse
+from ..templates import to_json
 from .engine import Batch, End, EngineError
+from .probable import Probable
 from .record import Record
 from .stops import ContentStops
 
-__all__ = ["Answer"]
+__all__ = ["Answer", "Answers"]
 
 
 class Answer:
     """Reads a turn and writes it in the form of an API.
 
     ``by_ids``: the stream is fed the ids of batches, else their text. ``framed``: whether the frames of a stream are
-    made; without them only ``writer.answer`` is. ``done``: the turn is over, whatever the engine goes on to write.
-    ``stopped``: one of the client's stops ended it.
+    made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
+    ``done``: the turn is over, whatever the engine goes on to write. ``stopped``: one of the client's stops ended it.
     """
 
     def __init__(
@@ -30,18 +34,24 @@ class Answer:
         *,
         by_ids: bool,
         framed: bool,
-        prompt_tokens: int | None,
+        prompt: int | None,
     ) -> None:
         self.turn = turn
         self.writer = writer
         self.done = False
+        self.usage = Usage()
         self._stream = turn.stream()
         self._by_ids = by_ids
         self._framed = framed
-        self._prompt = prompt_tokens
+        self._prompt = prompt
         self._stops = ContentStops(request.stops) if request.stops else None
         self._ends = frozenset(turn.stop_ids)
         self._fed = 0
+        self._probable: Probable | None = None
+        if request.logprobs is not None:
+            self._probable = Probable(self._stream, request.logprobs, by_ids=by_ids)
+        self._ids: list[int] | None = [] if request.token_ids else None
+        """Ids that wait for the next chunk; None if the client wants none."""
 
     def start(self) -> str:
         """The first frames."""
@@ -61,10 +71,14 @@ class Answer:
                 piece = piece[: ended + 1]
                 self.done = True
             self._fed += len(piece)
+            if self._ids is not None:
+                self._ids += piece
+        if self._probable is not None:
+            self._probable.take(batch, len(piece))
         return self._written(self._stream.feed(piece)) if piece else ""
 
     def finish(self, end: End, record: Record) -> str:
-        """The last frames."""
+        """The last frames of the answer."""
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
         frames = self._written(self._stream.finish(reason), last=True)
         stopped = self._stops.found if self._stops is not None else None
@@ -72,27 +86,104 @@ class Answer:
         self.writer.unwanted = [one.found for one in message.diagnostics if one.code == "unwanted-call"]
         completion = end.completion if end.completion is not None else self._fed or None
         prompt = end.prompt if end.prompt is not None else self._prompt
-        usage = Usage.of(message, prompt or 0, completion=completion, cached=min(end.cached, prompt or 0))
-        frames += self._frames(self.writer.finish(reason, usage, stop_sequence=stopped))
-        record.answered(self.turn.format.name, message, usage)
-        return frames + self.writer.end if self._framed else ""
+        self.usage = Usage.of(
+            message, prompt or 0, completion=completion, cached=min(end.cached, prompt or 0)
+        )
+        chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)
+        if self._ids:
+            self.writer.ids(self._ids, chunks)
+        record.answered(self.turn.format.name, message, self.usage)
+        return frames + self._frames(chunks)
 
     @property
     def stopped(self) -> bool:
         return self._stops is not None and self._stops.found is not None
 
-    def fail(self, error: ApiError, record: Record) -> str:
-        """The last frames after an error: what was held, and the error."""
+    def fail(self, record: Record) -> str:
+        """The last frames before an error: what was held."""
         held = self._written(self._stream.finish("length"), last=True)
         record.answered(self.turn.format.name, self._stream.message, Usage())
-        return held + self._frames(self.writer.fail(error)) + self.writer.end
+        return held
 
-    def _written(self, events: Any, last: bool = False) -> str:
+    def _written(self, events: list[Event], last: bool = False) -> str:
         if self._stops is not None:
             events = list(self._stops.take(events, last))
             self.done = self.done or self._stops.found is not None
-        chunks = [chunk for event in events for chunk in self.writer.event(event)]
+        if self._probable is None and self._ids is None:
+            return self._frames([chunk for event in events for chunk in self.writer.event(event)])
+        chunks = self._told(events, last)
+        if self._ids and chunks:
+            self.writer.ids(self._ids, chunks)
+            self._ids = []
         return self._frames(chunks)
+
+    def _told(self, events: Sequence[Event], last: bool) -> list[Any]:
+        """The chunks of events, each with what the engine says of its tokens, in the order of the answer."""
+        writer, probable = self.writer, self._probable
+        chunks: list[Any] = []
+        place = 0
+        for kind, found in () if probable is None else probable.rest() if last else probable.decided():
+            same = next((at for at in range(place, len(events)) if _region(events[at]) == kind), None)
+            if same is None:
+                chunks += writer.tokens(kind, found, [])
+                continue
+            for event in events[place:same]:
+                chunks += writer.event(event)
+            chunks += writer.tokens(kind, found, writer.event(events[same]))
+            place = same + 1
+        for event in events[place:]:
+            chunks += writer.event(event)
+        return chunks
 
     def _frames(self, chunks: list[Any]) -> str:
         return sse(chunks, named=self.writer.named) if self._framed and chunks else ""
+
+
+def _region(event: Event) -> str:
+    return {Content: "content", Reasoning: "reasoning"}.get(type(event), "call")
+
+
+class Answers:
+    """The answers to one request: one, or several choices that end in any order. ``usage``: whether the stream of
+    several ends with their usage."""
+
+    def __init__(self, answers: Sequence[Answer], *, framed: bool, usage: bool) -> None:
+        self.all = answers
+        self._open = list(answers)
+        self._framed = framed
+        self._usage = usage
+
+    def start(self) -> str:
+        """The first frames."""
+        return "".join([answer.start() for answer in self.all])
+
+    def finish(self, answer: Answer, end: End, record: Record) -> str:
+        """The last frames of an answer, and after the last answer those of the whole."""
+        frames = answer.finish(end, record)
+        self._open.remove(answer)
+        if self._open or not self._framed:
+            return frames
+        writer = answer.writer
+        if self._usage and len(self.all) > 1 and isinstance(writer, OpenAIChat):
+            frames += sse([writer.used(self._together())], named=writer.named)
+        return frames + writer.end
+
+    @property
+    def over(self) -> bool:
+        """Whether all answers are finished."""
+        return not self._open
+
+    def fail(self, error: ApiError, record: Record) -> str:
+        """The last frames after an error: what was held, and the error."""
+        held = "".join([answer.fail(record) for answer in self._open])
+        writer = self.all[0].writer
+        return held + sse(writer.fail(error), named=writer.named) + writer.end
+
+    def text(self) -> str:
+        """The whole as JSON text."""
+        writers = [answer.writer for answer in self.all]
+        chat = [writer for writer in writers if isinstance(writer, OpenAIChat)]
+        return to_json(OpenAIChat.together(chat, self._together())) if len(chat) > 1 else writers[0].text()
+
+    def _together(self) -> Usage:
+        return Usage.together([answer.usage for answer in self.all])

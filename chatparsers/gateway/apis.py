@@ -39,7 +39,8 @@ class Api:
 
     name: str
     read: Callable[..., Request]
-    writer: Callable[[str, Turn, Request], Writer[Any, Any]]
+    writer: Callable[[str, Turn, Request, int, str | None], Writer[Any, Any]]
+    """Of the choice at an index. The choices of one answer have one id; None: a new one."""
     error: Callable[[ApiError], dict[str, Any]] = _openai
     prompt: str = "messages"
     """The field of a request that has its prompt."""
@@ -50,17 +51,22 @@ class Api:
         return JSONResponse(self.error(error), error.status, headers)
 
 
-def _chat(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+def _chat(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
     return OpenAIChat(
-        model, call_id=turn.call_id, include_usage=request.include_usage, toolkit=request.toolkit
+        model,
+        id=id,
+        call_id=turn.call_id,
+        include_usage=request.include_usage and request.choices == 1,
+        toolkit=request.toolkit,
+        index=index,
     )
 
 
-def _responses(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+def _responses(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
     return OpenAIResponses(model, call_id=turn.call_id, request=request.body, toolkit=request.toolkit)
 
 
-def _messages(model: str, turn: Turn, request: Request) -> Writer[Any, Any]:
+def _messages(model: str, turn: Turn, request: Request, index: int, id: str | None) -> Writer[Any, Any]:
     return AnthropicMessages(model, call_id=turn.call_id)
 
 

@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -23,7 +24,7 @@ from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
 from ..serving import ApiError
 from .account import Account
-from .answer import Answer
+from .answer import Answer, Answers
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
@@ -31,8 +32,9 @@ from .http_engine import HttpEngine
 from .lanes import Left
 from .metrics import Metrics
 from .passing import pass_on
-from .prepare import Preparing
+from .prepare import Prepared, Preparing
 from .record import Log, Record, request_id
+from .refused import check
 from .respond import Responding
 from .settings import Settings
 
@@ -173,15 +175,15 @@ class _Gateway:
     # requests
 
     async def respond(self, api: Api, http: HttpRequest) -> Response | Responding:
-        admitted = False
+        admitted = 0
 
-        def admit() -> None:
+        def admit(number: int = 1) -> None:
             nonlocal admitted
-            if self.metrics.active >= self.settings.concurrency:
+            if self.metrics.active + number > self.settings.concurrency:
                 running = f"{self.settings.concurrency} requests are running"
                 raise ApiError(f"{running}: try again later", status=429)
-            self.metrics.active += 1
-            admitted = True
+            self.metrics.active += number
+            admitted += number
 
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
@@ -192,14 +194,9 @@ class _Gateway:
             if isinstance(prompt, list):
                 most = Account.room(len(prompt), most, self.engine.context, api.prompt)
             self._dropped(request.dropped)
-            answer = Answer(
-                prepared.turn,
-                api.writer(request.model or self.settings.model, prepared.turn, request),
-                request,
-                by_ids=self.engine.ids,
-                framed=request.stream,
-                prompt_tokens=len(prompt) if isinstance(prompt, list) else None,
-            )
+            check(request, self.engine, prompt)
+            admit(request.choices - 1)
+            answers = self._answers(api, prepared)
         except BaseException as error:
             self.metrics.active -= admitted
             if not isinstance(error, Exception):
@@ -208,16 +205,48 @@ class _Gateway:
         record.fields["stream"] = request.stream
         if most is not None:
             record.fields["max_tokens"] = most
+        job = Job(
+            prepared.turn,
+            prompt,
+            prepared.grammar,
+            most,
+            request.sampling,
+            record.passed_on,
+            request.logprobs,
+        )
         return Responding(
             self.engine,
-            Job(prepared.turn, prompt, prepared.grammar, most, request.sampling, record.passed_on),
-            answer,
+            [_choice(job, index) for index in range(request.choices)],
+            answers,
             stream=request.stream,
             record=record,
             settings=self.settings,
             metrics=self.metrics,
             failed=api.failed,
         )
+
+    def _answers(self, api: Api, prepared: Prepared) -> Answers:
+        """The answers to a request, with their writers."""
+        request, prompt = prepared.request, prepared.prompt
+        ids = prompt if isinstance(prompt, list) else None
+        made: list[Answer] = []
+        for index in range(request.choices):
+            id = made[0].writer.id if made else None
+            writer = api.writer(request.model or self.settings.model, prepared.turn, request, index, id)
+            if request.token_ids:
+                writer.prompt_token_ids, writer.token_ids = ids, []
+            if request.logprobs is not None:
+                writer.logprobs = {}
+            answer = Answer(
+                prepared.turn,
+                writer,
+                request,
+                by_ids=self.engine.ids,
+                framed=request.stream,
+                prompt=None if ids is None else len(ids),
+            )
+            made.append(answer)
+        return Answers(made, framed=request.stream, usage=request.include_usage)
 
     def _dropped(self, kinds: tuple[str, ...]) -> None:
         """Counts what was left out of a request, and warns once of each kind."""
@@ -266,6 +295,14 @@ class _Gateway:
             "owned_by": "chatparsers",
         }
         return JSONResponse(model if name is not None else {"object": "list", "data": [model]})
+
+
+def _choice(job: Job, index: int) -> Job:
+    """The job of one of several answers. With a seed, each has another one, or all would be alike."""
+    seed = job.sampling.get("seed")
+    return (
+        replace(job, sampling={**job.sampling, "seed": seed + index}) if index and seed is not None else job
+    )
 
 
 class _Checked:

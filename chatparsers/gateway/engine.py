@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from ..chat.chat import Chat
 from ..core.format import Dialect, GrammarReader, Turn
 from ..core.message import FinishReason
 from ..grammar import Grammar
 from ..serving import ApiError
+from ..serving.logprobs import TokenLogprob
 
-__all__ = ["Batch", "End", "Engine", "EngineError", "Job", "control_markers", "marker_texts"]
+__all__ = ["Batch", "End", "Engine", "EngineError", "Job", "Placed", "control_markers", "marker_texts"]
+
+Placed: TypeAlias = tuple[int, TokenLogprob]
+"""A token with its place in a batch: among its ids, or in its text if the stream is fed text."""
 
 
 class EngineError(ApiError):
@@ -33,7 +37,8 @@ class Job:
 
     ``prompt``: the ids of the prompt, or its text if the chat has no tokenizer. ``grammar``: None if nothing is
     constrained. ``sampling`` has the names of `chatparsers.serving.Request`.
-    ``headers`` go with the request: its id, and the trace that it belongs to.
+    ``headers`` go with the request: its id, and the trace that it belongs to. ``logprobs``: how many of the likeliest
+    tokens are asked for at each place; None: no log probabilities.
     """
 
     turn: Turn
@@ -42,6 +47,7 @@ class Job:
     max_tokens: int | None = None
     sampling: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    logprobs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +63,13 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What has arrived at once: more ids, or more text, and with the last batch the end."""
+    """What has arrived at once: more ids, or more text, and with the last batch the end. ``logprobs``: what the engine
+    says of the tokens."""
 
     text: str = ""
     ids: list[int] | None = None
     end: End | None = None
+    logprobs: list[Placed] | None = None
 
 
 class Engine(ABC):
@@ -73,6 +81,8 @@ class Engine(ABC):
     """Who reads its GBNF."""
     takes_ids: ClassVar[bool] = True
     """Whether a prompt may be ids."""
+    logprobs: ClassVar[bool] = False
+    """Whether it can be asked for log probabilities."""
     context: int | None = None
     """How many tokens prompt and answer may have together; None: unknown. `start` finds out."""
     ids = False

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import httpx2
 
 from ..chat.chat import Chat
-from .engine import Batch, End, Engine, EngineError, Job, control_markers, marker_texts
+from .engine import Batch, End, Engine, EngineError, Job, Placed, control_markers, marker_texts
 from .lines import Lines, read_data
 
 __all__ = ["HttpEngine", "Read", "count_of", "ids_of", "text_of"]
@@ -37,6 +37,7 @@ class HttpEngine(Engine):
     """
 
     path: ClassVar[str]
+    logprobs: ClassVar[bool] = True
     alive: ClassVar[str] = "/health"
     """Where it says that it is there."""
 
@@ -307,9 +308,16 @@ def _joined(found: list[Batch | None]) -> Batch | None:
     given = [batch.ids for batch in batches if batch.ids is not None]
     ids = [id for some in given for id in some] if given else None
     end: End | None = None
+    logprobs: list[Placed] = []
+    characters = number = 0
     for batch in batches:
         end = _later(end, batch.end)
-    return Batch(text, ids, end)
+        if batch.logprobs is not None:
+            before = characters if batch.ids is None else number
+            logprobs += [(before + place, one) for place, one in batch.logprobs]
+        characters += len(batch.text)
+        number += len(batch.ids or ())
+    return Batch(text, ids, end, logprobs or None)
 
 
 def _later(first: End | None, second: End | None) -> End | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
@@ -10,6 +11,7 @@ from ..core.format import Dialect
 from .engine import Batch, End, Job
 from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling
+from .probable import placed, records
 
 __all__ = ["LlamaServer"]
 
@@ -38,6 +40,8 @@ class LlamaServer(HttpEngine):
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
             **{_NAMES.get(name, name): value for name, value in job.sampling.items()},
         }
+        if job.logprobs is not None:
+            body["n_probs"] = max(job.logprobs, 1)
         if job.grammar is not None:
             body["grammar"] = str(job.grammar)
             if job.grammar.lazy:
@@ -63,15 +67,25 @@ class LlamaServer(HttpEngine):
 
     def reading(self) -> Read:
         if self._spelling is None:
-            return self.read
+            return self._said
         lost = LostIds(self._spelling)
 
         def read(data: Mapping[str, Any]) -> Batch:
             batch = self.read(data)
             ids = None if batch.ids is None else lost.complete(batch.text, batch.ids)
-            return Batch(batch.text, lost.flush() or None if batch.end is not None else ids, batch.end)
+            ids = lost.flush() or None if batch.end is not None else ids
+            return self._said(data, Batch(batch.text, ids, batch.end))
 
         return read
+
+    def _said(self, data: Mapping[str, Any], batch: Batch | None = None) -> Batch:
+        """A batch with its log probabilities, if its event has them."""
+        batch = batch or self.read(data)
+        if data.get("completion_probabilities") is None or batch.end is not None:
+            return batch
+        found = records(data["completion_probabilities"])
+        by_ids = (batch.ids or []) if self.ids else None
+        return replace(batch, logprobs=placed(found, by_ids, batch.text))
 
     def read(self, data: Mapping[str, Any]) -> Batch:
         ids = ids_of(data.get("tokens"))

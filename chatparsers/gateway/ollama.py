@@ -10,6 +10,7 @@ from ..core.message import FinishReason
 from .engine import Batch, End, EngineError, Job
 from .http_engine import HttpEngine, count_of, text_of
 from .lines import read_object
+from .probable import placed, records
 
 __all__ = ["Ollama"]
 
@@ -29,7 +30,7 @@ class Ollama(HttpEngine):
             options["num_predict"] = job.max_tokens
         if job.turn.stops:
             options["stop"] = list(job.turn.stops)
-        return {
+        body: dict[str, Any] = {
             "model": self.model,
             "prompt": job.prompt,
             "raw": True,
@@ -39,6 +40,9 @@ class Ollama(HttpEngine):
             "shift": False,
             "options": options,
         }
+        if job.logprobs is not None:
+            body |= {"logprobs": True, "top_logprobs": job.logprobs}
+        return body
 
     def parse(self, line: bytes) -> dict[str, Any] | None:
         return read_object(line) if line.strip() else None
@@ -52,7 +56,8 @@ class Ollama(HttpEngine):
         if data.get("done"):
             reason: FinishReason = "length" if data.get("done_reason") == "length" else "stop"
             end = End(reason, count_of(data.get("prompt_eval_count")), count_of(data.get("eval_count")))
-        return Batch(text_of(data.get("response")), None, end)
+        text = text_of(data.get("response"))
+        return Batch(text, None, end, placed(records(data.get("logprobs")), None, text))
 
     def forced(self, marker: str, id: int) -> None:
         """There is no such request."""

@@ -8,8 +8,10 @@ from typing import Any, ClassVar
 
 from ..chat.chat import Chat
 from ..core.format import Dialect
+from ..tokens import Vocabulary
 from .engine import Batch, End, EngineError, Job
 from .http_engine import HttpEngine, count_of, ids_of, text_of
+from .probable import columns, placed
 
 __all__ = ["VLLM", "OpenAICompletions", "SGLang"]
 
@@ -24,9 +26,12 @@ class OpenAICompletions(HttpEngine):
     path: ClassVar[str] = "/v1/completions"
     alive: ClassVar[str] = "/v1/models"
     takes_ids: ClassVar[bool] = False
+    _pieces: Mapping[int, str | bytes] | None = None
+    """What each id spells."""
 
     async def start(self, chat: Chat) -> list[str]:
         """Asks for the model's name, if none was given, and for its context; and tries the engine."""
+        self._pieces = None if chat.tokenizer is None else Vocabulary.of(chat.tokenizer).pieces
         data = (await self.get("/v1/models")).get("data")
         models = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
         found = next((one for one in models if self.model in (None, one.get("id"))), {})
@@ -49,6 +54,8 @@ class OpenAICompletions(HttpEngine):
             "stream_options": {"include_usage": True},
             **{name: value for name, value in job.sampling.items() if name in _STANDARD},
         }
+        if job.logprobs is not None:
+            body["logprobs"] = max(job.logprobs, 1)  # some servers take 0 for none
         if self.model is not None:
             body["model"] = self.model
         if job.turn.stops:
@@ -76,7 +83,11 @@ class OpenAICompletions(HttpEngine):
                 count_of(counts.get("completion_tokens")),
                 count_of(details.get("cached_tokens")) or 0,
             )
-        return Batch(text_of(choice.get("text")), ids, end)
+        text = text_of(choice.get("text"))
+        if choice.get("logprobs") is None:
+            return Batch(text, ids, end)
+        found = columns(choice["logprobs"], self._pieces)
+        return Batch(text, ids, end, placed(found, (ids or []) if self.ids else None, text))
 
 
 class VLLM(OpenAICompletions):
@@ -96,6 +107,8 @@ class VLLM(OpenAICompletions):
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],
             "stop_token_ids": list(turn.stop_ids),
         }
+        if job.logprobs is not None and self._pieces is not None:
+            body["return_tokens_as_token_ids"] = True  # so that two tokens of one text stay two
         if job.grammar is not None:
             body["structured_outputs"] = {"structural_tag": str(job.grammar)}
         return body

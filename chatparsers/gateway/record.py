@@ -71,6 +71,7 @@ class Record:
         self._first: float | None = None
         self._ended = False
         self._usage = Usage()
+        self._answers = 0
 
     @property
     def passed_on(self) -> dict[str, str]:
@@ -88,8 +89,16 @@ class Record:
             self._first = time.monotonic()
 
     def answered(self, format: str, message: Message, usage: Usage) -> None:
-        """The answer is whole, or as whole as it gets."""
-        self._usage = usage
+        """An answer is whole, or as whole as it gets."""
+        if self._answers:  # the prompt of several answers counts once
+            usage = Usage(0, usage.completion, usage.reasoning)
+        before = self._usage
+        self._answers += 1
+        self._usage = Usage(
+            before.prompt + usage.prompt,
+            before.completion + usage.completion,
+            before.reasoning + usage.reasoning,
+        )
         metrics = self._metrics
         for call in message.tool_calls:
             metrics.count("calls", format=format, complete=str(call.complete).lower())
@@ -98,11 +107,14 @@ class Record:
         for kind in ("prompt", "completion", "reasoning"):
             if number := getattr(usage, kind):
                 metrics.count("tokens", number, kind=kind)
-                self.fields[f"{kind}_tokens"] = number
-        self.fields |= {"format": format, "calls": len(message.tool_calls)}
+                self.fields[f"{kind}_tokens"] = getattr(self._usage, kind)
+        self.fields["format"] = format
+        self.fields["calls"] = self.fields.get("calls", 0) + len(message.tool_calls)
+        if self._answers > 1:
+            self.fields["choices"] = self._answers
         codes = Counter(diagnostic.code for diagnostic in message.diagnostics)
         if codes:
-            self.fields["diagnostics"] = dict(codes)
+            self.fields["diagnostics"] = dict(codes + Counter(self.fields.get("diagnostics", {})))
 
     def end(self, status: int) -> None:
         """The request is over."""
@@ -119,8 +131,9 @@ class Record:
             metrics.observe("prompt_tokens", self._usage.prompt, api)
         if self._first is not None:
             metrics.observe("first_token_seconds", self._first - (self._asked or self._start), api)
-            if self._usage.completion > 1:
-                metrics.observe("token_seconds", (now - self._first) / (self._usage.completion - 1), api)
+            if self._usage.completion > 1:  # of several answers, those of one
+                each = max(self._usage.completion / max(self._answers, 1) - 1, 1)
+                metrics.observe("token_seconds", (now - self._first) / each, api)
         if self._log is not None:
             self._log.write(self._line(status, now))
 

@@ -1,10 +1,10 @@
 """The response to one request: it runs the engine, sends what comes, and stops the engine when the client leaves.
 
-Strategy: four tasks. The reader reads the engine and puts frames in a buffer. The sender sends what is in the buffer:
-frames that come while it sends go out together. The reader waits while the buffer is full, so a slow client slows the
-engine. One task waits for the client to leave. One watches the silence: it puts a comment in the buffer after a while,
-and leaves a client that takes nothing for long. When the reader is done or the client has left, all end, and the
-engine's connection is closed.
+Strategy: four tasks. The reader reads the engine and puts frames in a buffer; of several answers each has a reader.
+The sender sends what is in the buffer: frames that come while it sends go out together. The reader waits while the
+buffer is full, so a slow client slows the engine. One task waits for the client to leave. One watches the silence: it
+puts a comment in the buffer after a while, and leaves a client that takes nothing for long. When the reader is done or
+the client has left, all end, and the engine's connection is closed.
 
 A stream begins with the engine's first batch, or with the first comment. Until then an error is an HTTP status.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -21,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..serving import ApiError
-from .answer import Answer
+from .answer import Answer, Answers
 from .engine import End, Engine, Job
 from .metrics import Metrics
 from .record import Record
@@ -44,13 +45,14 @@ _LEFT = 499
 
 
 class Responding:
-    """An ASGI application that answers one request. ``failed(error)`` is the response for an early error."""
+    """An ASGI application that answers one request. ``jobs``: one for each of the answers. ``failed(error)`` is the
+    response for an early error."""
 
     def __init__(
         self,
         engine: Engine,
-        job: Job,
-        answer: Answer,
+        jobs: Sequence[Job],
+        answers: Answers,
         *,
         stream: bool,
         record: Record,
@@ -59,8 +61,8 @@ class Responding:
         failed: Any,
     ) -> None:
         self._engine = engine
-        self._job = job
-        self._answer = answer
+        self._jobs = jobs
+        self._answers = answers
         self._stream = stream
         self._record = record
         self._settings = settings
@@ -91,47 +93,74 @@ class Responding:
                     await early(scope, receive, send)
                     tasks.cancel_scope.cancel()
         finally:
-            self._metrics.active -= 1
+            self._metrics.active -= len(self._jobs)
             self._record.end(_LEFT)
 
     async def _read(self) -> Any:
         """Reads the engine to its end. Returns the response if no stream has begun."""
-        answer = self._answer
         self._record.asked()
-        self._head = answer.start()
-        end = End()
-        late = 0
+        self._head = self._answers.start()
         try:
-            async with aclosing(self._engine.generate(self._job)) as batches:
-                async for batch in batches:
-                    self._record.first()
-                    frames = answer.read(batch)
-                    if self._stream and (frames or not self._begun):
-                        self._put(frames)
-                        while self._size > _FULL:
-                            await self._emptied.wait()
-                    if batch.end is not None:
-                        end = batch.end
-                    late += answer.done
-                    if answer.stopped or late > _LATE:
-                        break
-            last = answer.finish(end, self._record)
+            if len(self._jobs) == 1:
+                await self._one(self._jobs[0], self._answers.all[0])
+            else:
+                await self._several()
         except Exception as error:
             if not isinstance(error, ApiError):
                 traceback.print_exception(error)
             return self._fail(ApiError.of(error))
-        self._record.end(200)  # before the client sees that it is over
         if not self._stream:
-            return Response(answer.writer.text(), media_type="application/json")
-        self._put(last, over=True)
+            self._record.end(200)
+            return Response(self._answers.text(), media_type="application/json")
         return None
+
+    async def _several(self) -> None:
+        """Reads all answers at once. The first error ends them all."""
+        failed: list[Exception] = []
+
+        async def one(job: Job, answer: Answer, scope: anyio.CancelScope) -> None:
+            try:
+                await self._one(job, answer)
+            except Exception as error:
+                failed.append(error)
+                scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            for job, answer in zip(self._jobs, self._answers.all, strict=True):
+                tasks.start_soon(one, job, answer, tasks.cancel_scope)
+        if failed:
+            raise failed[0]
+
+    async def _one(self, job: Job, answer: Answer) -> None:
+        """Reads one answer to its end."""
+        end = End()
+        late = 0
+        async with aclosing(self._engine.generate(job)) as batches:
+            async for batch in batches:
+                self._record.first()
+                frames = answer.read(batch)
+                if self._stream and (frames or not self._begun):
+                    self._put(frames)
+                    while self._size > _FULL:
+                        await self._emptied.wait()
+                if batch.end is not None:
+                    end = batch.end
+                late += answer.done
+                if answer.stopped or late > _LATE:
+                    break
+        last = self._answers.finish(answer, end, self._record)
+        if self._stream:
+            over = self._answers.over
+            if over:
+                self._record.end(200)  # before the client sees that it is over
+            self._put(last, over=over)
 
     def _fail(self, error: ApiError) -> Any:
         if not self._begun:
             self._record.end(error.status)
             self._over = True
             return self._failed(error)
-        last = self._answer.fail(error, self._record)
+        last = self._answers.fail(error, self._record)
         self._record.end(error.status)
         self._put(last, over=True)
         return None

@@ -5,14 +5,15 @@ Reasoning goes out under two names, because clients are divided between ``reason
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason
+from ..core.message import FinishReason, RegionKind
 from .errors import ApiError
 from .freeform import FreeText
+from .logprobs import FIELDS, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer
@@ -49,11 +50,12 @@ class Delta(TypedDict, total=False):
 
 
 class ChunkChoice(TypedDict, total=False):
-    """The only choice of a chunk."""
+    """The only choice of a chunk. ``logprobs`` and ``token_ids``: of the tokens since the last chunk that had them."""
 
     index: int
     delta: Delta
-    logprobs: None
+    logprobs: dict[str, Any] | None
+    token_ids: list[int]
     finish_reason: ChatFinish | None
     unwanted_calls: list[str]
 
@@ -67,6 +69,7 @@ class ChatChunk(TypedDict, total=False):
     model: str
     choices: list[ChunkChoice]
     usage: dict[str, Any]
+    prompt_token_ids: list[int]
 
 
 class Function(TypedDict):
@@ -96,11 +99,12 @@ class ChatMessage(TypedDict, total=False):
 
 
 class ChatChoice(TypedDict, total=False):
-    """The only choice of an answer."""
+    """A choice of an answer."""
 
     index: int
     message: ChatMessage
-    logprobs: None
+    logprobs: dict[str, Any] | None
+    token_ids: list[int]
     finish_reason: ChatFinish
     unwanted_calls: list[str]
 
@@ -114,11 +118,15 @@ class ChatCompletion(TypedDict, total=False):
     model: str
     choices: list[ChatChoice]
     usage: dict[str, Any]
+    prompt_token_ids: list[int]
 
 
 class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
-    """Writes a chat completion. ``include_usage``: the stream ends with a chunk that has the usage. ``toolkit``:
-    the request's tools; calls of freeform tools are written as one text."""
+    """Writes a choice of a chat completion. ``include_usage``: the stream ends with a chunk that has the usage.
+    ``toolkit``: the request's tools; calls of freeform tools are written as one text. ``index``: of the choice.
+
+    Of several choices each has a writer, with one id. `together` makes one answer of theirs.
+    """
 
     named: ClassVar[bool] = False
     end: ClassVar[str] = "data: [DONE]\n\n"
@@ -132,8 +140,10 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         call_id: Callable[[int], str] | None = None,
         include_usage: bool = False,
         toolkit: Toolkit | None = None,
+        index: int = 0,
     ) -> None:
         super().__init__(model, id=id, created=created, call_id=call_id)
+        self._index = index
         self.include_usage = include_usage
         self._toolkit = toolkit or Toolkit()
         self._free: FreeText | None = None
@@ -149,7 +159,10 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         return f"chatcmpl-{uuid4().hex}"
 
     def start(self, prompt_tokens: int = 0) -> list[ChatChunk]:
-        return [self._chunk({"role": "assistant", "content": ""})]
+        first = self._chunk({"role": "assistant", "content": ""})
+        if self.prompt_token_ids is not None and not self._index:
+            first["prompt_token_ids"] = self.prompt_token_ids
+        return [first]
 
     def event(self, event: Event) -> list[ChatChunk]:
         match event:
@@ -211,11 +224,33 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         if self.unwanted:
             chunks[0]["choices"][0]["unwanted_calls"] = self.unwanted
         if self.include_usage:
-            last = self._chunk({})
-            last["choices"] = []
-            last["usage"] = self._usage.openai()
-            chunks.append(last)
+            chunks.append(self.used(self._usage))
         return chunks
+
+    def used(self, usage: Usage) -> ChatChunk:
+        """The chunk that has the usage."""
+        last = self._chunk({})
+        last["choices"] = []
+        last["usage"] = usage.openai()
+        return last
+
+    def tokens(self, kind: RegionKind, found: list[TokenLogprob], chunks: list[ChatChunk]) -> list[ChatChunk]:
+        super().tokens(kind, found, chunks)
+        chunks = chunks or [self._chunk({})]
+        chunks[0]["choices"][0]["logprobs"] = {"content": None, "refusal": None, FIELDS[kind]: found}
+        return chunks
+
+    def ids(self, found: list[int], chunks: list[ChatChunk]) -> None:
+        super().ids(found, chunks)
+        chunks[0]["choices"][0]["token_ids"] = found
+
+    @classmethod
+    def together(cls, writers: Sequence[OpenAIChat], usage: Usage) -> ChatCompletion:
+        """One answer of several choices."""
+        whole = writers[0].answer
+        whole["choices"] = [writer.answer["choices"][0] for writer in writers]
+        whole["usage"] = usage.openai()
+        return whole
 
     def fail(self, error: ApiError) -> list[dict[str, Any]]:
         return [error.openai()]
@@ -235,14 +270,18 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
                 self._call(id, name, "".join(arguments)) for id, name, arguments in self._calls
             ]
         choice: ChatChoice = {
-            "index": 0,
+            "index": self._index,
             "message": message,
             "logprobs": None,
             "finish_reason": self._reason,
         }
+        if self.logprobs is not None:
+            choice["logprobs"] = {"content": None, "refusal": None, **self.logprobs}
+        if self.token_ids is not None:
+            choice["token_ids"] = self.token_ids
         if self.unwanted:
             choice["unwanted_calls"] = self.unwanted
-        return {
+        whole: ChatCompletion = {
             "id": self.id,
             "object": "chat.completion",
             "created": self.created,
@@ -250,6 +289,9 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             "choices": [choice],
             "usage": self._usage.openai(),
         }
+        if self.prompt_token_ids is not None:
+            whole["prompt_token_ids"] = self.prompt_token_ids
+        return whole
 
     def _chunk(self, delta: Delta, reason: ChatFinish | None = None) -> ChatChunk:
         return {
@@ -257,5 +299,5 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             "object": "chat.completion.chunk",
             "created": self.created,
             "model": self.model,
-            "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}],
+            "choices": [{"index": self._index, "delta": delta, "logprobs": None, "finish_reason": reason}],
         }

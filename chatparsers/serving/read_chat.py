@@ -8,6 +8,7 @@ from typing import Any
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .freeform import arguments_of
+from .logprobs import asked_chat
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import chat_choice, chat_tools
 from .unsupported import Drops
@@ -18,13 +19,11 @@ _ROLES = ("system", "developer", "user", "assistant", "tool")
 _DROPPED = ("web_search_options", "prediction")
 _TEXT = ("text", "refusal")
 _UNSUPPORTED = {
-    "logprobs": "log probabilities are not given: leave logprobs out",
     "audio": "this server writes text alone: leave audio out",
     "web_search_options": "this server searches nothing: leave web_search_options out",
     "prediction": "this server makes no use of a prediction: leave it out",
     "functions": "functions are the old form of tools: send tools",
     "function_call": "function_call is the old form of tool_choice: send tool_choice",
-    "logit_bias": "logit_bias is not supported: leave it out",
 }
 
 
@@ -34,7 +33,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
-    ``add_generation_prompt``, ``top_k``, ``min_p`` and ``repetition_penalty``.
+    ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p`` and ``repetition_penalty``.
     """
     body = whole_request(body)
     drops = Drops(drop_unsupported)
@@ -42,8 +41,6 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     modes = body.get("modalities")
     if modes is not None and sequence(modes, "modalities") != ["text"]:
         raise ApiError("this server writes text alone: leave modalities out", param="modalities")
-    if body.get("n") not in (None, 1):
-        raise ApiError("one answer is given to a request: leave n out, or make it 1", param="n")
     messages = [
         _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", drops)
         for index, message in enumerate(sequence(body.get("messages"), "messages"))
@@ -75,6 +72,9 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
         sampling=sampling(body),
         stream=boolean(body, "stream", False),
         include_usage=boolean(mapping(stream_options, "stream_options"), "include_usage", False),
+        choices=integer(body, "n", 1) or 1,
+        logprobs=asked_chat(body),
+        token_ids=boolean(body, "return_token_ids", False),
         body=body,
     )
 

@@ -13,7 +13,7 @@ from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import messages_choice, messages_tools
-from .unsupported import Drops
+from .unsupported import ELSEWHERE, Drops
 
 __all__ = ["read_messages"]
 
@@ -21,6 +21,7 @@ _TEXT = ("text",)
 _ERROR = "Error: "
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")
 _UNSUPPORTED = {
+    **ELSEWHERE,
     "mcp_servers": "this server calls no other servers: leave mcp_servers out",
     "container": "this server runs no code: leave container out",
 }

@@ -12,9 +12,10 @@ from typing import Any
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
 from .freeform import arguments_of
+from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import Toolkit, responses_choice, responses_tools
-from .unsupported import Drops
+from .unsupported import ELSEWHERE, Drops
 
 __all__ = ["read_responses"]
 
@@ -24,12 +25,13 @@ _DROPPED = ("max_tool_calls",)
 _PAIRS, _KEY, _TEXT_OF_PAIR = 16, 64, 512
 _STATELESS = "this server keeps no conversations: send the whole input"
 _UNSUPPORTED = {
+    "n": ELSEWHERE["n"],
+    "logprobs": f"log probabilities are asked for by include: [{INCLUDED!r}]",
     "previous_response_id": _STATELESS,
     "conversation": _STATELESS,
     "background": "this server answers at once: leave background out",
     "prompt": "this server keeps no prompts: send instructions and input",
     "max_tool_calls": "this server runs no tools itself: leave max_tool_calls out",
-    "top_logprobs": "log probabilities are not given: leave top_logprobs out",
 }
 
 
@@ -79,6 +81,8 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
         sampling=sampling(body),
         stream=boolean(body, "stream", False),
         include_usage=True,
+        logprobs=asked_responses(body),
+        token_ids=boolean(body, "return_token_ids", False),
         body=body,
     )
 

@@ -41,6 +41,8 @@ class Request:
     ``stops``: the client's own texts that end the answer. ``sampling``: numbers for the engine, under OpenAI's names
     and ``top_k``, ``min_p``, ``repetition_penalty``. ``include_usage``: the stream ends with the usage. ``toolkit``:
     how the API spells the tools. ``dropped``: what was left out of it. ``body`` is the request as it came.
+    ``choices``: how many answers. ``logprobs``: how many of the likeliest tokens are said at each place, None if no log
+    probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
     """
 
     model: str
@@ -60,6 +62,9 @@ class Request:
     include_usage: bool = False
     toolkit: Toolkit = field(default_factory=Toolkit)
     dropped: tuple[str, ...] = ()
+    choices: int = 1
+    logprobs: int | None = None
+    token_ids: bool = False
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -11,9 +11,10 @@ from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason
+from ..core.message import FinishReason, RegionKind
 from .errors import ApiError
 from .freeform import FreeText
+from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer
@@ -90,7 +91,11 @@ _DEFAULTS: dict[str, Any] = {
 
 class OpenAIResponses(Writer[ResponseEvent, Response]):
     """Writes a response. ``request``: the body of the request, whose fields the API repeats in the response.
-    ``toolkit``: the request's tools; calls of freeform tools are written as one text."""
+    ``toolkit``: the request's tools; calls of freeform tools are written as one text.
+
+    Log probabilities of the content are where the API has them. Those of other tokens are in ``token_logprobs`` of the
+    whole response, which ends a stream, and ids in its ``token_ids`` and ``prompt_token_ids``.
+    """
 
     def __init__(
         self,
@@ -116,6 +121,12 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         self._open: ResponseItem | None = None
         self._pieces: list[str] = []
         """The text of the open item."""
+        self._said: list[TokenLogprob] = []
+        """What the engine says of the tokens of the open item."""
+        self._due: list[TokenLogprob] = []
+        """Those of them that wait for the next piece of text."""
+        self._apart: Logprobs = {}
+        """What it says of tokens that no item has a place for."""
         self._complete = True
         """Whether the open item is a call that is not known to be incomplete."""
         self._number = 0
@@ -171,6 +182,19 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
                 return [*left, *self._close()]
         return []
 
+    def tokens(
+        self, kind: RegionKind, found: list[TokenLogprob], chunks: list[ResponseEvent]
+    ) -> list[ResponseEvent]:
+        super().tokens(kind, found, chunks)
+        if kind != "content" or self._open is None or self._open["type"] != "message":
+            self._apart.setdefault(FIELDS[kind], []).extend(found)
+            return chunks
+        self._said += found
+        self._due += found
+        for chunk in chunks[-1:]:
+            chunk["logprobs"], self._due = self._due, []
+        return chunks
+
     def _text(self, text: str) -> list[ResponseEvent]:
         """More of the text of a freeform call."""
         if not text:
@@ -216,6 +240,9 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             "usage": None if self._usage is None else self._usage.responses(),
             **self._repeated,  # type: ignore[typeddict-item]
             **({"unwanted_calls": self.unwanted} if self.unwanted else {}),
+            **({} if self.prompt_token_ids is None else {"prompt_token_ids": self.prompt_token_ids}),
+            **({} if self.token_ids is None else {"token_ids": self.token_ids}),
+            **({"token_logprobs": self._apart} if self._apart else {}),
         }
 
     # items
@@ -242,12 +269,13 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             item = {"id": f"rs_{uuid4().hex}", "type": "reasoning", "status": "in_progress", "summary": []}
         item["content"] = []
         added = self._add(item)
-        part = _PART[kind]("")
+        part = _PART[kind]("", [])
         return [*closed, added, self._event("response.content_part.added", **self._part, part=part)]
 
     def _add(self, item: ResponseItem) -> ResponseEvent:
         self._open = item
         self._pieces = []
+        self._said, self._due = [], []
         self._complete = True
         return self._event("response.output_item.added", output_index=len(self._output), item=item)
 
@@ -267,7 +295,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             events = [self._event("response.custom_tool_call_input.done", **self._place, input=text)]
         else:
             name = "output_text" if item["type"] == "message" else "reasoning_text"
-            more: dict[str, Any] = {"logprobs": []} if item["type"] == "message" else {}
+            more: dict[str, Any] = {"logprobs": self._said} if item["type"] == "message" else {}
             events = [
                 self._event(f"response.{name}.done", **self._part, text=text, **more),
                 self._event("response.content_part.done", **self._part, part=done["content"][0]),
@@ -288,7 +316,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         elif item["type"] == "custom_tool_call":
             done["input"] = text
         else:
-            done["content"] = [_PART[item["type"]](text)]
+            done["content"] = [_PART[item["type"]](text, self._said)]
         return done
 
     def _event(self, type: str, **fields: Any) -> ResponseEvent:
@@ -297,7 +325,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         return {"type": type, "sequence_number": number, **fields}  # type: ignore[typeddict-item]
 
 
-_PART: Mapping[str, Callable[[str], dict[str, Any]]] = {
-    "message": lambda text: {"type": "output_text", "text": text, "annotations": [], "logprobs": []},
-    "reasoning": lambda text: {"type": "reasoning_text", "text": text},
+_PART: Mapping[str, Callable[[str, list[TokenLogprob]], dict[str, Any]]] = {
+    "message": lambda text, said: {"type": "output_text", "text": text, "annotations": [], "logprobs": said},
+    "reasoning": lambda text, said: {"type": "reasoning_text", "text": text},
 }

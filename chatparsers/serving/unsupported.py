@@ -12,8 +12,13 @@ from typing import Any
 
 from .errors import ApiError
 
-__all__ = ["Drops"]
+__all__ = ["ELSEWHERE", "Drops"]
 
+ELSEWHERE = dict.fromkeys(
+    ("logprobs", "top_logprobs", "n", "return_token_ids"),
+    "this API has no such field: ask by chat completions",
+)
+"""What only some of the APIs have."""
 _FILES = ("image", "audio", "video", "file", "document")
 
 
@@ -50,7 +55,7 @@ class Drops:
     ) -> None:
         """Refuses the fields that ask for something. ``why``: the reason by name. Some may be dropped."""
         for name, reason in why.items():
-            if not body.get(name):
+            if not body.get(name) or (name == "n" and body[name] == 1):
                 continue
             if not self.allowed or name not in droppable:
                 raise ApiError(reason, param=name, code="unsupported_parameter")

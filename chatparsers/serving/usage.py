@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,13 @@ class Usage:
                 reasoning += max(region.token_end - max(region.token_start, counted), 0)
                 counted = region.token_end
         return cls(prompt, last if completion is None else completion, reasoning, cached)
+
+    @classmethod
+    def together(cls, usages: Sequence[Usage]) -> Usage:
+        """The usage of several answers to one prompt, which counts once."""
+        first = usages[0]
+        completion = sum(usage.completion for usage in usages)
+        return cls(first.prompt, completion, sum(usage.reasoning for usage in usages), first.cached)
 
     def openai(self) -> dict[str, Any]:
         """As the chat-completions API counts."""

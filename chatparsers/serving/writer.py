@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason, Message
+from ..core.message import FinishReason, Message, RegionKind
 from ..core.parser.transcript import call_id as id_of_call
 from ..templates import to_json
 from .errors import ApiError
+from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .usage import Usage
 
 __all__ = ["Writer", "sse"]
@@ -51,6 +52,11 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.model = model
         self.id = id or self.new_id()
         self.created = int(time.time()) if created is None else created
+        self.logprobs: Logprobs | None = None
+        """What the engine says of the tokens so far; None if the request does not ask. `tokens` adds to it."""
+        self.prompt_token_ids: list[int] | None = None
+        self.token_ids: list[int] | None = None
+        """The ids of the prompt and of the answer so far; None if the request does not ask. `ids` adds to them."""
         self.unwanted: list[str] = []
         """How the calls begin that the model wrote though the request wants none. They are cut out of the answer, and
         shown in a field ``unwanted_calls`` of our own, so that nothing vanishes in silence. Set it before `finish`."""
@@ -70,6 +76,18 @@ class Writer(ABC, Generic[Chunk, Answer]):
     @abstractmethod
     def event(self, event: Event) -> list[Chunk]:
         """Writes one event of the stream."""
+
+    def tokens(self, kind: RegionKind, found: list[TokenLogprob], chunks: list[Chunk]) -> list[Chunk]:
+        """Writes what the engine says of tokens of one kind. ``chunks``: what their event became; [] if they have none.
+        Returns the chunks with it, where the API streams it."""
+        if self.logprobs is not None:
+            self.logprobs.setdefault(FIELDS[kind], []).extend(found)
+        return chunks
+
+    def ids(self, found: list[int], chunks: list[Chunk]) -> None:
+        """Writes more ids of the answer. ``chunks``: what came with them, at least one."""
+        if self.token_ids is not None:
+            self.token_ids += found
 
     @abstractmethod
     def finish(

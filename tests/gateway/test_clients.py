@@ -250,8 +250,8 @@ def test_the_clients_raise_their_own_errors(gateway: Any) -> None:
             client.chat.completions.create(model="tiny", messages=[{"role": "user", "content": [image]}])
         assert caught.value.param == "messages[0].content[0]" and "text alone" in str(caught.value)
         assert caught.value.code == "image_not_supported"
-        with pytest.raises(sdk.BadRequestError, match="one answer"):
-            client.chat.completions.create(model="tiny", n=2, messages=[{"role": "user", "content": "Hi"}])
+        with pytest.raises(sdk.BadRequestError, match="at most 64 answers"):
+            client.chat.completions.create(model="tiny", n=65, messages=[{"role": "user", "content": "Hi"}])
         assert [model.id for model in client.models.list()] == ["tiny"]
         assert client.models.retrieve("tiny").id == "tiny"
         with pytest.raises(sdk.NotFoundError):

@@ -154,7 +154,8 @@ def test_nothing_to_constrain(name: str) -> None:
     format = chatparsers.get_format(name)
     for dialect in DIALECTS:
         assert format.bind().grammar(dialect) is None
-        assert format.bind(tools=TOOLS, tool_choice="none").grammar(dialect) is None
+        none = format.bind(tools=TOOLS, tool_choice="none").grammar(dialect)
+        assert none is None or dialect != "gbnf"
         assert format.bind(response_format={"type": "text"}).grammar(dialect) is None
 
 
@@ -207,6 +208,24 @@ def test_engines_agree(name: str, mode: str, nightly: bool, request: pytest.Fixt
         for text in random_texts(name, asked, 2 if nightly or state == "free" else 1):
             compare(mutations(text, chance, 6), judges, state, counted, different)
     agreed(name, mode, counted, different, request)
+
+
+@EACH_FORMAT
+def test_without_calls(name: str, nightly: bool) -> None:
+    """With ``tool_choice="none"`` the free dialects take an answer, and no call at its start."""
+    asked = {"tools": TOOLS, "tool_choice": "none"}
+    calls = random_texts(name, MODES["required"], 4 if nightly else 1)
+    turn = chatparsers.get_format(name).bind(**asked)
+    auto = chatparsers.get_format(name).bind(tools=TOOLS)
+    for dialect in ("lark", "structural_tag"):
+        judge = compiled(name, asked, dialect)[1]
+        free = compiled(name, MODES["auto"], dialect)[1]
+        for answer in ("", "Hello.", "It is sunny in Oslo, and 3 < 5."):
+            assert judge.status(answer) == free.status(answer), (dialect, answer)
+        for call in calls:
+            codes = {one.code for one in turn.parse(call).diagnostics}
+            assert auto.parse(call).tool_calls and "unwanted-call" in codes
+            assert judge.status(call).kind == "rejected", (dialect, call)
 
 
 @EACH_FORMAT

@@ -11,7 +11,7 @@ gives it the position before it runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from operator import index
@@ -186,6 +186,34 @@ class Stream:
         end = self._fed if self._has_shortcut else self._transcript.length
         offsets = self._ids.offsets if self._ids is not None else None
         return self._transcript.message(end, self._finished == "stop", offsets)
+
+    def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
+        """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
+
+        Each token has one region: the first of its characters' regions that is no markup, else ``markup``. So what an
+        engine says of each token (its log probability) can be given to the part of the message that it belongs to,
+        and nothing is lost or doubled.
+
+            >>> from chatparsers import get_format
+            >>> stream = get_format("qwen3").bind().stream()
+            >>> events = stream.feed("<think>\\nHm")
+            >>> stream.token_regions(starts=[0, 7, 8])
+            ['markup', 'markup', 'reasoning']
+
+        ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
+        `RequestError` if text was fed and ``starts`` is None, and the other way round.
+        """
+        origin = self._transcript.origin
+        fed_ids = self._ids is not None and bool(self._ids.offsets)
+        if (starts is None) != (fed_ids or not self._pieces):
+            expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
+            raise RequestError(f"token_regions: expected {expected}")
+        if starts is not None:
+            starts = [origin + start for start in starts]
+        elif fed_ids:
+            starts = self._ids.offsets
+        end = self._fed if self._has_shortcut else self._transcript.length
+        return self._transcript.token_regions(starts or (), first, end, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected."""

@@ -400,6 +400,27 @@ class Transcript:
         tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
         return Region(KINDS[kind], self.text.position(start), self.text.position(end), *tokens)
 
+    def token_regions(
+        self, starts: Sequence[int], first: int, end: int, fed: int, over: bool
+    ) -> list[RegionKind]:
+        """As `Stream.token_regions`. ``starts``: where the tokens begin. The text is decided up to ``end``, and was fed
+        up to ``fed``. ``over``: no more comes."""
+        found: list[RegionKind] = []
+        runs = self.runs
+        for place in range(first, len(starts)):
+            start = starts[place]
+            after = bisect_right(starts, start, place)  # a token may hold only a part of a character
+            stop = starts[after] if after < len(starts) else fed
+            if not over and not start < stop <= end:
+                break
+            run = max(bisect_right(runs, start, key=_start) - 1, 0)
+            kind = runs[run][1] if runs else m.MARKUP
+            while kind == m.MARKUP and run + 1 < len(runs) and runs[run + 1][0] < stop:
+                run += 1
+                kind = runs[run][1]
+            found.append(KINDS[kind])
+        return found
+
 
 class _Text:
     """The model's text, and the way from the machine's positions to positions in it.

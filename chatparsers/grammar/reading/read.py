@@ -377,7 +377,7 @@ class _Reader:
         return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
 
     def body(self, node: Body) -> Ir:
-        if not self.tools:
+        if not self.tools and (self.other_answer or not self.request.options.tools):
             node = replace(node, calls=None, start=None)
         reasoning: Ir = EMPTY
         if node.reasoning is not None and self.allow_thought:
@@ -385,7 +385,7 @@ class _Reader:
         begin = _start(node)
         start = None if begin is None else self.node(begin)
         if (
-            self.request.options.mode == "auto"
+            self.request.options.mode in ("auto", "none")  # with no tools, text that begins no call
             and self.free
             and self.answer(node) is None
             and (node.calls is not None or start is not None)
@@ -768,10 +768,10 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
     """
     given = request.response_format
     user = given is not None and given.get("type") == "grammar"
-    calls = request.options.tools and request.options.mode != "none"
+    target = target or Target()
+    calls = request.options.tools and (request.options.mode != "none" or target.free)
     if not calls and request.options.schema is None and not user:
         return None
-    target = target or Target()
     reader = _Reader(request, target, budget or Budget())
     body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
     if body is None:
