@@ -208,9 +208,7 @@ def test_no_token_is_lost_or_doubled(name: str, by_ids: bool, amount: Callable[[
 
 # engines, over the wire
 
-TEXT = (
-    '<think>\nHm.\n</think>\n\nIt is so.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
-)
+TEXT = '<think>\nHm.\n</think>\n\nIt is so.\n<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 F = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
 
 
