@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
@@ -15,8 +16,8 @@ from .picture import Picture
 
 __all__ = ["Diagram", "diagram"]
 
-_WIDE = 900
-"""The width in pixels beyond which a row is broken into lines."""
+_WIDE = 640
+"""The width in pixels beyond which the parts of a turn stand one below the other."""
 _STYLE = """
 svg.railroad-diagram { background: #fff; color: #000; }
 svg.railroad-diagram path { stroke-width: 2; stroke: currentColor; fill: none; }
@@ -59,70 +60,123 @@ def diagram(format: Format) -> Diagram:
         raise ModuleNotFoundError(
             "diagrams need railroad-diagrams: pip install 'chatparsers[display]'", name="railroad"
         ) from error
-    tree = format.tree(Options(tools=True))
-    drawn = railroad.Diagram(_drawn(tree, railroad), css=_STYLE)
+    parts = _parts(format.tree(Options(tools=True)))
+    drawn = railroad.Diagram(*_row([_drawn(each, railroad) for each in parts], railroad))
     out = io.StringIO()
-    drawn.writeStandalone(out.write)
-    return Diagram(format.name, out.getvalue(), tree.shown())
+    drawn.writeStandalone(out.write, _STYLE)
+    return Diagram(format.name, out.getvalue(), " ".join(map(_line, parts)))
 
 
-def _drawn(node: n.Node, draw: Any) -> Any:
-    """The drawing of a node as it is generated."""
+class _Part(NamedTuple):
+    """A part of what is generated: a ``text``, a ``token``, a ``word`` for what the model fills in, an ``optional``
+    part, a ``choice``, or something that comes ``many`` times, with ``between`` before each further one."""
+
+    kind: str
+    text: str = ""
+    inner: tuple[tuple[_Part, ...], ...] = ()
+    between: tuple[_Part, ...] = ()
+
+
+def _parts(node: n.Node) -> list[_Part]:
+    """What a node generates. Texts that follow one another are one."""
+    joined: list[_Part] = []
+    for part in _each(node):
+        if joined and part.kind == joined[-1].kind == "text":
+            joined[-1] = _Part("text", joined[-1].text + part.text)
+        elif part.text or part.inner:
+            joined.append(part)
+    return joined
+
+
+def _each(node: n.Node) -> Iterator[_Part]:
     if isinstance(node, n.Body):
-        return _body(node, draw)
-    if isinstance(node, n.Think):
-        return _span(node.span, "reasoning", draw)
-    if isinstance(node, n.Sequence):
-        items = [each for item in node.items if (each := _drawn(item, draw)) is not None]
-        return _row(items, draw)
-    if isinstance(node, n.Choice):
-        return draw.Choice(0, *(_drawn(each, draw) or draw.Skip() for each in node.options))
-    if isinstance(node, n.Calls):
-        item = _drawn(node.item, draw) or draw.Skip()
-        return draw.OneOrMore(item, _drawn(node.separator, draw)) if node.parallel else item
-    if isinstance(node, n.Many):
-        item = _drawn(node.node, draw) or draw.Skip()
-        return draw.OneOrMore(item) if node.least else draw.ZeroOrMore(item)
-    if isinstance(node, n.EachArg):
-        item = _drawn(node.any, draw) or draw.Skip()
-        between = None if node.separator is None else _drawn(node.separator, draw)
-        return draw.ZeroOrMore(item, between)
-    if isinstance(node, (n.Token, n.Literal, n.Space)):
-        return draw.Terminal(for_terminal(node.text)) if node.text else None
-    inner = [each for part in node.parts(True) if (each := _drawn(part, draw)) is not None]
-    if inner:
-        return _row(inner, draw)
-    shown = node.shown()
-    return draw.NonTerminal(for_terminal(shown)) if shown and shown != '""' else None
+        if node.reasoning is not None:
+            yield _span(node.reasoning, "reasoning")
+        content = _span(node.content, "content") if node.content else _optional([_Part("word", "content")])
+        start = tuple(_parts(node.start)) if node.start is not None else ()
+        yield _Part("choice", "", ((content,), start)) if start else content
+        yield _optional(_parts(node.calls) if node.calls is not None else [])
+    elif isinstance(node, n.Think):
+        yield _span(node.span, "reasoning")
+    elif isinstance(node, n.Choice):
+        yield _Part("choice", "", tuple(tuple(_parts(each)) for each in node.options))
+    elif isinstance(node, n.Calls) and node.parallel:
+        between = tuple(_parts(node.separator))
+        yield _Part("many", "+", (tuple(_parts(node.item)),), between)
+    elif isinstance(node, n.Many) and node.most == 1 and not node.least:
+        yield _optional(_parts(node.node))
+    elif isinstance(node, n.Many):
+        yield _Part("many", "+" if node.least else "*", (tuple(_parts(node.node)),))
+    elif isinstance(node, n.EachArg):
+        between = () if node.separator is None else tuple(_parts(node.separator))
+        yield _Part("many", "*", (tuple(_parts(node.any)),), between)
+    elif isinstance(node, (n.Literal, n.Space)):
+        yield _Part("text", node.text)
+    elif isinstance(node, n.Token):
+        yield _Part("token", node.text)
+    elif isinstance(node, n.Chars):
+        yield _Part("word", f"[{node.ranges}]")
+    elif inner := node.parts(True):
+        for each in inner:
+            yield from _parts(each)
+    elif isinstance(node, (n.Name, n.JsonName)):
+        yield _Part("word", node.tag.value)
+    elif word := _WORDS.get(type(node)):
+        yield _Part("word", word)
 
 
-def _row(items: list[Any], draw: Any) -> Any:
-    """Items in a row; a long row is broken into lines."""
-    if not items:
-        return None
-    if len(items) == 1:
-        return items[0]
-    lines: list[list[Any]] = [[]]
-    for item in items:
-        if lines[-1] and sum(each.width for each in (*lines[-1], item)) > _WIDE:
-            lines.append([])
-        lines[-1].append(item)
-    if len(lines) == 1:
-        return draw.Sequence(*items)
-    return draw.Stack(*(draw.Sequence(*line) for line in lines))
+_WORDS: dict[type[n.Node], str] = {
+    n.Args: "arguments",
+    n.Value: "value",
+    n.SameName: "the same name",
+    n.JsonValue: "JSON",
+    n.JsonText: "JSON",
+}
 
 
-def _span(span: n.Span, what: str, draw: Any) -> Any:
-    parts = [_drawn(span.open, draw), draw.NonTerminal(what)]
-    parts += [_drawn(span.close, draw)] if span.close is not None else []
-    return draw.Optional(_row([part for part in parts if part is not None], draw))
+def _span(span: n.Span, what: str) -> _Part:
+    parts = [*_parts(span.open), _Part("word", what)]
+    return _optional(parts if span.close is None else [*parts, *_parts(span.close)])
 
 
-def _body(body: n.Body, draw: Any) -> Any:
-    parts = [_span(body.reasoning, "reasoning", draw)] if body.reasoning is not None else []
-    parts.append(draw.Optional(draw.NonTerminal("content")))
-    calls = getattr(body, "calls", None)
-    if calls is not None:
-        drawn = _drawn(calls, draw)
-        parts += [draw.Optional(drawn)] if drawn is not None else []
-    return _row(parts, draw)
+def _optional(parts: list[_Part]) -> _Part:
+    return _Part("optional", "", (tuple(parts),) if parts else ())
+
+
+def _drawn(part: _Part, draw: Any) -> Any:
+    """A part as an item of a railroad diagram."""
+    inner = [_one([_drawn(each, draw) for each in some], draw) for some in part.inner]
+    if part.kind == "word":
+        return draw.NonTerminal(for_terminal(part.text))
+    if part.kind == "optional":
+        return draw.Optional(inner[0])
+    if part.kind == "choice":
+        return draw.Choice(0, *inner)
+    if part.kind == "many":
+        between = _one([_drawn(each, draw) for each in part.between], draw) if part.between else None
+        return (draw.OneOrMore if part.text == "+" else draw.ZeroOrMore)(inner[0], between)
+    return draw.Terminal(for_terminal(part.text))
+
+
+def _one(items: list[Any], draw: Any) -> Any:
+    return draw.Sequence(*items) if items else draw.Skip()
+
+
+def _row(items: list[Any], draw: Any) -> list[Any]:
+    """The items of a diagram: in a row, or one below the other if the row were too long."""
+    return [draw.Stack(*items)] if len(items) > 1 and sum(each.width for each in items) > _WIDE else items
+
+
+def _line(part: _Part) -> str:
+    """A part in the manner of a grammar: ``"text"``, ``word``, ``[optional]``, ``(one | another)``, ``(many)+``."""
+    inner = " | ".join(" ".join(map(_line, some)) for some in part.inner)
+    if part.kind == "optional":
+        return f"[{inner}]"
+    if part.kind == "choice":
+        return f"({inner})"
+    if part.kind == "many":
+        between = " ".join(map(_line, part.between))
+        return f"({inner}){part.text}" + (f" with {between} between" if between else "")
+    if part.kind == "word":
+        return part.text
+    return f"'{part.text}'" if '"' in part.text else f'"{part.text}"'

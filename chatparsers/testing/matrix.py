@@ -43,6 +43,7 @@ class Record:
     tokenizers: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
+        """The record as JSON data."""
         return asdict(self)
 
 

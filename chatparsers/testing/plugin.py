@@ -176,6 +176,7 @@ def _tokenizer(file: Path) -> Any:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Pytest's hook: the options that choose formats and scenarios."""
     group = parser.getgroup("chatparsers", "chatparsers: formats of chat models")
     group.addoption("--chatparsers-format", metavar="NAME", help="only this format (name or alias)")
     group.addoption(
@@ -204,6 +205,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Pytest's hook: one test for each entry and scenario of a `matrix`."""
     entries = getattr(metafunc.function, "chatparsers_entries", None)
     if entries is None:
         return
@@ -228,6 +230,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Pytest's hook: the table of formats and scenarios at the end of the run."""
     records = []
     for kind in ("passed", "failed", "skipped"):
         for report in terminalreporter.stats.get(kind, ()):

@@ -85,6 +85,7 @@ class Call:
 
     @staticmethod
     def of(name: str, **arguments: Any) -> Call:
+        """The call of a tool with these arguments, which become JSON."""
         return Call(name, json.dumps(arguments, ensure_ascii=False))
 
 

@@ -160,6 +160,9 @@ def test_every_format_has_a_diagram() -> None:
         assert drawn.svg.startswith("<svg") and "script" not in drawn.svg
         shown = unescape(drawn.svg)
         assert "content" in shown
+        assert "p." not in drawn.line, "a builder's call is no word of a diagram"
+        if info.format().features.tools:
+            assert "name" in drawn.line and ("arguments" in drawn.line or "value" in drawn.line), drawn.line
         assert info.name != "qwen3" or ("<tool_call>" in shown and "</think>" in shown)
 
 

@@ -1,0 +1,89 @@
+"""The site: its pages are put together without a fault, and everything public says what it promises."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import chatparsers
+
+ROOT = Path(chatparsers.__file__).parents[1]
+SITE = ROOT / "docs" / "_site"
+
+pytestmark = pytest.mark.skipif(not SITE.is_dir(), reason="no docs: not a checkout")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _modules() -> Iterator[None]:
+    """The generator's modules, which lie beside one another and are no package."""
+    sys.path.insert(0, str(SITE))
+    yield
+    sys.path.remove(str(SITE))
+    for name in ("check", "pages", "public", "stage"):
+        sys.modules.pop(name, None)
+
+
+def test_everything_public_is_in_the_reference_and_has_a_docstring() -> None:
+    for extra in ("anyio", "httpx2", "pyarrow", "starlette", "hypothesis"):
+        pytest.importorskip(extra)
+    import public
+
+    assert not public.ungrouped(), "a page of docs/_site/public.py must show each public name"
+    assert not public.undocumented()
+
+
+def test_the_pages_are_put_together(tmp_path: Path) -> None:
+    for extra in ("railroad", "httpx2", "pyarrow", "hypothesis"):
+        pytest.importorskip(extra)
+    import stage
+
+    listed = {"content-only", "hermes-2-pro", "qwen3-coder"}  # the build of the site makes all
+    assert stage.stage(tmp_path, listed) == []
+    assert listed == {path.stem for path in (tmp_path / "format").glob("*.md")} - {"index"}
+    page = (tmp_path / "format" / "qwen3-coder.md").read_text(encoding="utf-8")
+    shown = unescape(page)
+    for part in (
+        "<function=get_weather>",
+        "Qwen3-Coder",
+        "<svg",
+        'class="chip',
+        "--tool-call-parser",
+        "qwen3_coder",
+    ):
+        assert part in shown, part
+    llms = (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    named = set(re.findall(r"\]\(([^)]+)\)", llms))
+    assert named == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
+
+
+def test_a_fault_of_a_page_is_found(tmp_path: Path) -> None:
+    import check
+
+    good = '<html><title>T</title><h1 id="a b">x</h1><a href="two.html#there">'
+    (tmp_path / "index.html").write_text(good + '<a href="https://elsewhere.org/">', encoding="utf-8")
+    (tmp_path / "two.html").write_text('<title>T</title><p id="there"><a href="index.html#a%20b">', "utf-8")
+    assert check.faults(tmp_path) == []
+    bad = '<a href="no.html"><a href="#no"><script src="https://elsewhere.org/a.js"></script>'
+    (tmp_path / "three.html").write_text(bad, encoding="utf-8")
+    assert check.faults(tmp_path) == [
+        "three.html: #no has no such place",
+        "three.html: a page without a title",
+        "three.html: fetches https://elsewhere.org/a.js from another host",
+        "three.html: no.html leads nowhere",
+    ]
+
+
+def test_a_link_that_leads_nowhere_is_found() -> None:
+    import stage
+
+    page = ROOT / "docs" / "x.md"
+    moved, wrong = stage._moved(
+        "[a](../README.md#more) [b](no.md) [c](hosts)", page, Path("x.md"), stage.sources()
+    )
+    assert moved == "[a](index.md#more) b c"
+    assert [each.split(": ")[1].split()[0] for each in wrong] == ["no.md", "hosts"]
