@@ -245,6 +245,13 @@ def _check(commands: _Commands[_Parser]) -> None:
     check.add_argument("--html", metavar="FILE", help="write the report as a page as well")
     check.add_argument("--strict", action="store_true", help="notes count too: exit 1 for any finding")
     check.add_argument(
+        "--samples",
+        metavar="N",
+        type=int,
+        default=0,
+        help="sample N answers under the grammar in each installed engine (0)",
+    )
+    check.add_argument(
         "--fix", metavar="DIR", help="write corrected copies, as far as the checks prove them, with a diff"
     )
 

@@ -21,12 +21,12 @@ def run(arguments: Namespace) -> int:
     """Prints the report of each model. Returns 0 if all are fine, 1 if there are findings (with ``--strict``, notes
     too), 2 if a model could not be checked."""
     from ..core.errors import ChatParsersError
-    from ..doctor.check import CHECKS, examined
+    from ..doctor.check import examined, names
     from .request import chat_of
 
     for name in arguments.only:
-        if name not in CHECKS:
-            raise Refused(f"--only {name}: expected one of {', '.join(CHECKS)}")
+        if name not in names():
+            raise Refused(f"--only {name}: expected one of {', '.join(names())}")
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     reports: list[Report] = []
     failed = False
@@ -36,7 +36,7 @@ def run(arguments: Namespace) -> int:
                 warnings.simplefilter("ignore")
                 tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
                 chat = chat_of(model, arguments, tokenizer=tokenizer)
-                report = examined(chat, tools=tools, only=arguments.only)
+                report = examined(chat, tools=tools, only=arguments.only, samples=arguments.samples)
                 if arguments.fix is not None:
                     _fix(chat, report, Path(arguments.fix), many=len(arguments.models) > 1)
         except (ChatParsersError, Refused) as error:
@@ -77,9 +77,10 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
 
 def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
     """Writes the proved mends, and prints each as a diff on standard error."""
-    from ..doctor.mend import diff, mends, written_to
+    from ..doctor.mend import diff, mends, refuse_files, written_to
 
     folder = folder / Path(chat.name).stem if many else folder
+    refuse_files(folder, (f"{chat.files.template_name()}.jinja", "generation_config.json"))
     found = list(mends(chat, report))
     if not found:
         print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)

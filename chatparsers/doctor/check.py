@@ -11,17 +11,19 @@ from ..core.errors import ChatParsersError, TemplateError
 from ..core.public import public
 from ..plugins import plugins
 from .cost import cost
+from .ends import ends
 from .format import format_found
 from .grammar import grammar
 from .history import append_only, arguments, loses, whitespace
-from .prompt import ends, prompt
-from .report import LEVELS, Finding, Report
+from .masks import bridge, masks
+from .prompt import prompt
+from .report import LEVELS, Fact, Finding, Report
 from .subject import Subject
-from .tokens import bridge, ids, masks
+from .tokens import ids
 
-__all__ = ["CHECKS", "Check", "check", "examined"]
+__all__ = ["CHECKS", "Check", "check", "examined", "names"]
 
-Check = Callable[[Subject], Iterable[Finding]]
+Check = Callable[[Subject], Iterable[Finding | Fact]]
 
 CHECKS: Mapping[str, Check] = {
     "format": format_found,
@@ -47,49 +49,69 @@ def check(
     tools: Sequence[Mapping[str, Any]] | None = None,
     tokenizer: Any = None,
     only: Iterable[str] = (),
+    samples: int = 0,
 ) -> Report:
     """What is wrong with a model's template, tokenizer, format and grammar.
 
     ``source``: as `load` takes it. ``format``: a name that overrides detection. ``tools``: tools of your own, whose
     schemas the grammar must hold. ``tokenizer``: as for `load`. ``only``: the names of the checks to run, all if empty.
+    ``samples``: how many answers each installed engine (xgrammar, llguidance) samples under the grammar; a second or
+    more for each engine, and it needs the tokenizer.
     A template runs within the limits of `load`. Raises the errors of `load`.
 
     >>> report = check("{% for m in messages %}{{ m.content }}{% endfor %}")
     >>> "loses-calls" in report.codes()
     True
     """
-    return examined(load(source, format=format, tokenizer=tokenizer), tools=tools, only=only)
+    return examined(load(source, format=format, tokenizer=tokenizer), tools=tools, only=only, samples=samples)
 
 
 def examined(
-    chat: Chat, *, tools: Sequence[Mapping[str, Any]] | None = None, only: Iterable[str] = ()
+    chat: Chat,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None = None,
+    only: Iterable[str] = (),
+    samples: int = 0,
 ) -> Report:
     """As `check`, for a model that is loaded."""
-    model = Subject(chat, tools)
+    model = Subject(chat, tools, samples)
     wanted = set(only)
     findings: list[Finding] = []
-    fine, skipped = [], []
+    fine: list[str] = []
+    skipped: list[tuple[str, str]] = []
+    facts: list[tuple[str, str]] = []
     for name, run in _checks():
         if wanted and name not in wanted:
             continue
         if name == "ids" and model.tokenizer is None:
             skipped.append((name, "the model's files have no tokenizer"))
             continue
+        said: list[Finding | Fact] = []
         try:
-            found = list(run(model))
+            for one in run(model):
+                said.append(one)
         except TemplateError as error:
-            found = [
-                Finding("template-fails", "error", f"the template fails in the check {name!r}", str(error))
-            ]
-        except ChatParsersError as error:
-            skipped.append((name, str(error)))
-            continue
+            message = f"the template fails in the check {name!r}"
+            said.append(Finding("template-fails", "error", message, str(error), "see the error"))
+        except Exception as error:
+            if name in CHECKS and not isinstance(error, ChatParsersError):
+                raise  # a fault of ours
+            skipped.append((name, f"{type(error).__name__}: {error}"))
+            if not said:
+                continue
+        found = [one for one in said if isinstance(one, Finding)]
+        facts += [(name, one.text) for one in said if isinstance(one, Fact)]
         findings += found
         if not found:
             fine.append(name)
     once = list(dict.fromkeys(findings))
     once.sort(key=lambda finding: LEVELS.index(finding.severity))
-    return Report(chat.name, chat.detection.name, tuple(once), tuple(fine), tuple(skipped))
+    return Report(chat.name, chat.detection.name, tuple(once), tuple(fine), tuple(skipped), tuple(facts))
+
+
+def names() -> list[str]:
+    """The names of all checks, those of plugins last."""
+    return [name for name, _ in _checks()]
 
 
 def _checks() -> Iterator[tuple[str, Check]]:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from ..core.errors import TemplateError
-from .report import Finding
-from .subject import CLOCK, TOOLS, Subject, answer, user
+from ..templates.jinja.limits import account, current
+from .report import Fact, Finding
+from .subject import CLOCK, TOOLS, Messages, Subject, answer, user
 
 __all__ = ["cost"]
 
-_SLOW = 8.0
-"""How many times longer four times the turns may take to render."""
+_STEEP = 8
+"""How many times the work four times the turns may take."""
 
 
-def cost(model: Subject) -> Iterator[Finding]:
+def cost(model: Subject) -> Iterator[Finding | Fact]:
     """Whether 200 turns and 100 tools render within the limits, and what a tool costs in the prompt."""
     turns = [
         message for place in range(100) for message in (user(f"Question {place}"), answer(f"Answer {place}"))
     ]
-    times = []
+    spent = []
     for length in (50, 200):
-        started = time.process_time()
         try:
-            model.render(turns[:length])
+            spent.append(_units(model, turns[:length]))
         except TemplateError as error:
             yield Finding(
                 "cost-limit",
@@ -34,15 +33,16 @@ def cost(model: Subject) -> Iterator[Finding]:
                 "a host with limits refuses long conversations",
             )
             return
-        times.append(time.process_time() - started)
-    if times[1] > 0.05 and times[1] > _SLOW * times[0]:
+    limit = model.chat.limits.work
+    if spent[1] > limit / 50 and spent[1] > _STEEP * spent[0]:
         yield Finding(
             "cost-growth",
             "warning",
             "rendering grows faster than the conversation",
-            f"50 turns: {1000 * times[0]:.0f} ms, 200 turns: {1000 * times[1]:.0f} ms of CPU",
+            f"50 turns: {spent[0]:,} units of work, 200 turns: {spent[1]:,} of {limit:,}",
             "the template looks back at all messages for each of them",
         )
+    yield Fact(f"200 turns take {100 * spent[1] / limit:.1f} % of the work that a template may do")
     if not model.can.tools:
         return
     function = TOOLS[0]["function"]
@@ -56,6 +56,10 @@ def cost(model: Subject) -> Iterator[Finding]:
         )
         return
     each = (len(all_of_them) - len(one)) / 99
+    size = f"{each:,.0f} characters"
+    if model.tokenizer is not None:
+        size += f", {(len(model.ids(all_of_them)) - len(model.ids(one))) / 99:,.0f} ids"
+    yield Fact(f"each tool takes {size} of the prompt")
     if each > 2_000:
         yield Finding(
             "cost-tools",
@@ -64,3 +68,12 @@ def cost(model: Subject) -> Iterator[Finding]:
             f"{each:,.0f} characters a tool",
             "load(…, tools_as='compact') writes them short where the template shows none",
         )
+
+
+def _units(model: Subject, messages: Messages) -> int:
+    """The units of work that a rendering takes: see `Limits`."""
+    with account(model.chat.limits, model.template.name, messages):
+        meter = current()
+        before = meter.left
+        model.render(messages)
+        return before - meter.left

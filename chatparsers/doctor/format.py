@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..core.errors import ChatParsersError
+from ..detection.contest import Contest, reads, writes
 from ..detection.detect import CONTENT_ONLY
 from ..detection.names import known
-from .report import Finding
+from ..detection.shown import probes_of
+from ..registry import list_formats
+from .report import Fact, Finding
 from .subject import Subject
 
 __all__ = ["format_found"]
 
 
-def format_found(model: Subject) -> Iterator[Finding]:
+def format_found(model: Subject) -> Iterator[Finding | Fact]:
     """Which format reads the template, how sure that is, and whether the model's name says another."""
     found = model.chat.detection
     evidence = "\n".join(found.evidence)
@@ -49,6 +53,33 @@ def format_found(model: Subject) -> Iterator[Finding]:
             f"name: {named.name}\n{evidence}",
             "the template decides; is it the one this model was trained with?",
         )
-    limits = getattr(found, "limits", ())
-    for limit in limits:
-        yield Finding("format-in-part", "warning", "the format is read in part", str(limit), "")
+    for limit in found.limits:
+        yield Finding(
+            "format-in-part",
+            "warning",
+            f"the format is read in part: {limit.part}",
+            str(limit),
+            "bind only tools of the kinds that are proved",
+        )
+    others = _others(model)
+    also = f"; {', '.join(others)} would read it as well" if others else ""
+    yield Fact(f"{found.name}, score {found.score:.2f}: {'; '.join(found.evidence[:2])}{also}")
+
+
+def _others(model: Subject) -> list[str]:
+    """Other formats that read and write every turn that the template shows."""
+    probes = list(probes_of(model.template))
+    if not any(probe.message.get("tool_calls") for probe in probes):
+        return []
+    contest = Contest("\n".join(probe.prompt + probe.wire for probe in probes), probes)
+    found = []
+    for info in list_formats():
+        if not info.markers or info.name == model.format.name or contest.seen(info) != info.markers:
+            continue
+        try:
+            format = info.load()
+            if all(reads(format, probe) and writes(format, probe) for probe in probes):
+                found.append(info.name)
+        except ChatParsersError:  # a broken format must not stop the check
+            continue
+    return found

@@ -1,24 +1,41 @@
-"""The check of the grammar: it takes the template's own call, in each dialect, and says what it does not enforce."""
+"""The check of the grammar: it takes the template's own calls, what it generates is read back, and what it leaves open.
+
+Both are proved on the tree from which all dialects are written, by text and, with a tokenizer, by ids. With samples, an
+installed engine (xgrammar, llguidance) also reads its dialect over the model's own vocabulary: it must take those calls
+id by id, and random walks under its masks must be read back.
+"""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterable, Iterator
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import Any, Literal
 
-from ..core.errors import ChatParsersError, SchemaError, TemplateError
-from ..detection.analysis.accepted import accepts
+from ..core.errors import ChatParsersError, RequestError, SchemaError, TemplateError
+from ..core.format import Turn
+from ..core.message import Message
+from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_of
+from ..grammar.ir import Text, TokenRef
+from ..grammar.regular.automaton import TooLarge
+from ..lazy import load_reference
 from ..templates.probe.edges import opening
-from .report import Finding
+from .draw import drawn
+from .report import Fact, Finding
 from .subject import CLOCK, Subject, call, quoted, user
 
 __all__ = ["grammar"]
 
 _DIALECTS: tuple[Literal["gbnf", "lark", "structural_tag"], ...] = ("gbnf", "lark", "structural_tag")
+_ENGINES = {"xgrammar": "structural tags", "llguidance": "Lark"}
+_DRAWS = 8
+_MOST_IDS = 400
 
 
-def grammar(model: Subject) -> Iterator[Finding]:
-    """Whether the grammar can be written in each dialect, takes the template's own call, and what it weakens."""
+def grammar(model: Subject) -> Iterator[Finding | Fact]:
+    """Whether the grammar can be written in each dialect, takes the template's own calls, and generates only what is
+    read back; what it weakens."""
     if not model.format.features.tools:
         return
     with warnings.catch_warnings():
@@ -26,58 +43,188 @@ def grammar(model: Subject) -> Iterator[Finding]:
         try:
             turn = model.chat.prepare([user("Q")], tools=model.tools, tool_choice="required")
         except ChatParsersError as error:
-            yield Finding("grammar-refused", "warning", f"a call cannot be required: {error}")
+            yield Finding(
+                "grammar-refused",
+                "warning",
+                f"a call cannot be required: {error}",
+                str(error),
+                "see the error",
+            )
             return
+        yield from _written(turn)
+        yield from _generated(model, turn)
+        if model.can.tool_calls and not model.given:
+            yield from _own_calls(model)
+        if model.samples and model.tokenizer is not None:
+            yield from _engines(model, turn)
+
+
+def _written(turn: Turn) -> Iterator[Finding | Fact]:
     weakened: dict[str, str] = {}
+    written = []
     for dialect in _DIALECTS:
         try:
-            written = turn.grammar(dialect)
+            found = turn.grammar(dialect)
         except SchemaError as error:
             yield Finding(
-                "grammar-refused", "error", f"the {dialect} grammar cannot be written: {error}", str(error)
+                "grammar-refused",
+                "error",
+                f"the {dialect} grammar cannot be written: {error}",
+                str(error),
+                "give smaller schemas",
             )
             continue
-        if written is None:
-            continue
-        weakened.update({f"{each.path} {each.keyword}": each.why for each in written.weakened})
-    for where, why in list(weakened.items())[:8]:
+        written.append(dialect)
+        if found is not None:
+            weakened.update({f"{each.path} {each.keyword}": each.why for each in found.weakened})
+    if weakened:
+        first = next(iter(weakened))
         yield Finding(
             "grammar-weakened",
             "note",
-            f"the grammar does not enforce {where}",
-            why,
+            f"the grammar does not enforce {first}"
+            + (f" and {len(weakened) - 1} more" if len(weakened) > 1 else ""),
+            "\n".join(f"{where}: {why}" for where, why in weakened.items()),
             "check the arguments after parsing",
         )
-    if not model.can.tool_calls or model.given:
+    yield Fact(f"written as {', '.join(written)}; {len(weakened)} keywords of the schemas weakened")
+
+
+def _generated(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
+    """Random texts of the grammar must be read back as whole calls, by text and by ids."""
+    ids = model.tokenizer is not None
+    plain = model.format.bind(tools=model.tools, tool_choice="required", prefix=turn.prefix)
+    reading, by_ids = reading_of(plain), reading_of(turn, turn.marker_ids)
+    if reading is None or by_ids is None:
         return
+    random = Random(26)
+    for number in range(2 * _DRAWS):
+        spelt = ids and number % 2
+        try:
+            parts = drawn(by_ids if spelt else reading, random)
+        except TooLarge:
+            return
+        text = "".join(part.text for part in parts)
+        message = turn.parse(_ids_of(model, turn, parts)) if spelt else plain.parse(text)
+        wrong = _wrong(message, model)
+        if wrong:
+            yield Finding(
+                "grammar-not-read",
+                "error",
+                f"a text of the grammar is not read back{' by ids' if spelt else ''}: {wrong}",
+                quoted(text),
+                "that is a fault of ours: chatparsers report",
+            )
+            return
+    yield Fact(f"{2 * _DRAWS} drawn calls are read back, by text{' and by ids' * ids}")
+
+
+def _ids_of(model: Subject, turn: Turn, parts: Sequence[Text | TokenRef]) -> list[int]:
+    """The ids of a text in parts, in which only the special tokens are special."""
+    found: list[int] = []
+    text = ""
+    for part in parts:
+        if isinstance(part, TokenRef) and part.text in turn.marker_ids:
+            found += [*model.ids(text), turn.marker_ids[part.text]]
+            text = ""
+        else:
+            text += part.text
+    return [*found, *model.ids(text)]
+
+
+def _wrong(message: Message, model: Subject) -> str:
+    """What is wrong with a message that must be whole calls; empty if nothing is."""
+    names = {tool.get("function", tool).get("name") for tool in model.tools}
+    if not message.tool_calls:
+        return "no call is read"
+    for each in message.tool_calls:
+        if not each.complete or each.name not in names:
+            return (
+                f"the call of {each.name} is incomplete" if not each.complete else f"{each.name} is no tool"
+            )
+        if not isinstance(json.loads(each.arguments), dict):
+            return f"the arguments of {each.name} are no object"
+    return ""
+
+
+def _own_calls(model: Subject) -> Iterator[Finding | Fact]:
+    """The calls that the template writes must be read, and be of the grammar."""
+    fmt, taken = model.format, 0
+    calls = [call({"city": "Oslo"}), call({"city": "São Paulo", "days": 3})]
+    if model.can.parallel_calls:
+        calls.append(call({"city": "Oslo"}, {"city": "Rome"}))
+    for message in calls:
+        shown = _exchange(model, message)
+        if shown is None:
+            continue
+        header, wire = shown
+        turn = fmt.bind(tools=model.tools, tool_choice="required", prefix=opening(fmt, header))
+        read = turn.parse(wire)
+        expected = [("check_weather", True)] * len(message["tool_calls"])
+        if [(each.name, each.complete) for each in read.tool_calls] != expected:
+            yield Finding(
+                "call-not-read",
+                "error",
+                "the parser does not read the call that the template writes",
+                quoted(wire),
+                "name the right format with --format, or send the report: chatparsers report",
+            )
+            return
+        ends = (*fmt.stops, *model.template.end_of_turn(fmt))
+        if not accepts(turn, *_without_ends(wire, ends)):
+            yield _refused(wire, "")
+            return
+        if model.tokenizer is not None and (found := _refused_ids(model, wire, turn.prefix, ends)):
+            yield found
+            return
+        taken += 1
+    yield Fact(f"{taken} calls as the template writes them are read, and of the grammar")
+
+
+def _exchange(model: Subject, message: dict[str, Any]) -> tuple[str, str] | None:
     try:
         _, header, wire = model.template.exchange(
-            call({"city": "Oslo"}),
+            message,
             history=[user("Q")],
             tools=model.tools if model.can.tools else None,
             strftime_now=CLOCK,
         )
     except TemplateError:
-        return
-    fmt = model.format
-    turn = fmt.bind(tools=model.tools, tool_choice="required", prefix=opening(fmt, header))
-    message = turn.parse(wire)
-    if [(each.name, each.complete) for each in message.tool_calls] != [("check_weather", True)]:
-        yield Finding(
-            "call-not-read",
-            "error",
-            "the parser does not read the call that the template writes",
-            quoted(wire),
-            "name the right format with --format, or send the report: chatparsers report",
-        )
-    elif not accepts(turn, *_without_ends(wire, (*fmt.stops, *model.template.end_of_turn(fmt)))):
-        yield Finding(
-            "grammar-refuses-own-call",
-            "warning",
-            "the grammar does not take the call as the template writes it",
-            quoted(wire),
-            "the sampler keeps the model from what it learned: send the report: chatparsers report",
-        )
+        return None
+    return header, wire
+
+
+def _refused(wire: str, how: str) -> Finding:
+    return Finding(
+        "grammar-refuses-own-call",
+        "warning",
+        f"the grammar does not take the call as the template writes it{how}",
+        quoted(wire),
+        "the sampler keeps the model from what it learned: send the report: chatparsers report",
+    )
+
+
+def _refused_ids(model: Subject, wire: str, prefix: str, ends: Iterable[str]) -> Finding | None:
+    """The finding if the grammar, whose markers are ids, refuses the ids of a call."""
+    turn = model.format.bind(
+        tools=model.tools, tool_choice="required", prefix=prefix, tokenizer=model.tokenizer
+    )
+    texts = []
+    for text in _without_ends(wire, ends):
+        encoded = model.tokenizer.encode(text, add_special_tokens=False)
+        pieces = _texts_of(text, encoded.offsets)
+        texts.append(marked(turn, encoded.ids, pieces))
+    return None if accepts_ids(turn, *texts) else _refused(wire, " in this tokenizer's ids")
+
+
+def _texts_of(text: str, offsets: Sequence[tuple[int, int]]) -> list[str]:
+    """The text of each id; a letter of several ids is the last one's."""
+    ends = [*(start for start, _ in offsets[1:]), len(text)]
+    found, at = [], 0
+    for end in ends:
+        found.append(text[at : max(at, end)])
+        at = max(at, end)
+    return found
 
 
 def _without_ends(wire: str, stops: Iterable[str]) -> Iterator[str]:
@@ -91,3 +238,69 @@ def _without_ends(wire: str, stops: Iterable[str]) -> Iterator[str]:
             return
         wire = wire.removesuffix(stop)
     yield from (wire, wire.rstrip())
+
+
+def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
+    """The same inside engines, over the model's own vocabulary."""
+    make = load_reference("chatparsers.adapters._masks:mask_maker")
+    size = model.tokenizer.get_vocab_size()
+    reading = reading_of(turn, turn.marker_ids)
+    if reading is None:
+        return
+    for engine, dialect in _ENGINES.items():
+        try:
+            maker = make(turn, size, engine)
+        except RequestError as error:
+            yield Fact(f"not sampled with {engine}: {error}")
+            continue
+        random, ended = Random(26), 0
+        drawings = [_ids_of(model, turn, drawn(reading, random)) for _ in range(_DRAWS)]
+        usual = {id for ids in drawings for id in ids} | set(turn.stop_ids)
+        for ids in drawings:
+            mask = maker()
+            stuck = next((place for place, id in enumerate(ids) if not mask.accept(id)), None)
+            if stuck is not None:
+                yield Finding(
+                    "engine-refuses-call",
+                    "warning",
+                    f"{engine} does not take a call of the grammar in {dialect}, at id {stuck}",
+                    quoted(_decoded(model, ids)),
+                    "the model cannot write it under this engine: chatparsers report",
+                )
+                break
+        for _ in range(model.samples):
+            ids = _walk(maker(), usual, set(turn.stop_ids), random)
+            if ids[-1:] and ids[-1] not in turn.stop_ids:
+                continue  # it came to no end
+            ended += 1
+            wrong = _wrong(turn.parse(ids), model)
+            if wrong:
+                yield Finding(
+                    "grammar-not-read",
+                    "error",
+                    f"what {engine} lets through in {dialect} is not read back: {wrong}",
+                    quoted(_decoded(model, ids)),
+                    "that is a fault of ours: chatparsers report",
+                )
+                break
+        yield Fact(
+            f"{engine} ({dialect}): {len(drawings)} calls taken; {ended} of {model.samples} walks read back"
+        )
+
+
+def _walk(mask: Any, usual: set[int], ends: set[int], random: Random) -> list[int]:
+    """Random ids under the engine's mask, mostly those that calls are made of, up to an end."""
+    ids: list[int] = []
+    while len(ids) < _MOST_IDS:
+        allowed = mask.allowed().nonzero()[0].tolist()
+        near = [id for id in allowed if id in usual]
+        if not allowed:
+            return ids
+        ids.append(random.choice(near if near and random.random() < 0.95 else allowed))
+        if ids[-1] in ends or not mask.accept(ids[-1]):
+            return ids
+    return ids
+
+
+def _decoded(model: Subject, ids: Sequence[int]) -> str:
+    return str(model.tokenizer.decode(list(ids), skip_special_tokens=False))

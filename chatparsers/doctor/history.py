@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.errors import TemplateError
+from ..core.errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
 from .report import Finding
 from .subject import CLOCK, Messages, Subject, answer, call, excerpt, quoted, result, user
@@ -26,6 +27,27 @@ _PARTS = (
     ("consecutive_users", "two-users", "two messages of the user in a row", "note"),
 )
 
+_SHOWN: dict[str, tuple[Messages, str]] = {
+    "tool_calls": ([user("Q"), call({"city": "Oslo"})], "Oslo"),
+    "parallel_calls": ([user("Q"), call({"city": "Oslo"}, {"city": "Rome"})], "Rome"),
+    "content_beside_calls": ([user("Q"), call({"city": "Oslo"}, content="LookThere")], "LookThere"),
+    "tool_role": ([user("Q"), call({"city": "Oslo"}), result("ColdThere")], "ColdThere"),
+    "system_role": ([{"role": "system", "content": "BeBrief"}, user("Q")], "BeBrief"),
+    "reasoning": ([user("Q"), answer("A", "HmmThere")], "HmmThere"),
+    "late_system": (
+        [user("Q"), answer("A"), {"role": "system", "content": "BeBrief"}, user("R")],
+        "BeBrief",
+    ),
+    "consecutive_users": ([user("FirstThing"), user("SecondThing")], "FirstThing"),
+    "tools": ([user("Q")], "check_weather"),
+    "result_ids": ([user("Q"), call({"city": "Oslo"}), result("ColdThere")], "checkid00"),
+    "parallel_results": (
+        [user("Q"), call({"city": "Oslo"}, {"city": "Rome"}), result("ColdThere"), result("WarmThere", 1)],
+        "WarmThere",
+    ),
+}
+"""For each part that may be lost: a conversation that has it, and a word of it."""
+
 
 def loses(model: Subject) -> Iterator[Finding]:
     """What the template drops or refuses of a conversation, and which polyfill writes it in another way."""
@@ -39,8 +61,9 @@ def loses(model: Subject) -> Iterator[Finding]:
             severity,  # type: ignore[arg-type]
             f"the template does not show {what}",
             _lost(model, field),
-            "chatparsers writes it in another way (Turn.polyfills names how); other hosts lose it",
+            f"{_stand_in(model, field)}; other hosts lose it",
         )
+    yield from _shapes(model)
     if model.format.features.reasoning and not model.can.reasoning:
         yield Finding(
             "loses-reasoning",
@@ -51,23 +74,32 @@ def loses(model: Subject) -> Iterator[Finding]:
         )
     if not model.can.tool_calls:
         return
-    for name, sent, shown in (
-        ("unicode", {"city": "Zürich 永"}, "Zürich 永"),
-        ("no arguments", {}, "check_weather"),
+    text = model.tried([user("Q"), call({"city": "Zürich 永"})], tools=True)
+    if text is None or "Zürich 永" not in text:
+        yield Finding(
+            "loses-unicode",
+            "warning",
+            "letters beyond ASCII do not come out as they were given",
+            f"given: Zürich 永\nwritten: {_written(text)}",
+            "write arguments with tojson(ensure_ascii=False)",
+        )
+    for code, what, sent in (
+        ("loses-empty-arguments", "no arguments", {}),
+        ("loses-escapes", "quotes, a backslash and a line's end", {"city": 'a"b\\c\nd'}),
     ):
-        text = model.tried([user("Q"), call(sent)], tools=True)
-        if text is None or shown not in text:
-            code = "loses-unicode" if name == "unicode" else "loses-empty-arguments"
-            held = "refused" if text is None else excerpt(text, max(text.find("check_weather"), 0))
-            yield Finding(
-                code,
-                "warning",
-                f"a call with {name} does not come out as it was given",
-                f"given: {json.dumps(sent, ensure_ascii=False)}\nwritten: {held}",
-                "write arguments with tojson(ensure_ascii=False)"
-                if name == "unicode"
-                else "accept an empty object",
-            )
+        wire = _wire(model, call(sent))
+        read = None if wire is None else _read_back(model, wire)
+        if read == sent or (
+            read is None and wire is not None and _read_back(model, _wire(model, call({"city": "a"}))) is None
+        ):
+            continue  # equal, or the format reads no call of this template, which another check says
+        yield Finding(
+            code,
+            "warning",
+            f"a call with {what} does not come out as it was given",
+            f"given: {json.dumps(sent)}\nwritten: {_written(wire)}",
+            "write each value so that the model's own reader gives it back",
+        )
     null = model.raw([user("Q"), {**_plain_call({"city": "Oslo"}), "content": None}])
     if null is not None and "None" in null:
         yield Finding(
@@ -79,6 +111,68 @@ def loses(model: Subject) -> Iterator[Finding]:
         )
 
 
+def _written(text: str | None) -> str:
+    return "refused" if text is None else excerpt(text, max(text.find("check_weather"), 0))
+
+
+def _wire(model: Subject, message: dict[str, Any]) -> str | None:
+    """What the model would have written of an answer; None if the template refuses it."""
+    tools = model.tools if model.can.tools else None
+    try:
+        wire = model.template.assistant_turn(message, history=[user("Q")], tools=tools, strftime_now=CLOCK)[1]
+    except TemplateError:
+        return None
+    return str(wire)
+
+
+def _read_back(model: Subject, wire: str | None) -> Any:
+    """The arguments of the one call in a text; None if it is not read as one."""
+    if wire is None:
+        return None
+    message = model.format.bind(tools=model.tools).parse(wire)
+    if len(message.tool_calls) != 1 or not message.tool_calls[0].complete:
+        return None
+    return json.loads(message.tool_calls[0].arguments)
+
+
+def _shapes(model: Subject) -> Iterator[Finding]:
+    """Tools as people write them: without parameters, without a description, with nested ones."""
+    if not model.can.tools:
+        return
+    nested = {
+        "type": "object",
+        "properties": {"where": {"type": "object", "properties": {"deep": {"type": "string"}}}},
+    }
+    for what, function, word in (
+        ("without parameters", {"name": "bare_tool", "description": "Does it"}, "bare_tool"),
+        (
+            "without a description",
+            {"name": "bare_tool", "parameters": {"type": "object", "properties": {}}},
+            "bare_tool",
+        ),
+        (
+            "with nested parameters",
+            {"name": "bare_tool", "description": "Does it", "parameters": nested},
+            "deep",
+        ),
+    ):
+        tool = {"type": "function", "function": function}
+        try:
+            text = model.template.render_unshaped([user("Q")], tools=[tool], strftime_now=CLOCK)
+        except TemplateError as error:
+            text, said = "", str(error)
+        else:
+            said = quoted(text[:160])
+        if word not in text:
+            yield Finding(
+                "loses-tool-shape",
+                "note",
+                f"a tool {what} is {'not shown whole' if text else 'refused'}",
+                f"{json.dumps(tool)}\n{said}",
+                "chatparsers fills in what is missing; other hosts must give tools in full",
+            )
+
+
 def _plain_call(arguments: object) -> dict[str, Any]:
     """A call with its arguments as an object."""
     message = call(json.dumps(arguments))
@@ -86,29 +180,32 @@ def _plain_call(arguments: object) -> dict[str, Any]:
     return message
 
 
+def _stand_in(model: Subject, field: str) -> str:
+    """Which polyfills write the part instead."""
+    found = _SHOWN[field]
+    if field == "result_ids":
+        return "chatparsers gives the results in the order of the calls"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            turn = model.chat.prepare(
+                found[0], tools=model.tools if field != "system_role" else None, add_generation_prompt=False
+            )
+    except ChatParsersError as error:
+        return f"chatparsers refuses it: {error}"
+    used = ", ".join(turn.polyfills)
+    return f"chatparsers writes it with {used}" if used else "chatparsers writes it as the template does"
+
+
 def _lost(model: Subject, field: str) -> str:
     """A conversation with that part, as the template writes it."""
-    conversations: dict[str, tuple[Messages, str]] = {
-        "tool_calls": ([user("Q"), call({"city": "Oslo"})], "Oslo"),
-        "parallel_calls": ([user("Q"), call({"city": "Oslo"}, {"city": "Rome"})], "Rome"),
-        "content_beside_calls": ([user("Q"), call({"city": "Oslo"}, content="LookThere")], "LookThere"),
-        "tool_role": ([user("Q"), call({"city": "Oslo"}), result("ColdThere")], "ColdThere"),
-        "system_role": ([{"role": "system", "content": "BeBrief"}, user("Q")], "BeBrief"),
-        "reasoning": ([user("Q"), answer("A", "HmmThere")], "HmmThere"),
-        "late_system": (
-            [user("Q"), answer("A"), {"role": "system", "content": "BeBrief"}, user("R")],
-            "BeBrief",
-        ),
-        "consecutive_users": ([user("FirstThing"), user("SecondThing")], "FirstThing"),
-        "tools": ([user("Q")], "check_weather"),
-    }
-    if field not in conversations:
-        return ""
-    messages, word = conversations[field]
+    messages, word = _SHOWN[field]
     text = model.tried(messages, tools=True)
     if text is None:
         return f"refused: {word}"
-    return f"{quoted(word)} is missing in {quoted(text[-120:])}" if word not in text else ""
+    if word in text:
+        return f"not in its place: {excerpt(text, text.find(word))}"
+    return f"{quoted(word)} is missing in {quoted(text[-120:])}"
 
 
 def append_only(model: Subject) -> Iterator[Finding]:
@@ -180,7 +277,7 @@ def arguments(model: Subject) -> Iterator[Finding]:
         yield Finding(
             "arguments-respelt",
             "note",
-            "arguments are dumped anew, so the history is not what the model sampled",
+            f"arguments are dumped anew ({', '.join(_respelt(model))}), so the history is not what the model sampled",
             f"given:   {given}\nwritten: {excerpt(text, at, 40, 40)}",
             "write the arguments as text where they are text; chatparsers compares messages, so rollouts keep the ids",
         )
@@ -210,6 +307,19 @@ def arguments(model: Subject) -> Iterator[Finding]:
             excerpt(broken, max(broken.find("check_weather"), 0)),
             "write what the model wrote, so that it sees its mistake",
         )
+
+
+def _respelt(model: Subject) -> Iterator[str]:
+    """What of the spelling of arguments changes."""
+    for what, given in (
+        ("spaces", '{"city":"Oslo"}'),
+        ("order", '{"days": 2, "city": "Oslo"}'),
+        ("escapes", '{"city": "Z\\u00fcrich"}'),
+        ("floats", '{"city": 1e3}'),
+    ):
+        text = model.tried([user("Q"), call(given)], tools=True)
+        if text is not None and given not in text:
+            yield what
 
 
 def whitespace(model: Subject) -> Iterator[Finding]:

@@ -1,10 +1,10 @@
 """Mends of a template, each proved by the checks that found the fault.
 
 Strategy. A candidate is a small edit of the template's source: a condition that always or never holds, arguments that
-are written as text where they are text, an end token behind an answer. Each candidate is checked anew. It is taken if
-the finding is gone, no other check finds more than before, every word of a few conversations that came out still comes
-out, and the format still reads the template's own answers. So a mend is never believed from the source alone, and one
-that cannot be proved is not written.
+are written as text where they are text, an end token behind an answer, tools told in the system text, generation tags
+around what the model writes. Each candidate is checked anew. It is taken if the finding is gone, no check finds more
+than before, every word of a few conversations that came out still comes out, and the format still reads the template's
+own answers. So a mend is never believed from the source alone, and one that cannot be proved is not written.
 """
 
 from __future__ import annotations
@@ -13,19 +13,23 @@ import difflib
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
+from ..templates.rewrite.declared import declared
+from ..templates.rewrite.polyfills import describe
 from .check import examined
+from .generation import with_tags
 from .report import Report
-from .subject import Subject, answer, call, result, user
+from .subject import TOOLS, Subject, answer, call, result, user
 
-__all__ = ["Mend", "diff", "mends", "written_to"]
+__all__ = ["Mend", "diff", "mends", "refuse_files", "written_to"]
 
 _CANDIDATES = 80
 """How many edits are tried for one finding."""
@@ -52,7 +56,13 @@ _CONVERSATIONS: list[tuple[list[dict[str, Any]], tuple[str, ...]]] = [
         ("Bword", "Cword"),
     ),
 ]
-_CHECKS = ("format", "loses", "append-only", "arguments", "whitespace", "ends", "prompt", "grammar")
+
+_FINDERS = {
+    "not-append-only": ("append-only",),
+    "no-generation-tags": ("masks",),
+    "generation-tags-wrong": ("masks",),
+}
+"""The cheapest check that finds a code: it is asked first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +113,36 @@ def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
                     f"{found[1]} + (eos_token if message['role'] == 'assistant' else '')",
                 ),
             )
+    elif code == "loses-tools":
+        yield from _told(chat, source)
+    elif code in ("no-generation-tags", "generation-tags-wrong"):
+        made = with_tags(chat)
+        if made is not None:
+            yield "generation tags stand around what the model writes, and nothing else", made
     elif code == "not-append-only":
         for found in list(_IF.finditer(source))[:_CANDIDATES]:
             for truth in ("true", "false"):
                 reason = f"`{' '.join(found[1].split())}` is {truth}: history is written as it was generated"
                 yield reason, _put(source, found.span(1), truth)
+
+
+def _told(chat: Chat, source: str) -> Iterator[tuple[str, str]]:
+    """Tools written into the system text, in the words of the polyfill."""
+    parts = describe(TOOLS, chat.syntax).split(declared(TOOLS[0]["function"], "json"))
+    if len(parts) != 2:
+        return
+    one = "(tool.function if tool.function is defined else tool) | tojson"
+    before, behind = (json.dumps(part, ensure_ascii=False) for part in parts)
+    told = (
+        "{%- if tools %}{%- set told = namespace(text='') %}{%- for tool in tools %}"
+        f"{{%- set told.text = told.text + ('' if loop.first else '\\n') + ({one}) %}}{{%- endfor %}}"
+        f"{{%- set told.text = {before} + told.text + {behind} %}}"
+        "{%- if messages and messages[0]['role'] == 'system' %}"
+        "{%- set first = dict(messages[0], content=messages[0]['content'] + '\\n\\n' + told.text) %}"
+        "{%- set messages = [first] + messages[1:] %}"
+        "{%- else %}{%- set messages = [{'role': 'system', 'content': told.text}] + messages %}{%- endif %}{%- endif %}"
+    )
+    yield "tools are told in the system text", told + source
 
 
 def _put(source: str, span: tuple[int, int], text: str) -> str:
@@ -127,12 +162,9 @@ def _with_source(chat: Chat, name: str, source: str) -> Chat | None:
 
 def _better(chat: Chat, changed: Chat, code: str) -> bool:
     """Whether the finding is gone, and no other check finds more."""
-    first = _counted(
-        changed, ("append-only",) if code == "not-append-only" else ("arguments", "loses", "ends")
-    )
-    if first[code]:
+    if _counted(changed, _FINDERS.get(code, ("arguments", "loses", "ends")))[code]:
         return False
-    before, after = _counted(chat, _CHECKS), _counted(changed, _CHECKS)
+    before, after = _counted(chat, ()), _counted(changed, ())
     return (
         not after[code]
         and all(after[other] <= before[other] for other in after)
@@ -140,6 +172,7 @@ def _better(chat: Chat, changed: Chat, code: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4)
 def _words(chat: Chat) -> set[tuple[int, str]]:
     """The words of a few conversations that the template shows, and those behind which the next one stands in order."""
     model = Subject(chat)
@@ -154,7 +187,8 @@ def _words(chat: Chat) -> set[tuple[int, str]]:
     return shown
 
 
-def _counted(chat: Chat, checks: Sequence[str]) -> Counter[str]:
+@lru_cache(maxsize=4)
+def _counted(chat: Chat, checks: tuple[str, ...]) -> Counter[str]:
     # The format is the chat's own in both, so that only the template differs.
     named = Chat._made(chat.files, tokenizer=chat.tokenizer, format=chat.format, limits=chat.limits)
     return Counter(finding.code for finding in examined(named, only=checks).findings)
@@ -191,13 +225,18 @@ def diff(before: str, after: str, name: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
 
 
-def written_to(folder: Path, found: Sequence[Mend]) -> list[Path]:
-    """Writes each file in its last state. Raises FileExistsError for a file that is there: nothing is overwritten."""
-    last = {mend.file: mend.text for mend in found}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in last:
+def refuse_files(folder: Path, names: Iterable[str]) -> None:
+    """Raises FileExistsError for a file that is there: nothing is overwritten."""
+    for name in names:
         if (folder / name).exists():
             raise FileExistsError(17, "is there already, and is not overwritten", str(folder / name))
+
+
+def written_to(folder: Path, found: Sequence[Mend]) -> list[Path]:
+    """Writes each file in its last state. Raises FileExistsError for a file that is there."""
+    last = {mend.file: mend.text for mend in found}
+    folder.mkdir(parents=True, exist_ok=True)
+    refuse_files(folder, last)
     for name, text in last.items():
         (folder / name).write_text(text, encoding="utf-8")
     return [folder / name for name in last]

@@ -1,4 +1,4 @@
-"""Checks of how an answer begins and ends: the stop in all files, the generation prompt, what a prompt invents."""
+"""The check of a prompt: the generation prompt against the history, and what a prompt invents."""
 
 from __future__ import annotations
 
@@ -7,59 +7,9 @@ from collections.abc import Iterator
 
 from ..core.errors import TemplateError
 from .report import Finding
-from .subject import CLOCK, Subject, answer, call, excerpt, quoted, result, user
+from .subject import CLOCK, Subject, answer, excerpt, quoted, user
 
-__all__ = ["ends", "prompt"]
-
-
-def ends(model: Subject) -> Iterator[Finding]:
-    """Whether the stop is the same in the template and in all files, is one token, and stands in the history."""
-    files, fmt = model.chat.files, model.format
-    written = model.template.end_of_turn(fmt)
-    listed = {files.eos_token} if files.eos_token else set()
-    texts: dict[int, str] = {}
-    if model.tokenizer is not None:
-        texts = {id: model.tokenizer.id_to_token(id) or f"id {id}" for id in files.eos_ids}
-        listed |= set(texts.values())
-    stops = [stop for stop in written if stop.strip()]
-    if stops and listed and not listed & {stop.strip() for stop in stops}:
-        yield Finding(
-            "stop-differs",
-            "error",
-            "the stop that the template writes is not one that the files name as an end",
-            f"template: {', '.join(map(quoted, stops))}\neos_token: {files.eos_token!r}\n"
-            f"eos_token_id: {list(files.eos_ids)} {sorted(texts.values()) if texts else ''}",
-            f"add the id of {stops[0].strip()} to eos_token_id in generation_config.json",
-        )
-    elif files.eos_token and texts and files.eos_token not in texts.values():
-        yield Finding(
-            "stop-config-differs",
-            "note",
-            "tokenizer_config.json and generation_config.json name different ends",
-            f"eos_token: {files.eos_token!r}\neos_token_id: {sorted(texts.values())}",
-            "give engines both (Turn.stop_ids has all)",
-        )
-    if model.tokenizer is not None:
-        for stop in stops:
-            ids = model.ids(stop.strip())
-            if len(ids) != 1:
-                yield Finding(
-                    "stop-several-tokens",
-                    "warning",
-                    f"the stop {stop.strip()!r} is not one token of this tokenizer",
-                    f"{stop.strip()} → {ids}",
-                    "engines must stop on text; name it as a stop text",
-                )
-    if not stops:
-        history = model.tried([user("Q"), answer("FirstAnswer"), user("R")])
-        where = "" if history is None else excerpt(history, history.find("FirstAnswer"))
-        yield Finding(
-            "stop-missing",
-            "warning",
-            "the template writes no end behind an answer in the history",
-            where,
-            "write the end token behind the content: else training does not teach the model to stop",
-        )
+__all__ = ["prompt"]
 
 
 _VARIABLE = re.compile(r"'(\w+)' is undefined")
@@ -104,6 +54,7 @@ def prompt(model: Subject) -> Iterator[Finding]:
             "note",
             "the template has no generation prompt",
             excerpt(text, len(text)),
+            "nothing, if the model was trained so: usual where the user's end marks the answer",
         )
     if plain and history is not None and plain not in history and plain.strip():
         at = history.find("FirstAnswer")
@@ -133,14 +84,3 @@ def prompt(model: Subject) -> Iterator[Finding]:
             excerpt(later, max(later.find("needledate"), 0)),
             "give the time with prepare(now=…), and keep it for a conversation",
         )
-
-
-def roles(model: Subject) -> list[dict[str, object]]:
-    """A conversation with every role that the template shows."""
-    messages: list[dict[str, object]] = []
-    if model.can.system_role:
-        messages.append({"role": "system", "content": "BeBrief"})
-    messages += [user("Q")]
-    if model.can.tool_calls and model.can.tool_role:
-        messages += [call({"city": "Oslo"}), result("Cold")]
-    return [*messages, answer("A"), user("R"), answer("B")]

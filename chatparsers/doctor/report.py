@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..core.public import public
 
-__all__ = ["LEVELS", "Finding", "Report", "Severity"]
+__all__ = ["LEVELS", "Fact", "Finding", "Report", "Severity"]
 
 Severity = Literal["error", "warning", "note"]
 LEVELS: tuple[Severity, ...] = ("error", "warning", "note")
@@ -31,14 +31,22 @@ class Finding:
     mend: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a check saw, wrong or not: a line of the report's table."""
+
+    text: str
+
+
 @public
 @dataclass(frozen=True, slots=True)
 class Report:
     """The findings on one model, the worst first, and the checks that found nothing.
 
     ``source``: the file or folder. ``format``: the name of the model's format, None if none is known. ``fine``: the
-    names of the checks without a finding. ``skipped``: checks that could not run, each with the reason. Made by
-    `check`; it is false if there is a finding that is more than a note.
+    names of the checks without a finding. ``facts``: what the checks saw, each with the check's name. ``skipped``:
+    checks that could not run, each with the reason. Made by `check`; it is false if there is a finding that is more
+    than a note.
     """
 
     source: str
@@ -46,6 +54,7 @@ class Report:
     findings: tuple[Finding, ...]
     fine: tuple[str, ...] = ()
     skipped: tuple[tuple[str, str], ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
     def __bool__(self) -> bool:
         return not self.count("error", "warning")
@@ -72,6 +81,7 @@ class Report:
             "format": self.format,
             "findings": [asdict(finding) for finding in self.findings],
             "fine": list(self.fine),
+            "facts": [{"check": name, "text": text} for name, text in self.facts],
             "skipped": [{"check": name, "reason": reason} for name, reason in self.skipped],
         }
 
@@ -91,5 +101,6 @@ class Report:
             out += [f"  → {finding.mend}"] if finding.mend else []
         if self.fine:
             out.append(f"\nfine: {', '.join(self.fine)}")
+        out += [f"{name}: {text}" for name, text in self.facts]
         out += [f"not checked: {name}: {reason}" for name, reason in self.skipped]
         return out

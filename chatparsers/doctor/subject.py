@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 from ..chat.chat import Chat
+from ..chat.sample import Sample
 from ..core.errors import TemplateError
 from ..core.format import Format
 from ..templates import Capabilities, Template
+from ..tokens.model_files import no_tokenizer
 
-__all__ = ["CLOCK", "Messages", "Subject", "answer", "call", "excerpt", "quoted", "result", "user"]
+__all__ = [
+    "CLOCK",
+    "TOOLS",
+    "Messages",
+    "Subject",
+    "answer",
+    "call",
+    "conversations",
+    "excerpt",
+    "quoted",
+    "result",
+    "sampled",
+    "user",
+]
 
 Messages = Sequence[Mapping[str, Any]]
 CLOCK = datetime(2024, 1, 1).strftime
@@ -66,10 +83,13 @@ def result(text: str, place: int = 0, name: str = "check_weather") -> dict[str, 
 class Subject:
     """A model under check. All renderings have one clock, so that they can be compared."""
 
-    def __init__(self, chat: Chat, tools: Sequence[Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self, chat: Chat, tools: Sequence[Mapping[str, Any]] | None = None, samples: int = 0
+    ) -> None:
         self.chat = chat
         self.tools: list[Any] = list(tools) if tools else TOOLS
         self.given = bool(tools)
+        self.samples = samples
 
     @cached_property
     def template(self) -> Template:
@@ -82,6 +102,13 @@ class Subject:
     @cached_property
     def format(self) -> Format:
         return self.chat.format
+
+    @cached_property
+    def bare(self) -> Subject:
+        """The same without the tokenizer, so that a loss counts characters."""
+        files = replace(self.chat.files, _read_tokenizer=no_tokenizer)
+        chat = Chat._made(files, format=self.chat.format, limits=self.chat.limits)
+        return Subject(chat, self.tools if self.given else None)
 
     @property
     def tokenizer(self) -> Any:
@@ -114,6 +141,50 @@ class Subject:
         """The ids of a text, special tokens as such."""
         found: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return found
+
+
+def conversations(model: Subject) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Eight conversations, each with a name, as far as the template shows their parts itself."""
+    can, oslo = model.can, {"city": "Oslo"}
+    system = [{"role": "system", "content": "BeBrief"}]
+    calls = can.tool_calls and can.tool_role
+    thoughts = can.reasoning and calls and can.reasoning_with_calls
+    said = [user("Hi"), answer("Fine")]
+    asked = [user("Weather?"), call(oslo), result("Cold"), answer("Cold")]
+    several = [
+        user("Weather?"),
+        call(oslo, {"city": "Rome"}),
+        result("Cold"),
+        result("Warm", 1),
+        answer("Both"),
+    ]
+    thinking = [user("Weather?"), call(oslo, reasoning="Ask"), result("Cold"), answer("Cold", "Say")]
+    found: list[tuple[str, bool, list[dict[str, Any]]]] = [
+        ("answer", True, said),
+        ("system", can.system_role, [*system, *said]),
+        ("two questions", True, [*said, user("And you?"), answer("Well")]),
+        ("call", calls, asked),
+        ("several calls", calls and can.parallel_calls and can.parallel_results, several),
+        (
+            "text and call",
+            calls and can.content_beside_calls,
+            [user("Q"), call(oslo, content="See"), result("Cold")],
+        ),
+        ("thought", can.reasoning, [user("Hi"), answer("Fine", "Say so")]),
+        ("thought and call", thoughts, thinking),
+    ]
+    return [(name, messages) for name, shown, messages in found if shown]
+
+
+def sampled(model: Subject, messages: Messages, **options: Any) -> Sample:
+    """The conversation as a loss sees it. Raises the errors of `Chat.encode`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tools = model.tools if model.can.tools else None
+        sample: Sample = model.chat.encode(
+            messages, tools=tools, template_kwargs={"strftime_now": CLOCK}, **options
+        )
+        return sample
 
 
 def excerpt(text: str, at: int, before: int = 30, behind: int = 40) -> str:

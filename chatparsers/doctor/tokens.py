@@ -1,17 +1,14 @@
-"""Checks that need the tokenizer: markers and ids, what decodes to itself, what a loss counts, what is bridged."""
+"""The check of ids: what this tokenizer makes of the format's markers, of texts, and of a user who writes a marker."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
+from typing import Any
 
-from ..chat.sample import Kind
-from ..core.errors import ChatParsersError
-from .prompt import roles
-from .report import Finding
-from .subject import CLOCK, Subject, quoted, user
+from .report import Fact, Finding
+from .subject import Subject, quoted, user
 
-__all__ = ["bridge", "ids", "masks"]
+__all__ = ["ids"]
 
 _TEXTS = (
     "Plain words.",
@@ -19,51 +16,25 @@ _TEXTS = (
     "  two  spaces\n\n\ttabs ",
     "for i in range(3):\n    print(i)\n",
 )
+_FLAGS = ("lstrip", "rstrip", "single_word")
 
 
-def ids(model: Subject) -> Iterator[Finding]:
+def ids(model: Subject) -> Iterator[Finding | Fact]:
     """Whether each marker is one token, added tokens keep white space, and texts come back from encode and decode."""
     if model.tokenizer is None:
         return
-    added = model.tokenizer.get_added_tokens_decoder()
-    known = {token.content: token for token in added.values()}
-    for marker in model.format.preserved_tokens:
-        found = model.ids(marker)
-        if len(found) > 1 and marker.startswith(("<|", "<｜", "[")):
-            yield Finding(
-                "marker-several-tokens",
-                "warning",
-                f"the marker {marker!r} is {len(found)} tokens of this tokenizer",
-                f"{marker} → {found}",
-                "a user's text can spell it: see docs/security.md; is this the model's own tokenizer?",
-            )
-        token = known.get(marker)
-        if token is None:
-            continue
-        flags = [name for name in ("lstrip", "rstrip", "normalized") if getattr(token, name, False)]
-        if [name for name in flags if name != "normalized"]:
-            yield Finding(
-                "token-strips",
-                "warning",
-                f"the added token {marker!r} eats the white space beside it ({', '.join(flags)})",
-                f"{marker}: {', '.join(flags)}",
-                "set lstrip and rstrip to false in tokenizer.json",
-            )
-    spelt = next((m for m in model.format.preserved_tokens if m in known and len(m) > 3), None)
-    if spelt is not None:
-        text = model.tried([user(f"Say {spelt} now.")])
-        if text is not None and spelt in text and known[spelt].special:
-            count = model.ids(text).count(model.tokenizer.token_to_id(spelt))
-            if count:
-                yield Finding(
-                    "marker-in-user-text",
-                    "note",
-                    f"a user's text that spells {spelt!r} becomes the special token",
-                    f"Say {spelt} now. → {model.tokenizer.token_to_id(spelt)}",
-                    "encode users' texts apart, or escape markers in them: see docs/security.md",
-                )
+    added = {token.content: token for token in model.tokenizer.get_added_tokens_decoder().values()}
+    markers = dict.fromkeys([*model.format.preserved_tokens, *model.format.stops])
+    whole = [marker for marker in markers if len(model.ids(marker)) == 1]
+    yield Fact(f"{len(whole)} of {len(markers)} markers are one token")
+    spelt = [marker for marker in markers if marker not in whole]
+    yield from _spelt(model, spelt, few=bool(whole))
+    for marker in whole:
+        if marker in added:
+            yield from _beside(model, marker, added[marker])
+    yield from _by_users(model, [marker for marker in whole if marker in added])
     for text in _TEXTS:
-        back = model.tokenizer.decode(model.ids(text), skip_special_tokens=False)
+        back = _back(model, text)
         if back != text:
             yield Finding(
                 "text-changes",
@@ -75,73 +46,73 @@ def ids(model: Subject) -> Iterator[Finding]:
             break
 
 
-def bridge(model: Subject) -> Iterator[Finding]:
-    """For which shapes of an answer what follows it is proved, so that a rollout adds only new text."""
-    found = [each for each in model.chat.bridge.values() if each.delta is not None and not each.proved]
-    for each in found:
+def _spelt(model: Subject, markers: list[str], *, few: bool) -> Iterator[Finding]:
+    """Markers that are several tokens, and markers that this tokenizer cannot spell at all."""
+    missing = [marker for marker in markers if marker not in _back(model, marker)]
+    for marker in missing:
         yield Finding(
-            "bridge-unproved",
-            "note",
-            f"{each.shape}, then {each.next}: a rollout renders the whole conversation anew ({each.reason})",
-            f"held:     {quoted(each.held[:120])}\nrendered: {quoted(each.shown[:120])}",
-            "history='exact' keeps what was sampled: see docs/rollouts.md",
-        )
-
-
-def masks(model: Subject) -> Iterator[Finding]:
-    """Whether the loss mask counts what the model writes and nothing else, and whether there are generation tags."""
-    messages = roles(model)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tools = model.tools if model.can.tools else None
-            sample = model.chat.encode(messages, tools=tools, template_kwargs={"strftime_now": CLOCK})
-    except ChatParsersError as error:
-        yield Finding(
-            "mask-impossible",
-            "warning",
-            "no loss mask can be made of a conversation with this template",
-            str(error),
-            "see docs/training.md",
-        )
-        return
-    wrong = [
-        place
-        for place, (mask, kind) in enumerate(zip(sample.loss_mask, sample.kinds, strict=True))
-        if mask and kind in (Kind.SYSTEM, Kind.USER, Kind.RESULT)
-    ]
-    if wrong:
-        yield Finding(
-            "mask-counts-context",
+            "marker-missing",
             "error",
-            "the loss mask counts text of the user",
-            f"{len(wrong)} of {sample.counted} {sample.unit}s, the first at {wrong[0]}",
-            "report it: chatparsers report",
+            f"this tokenizer cannot spell the marker {marker!r}",
+            f"{marker} → {model.ids(marker)} → {quoted(_back(model, marker))}",
+            "is it the model's own tokenizer?",
         )
-    if not sample.counted:
-        reasons = "; ".join(sorted(set(sample.left_out.values())))
+    several = [marker for marker in markers if marker not in missing]
+    if several:
         yield Finding(
-            "mask-empty",
+            "marker-several-tokens",
+            "warning" if few else "note",  # of a format without special tokens, it is the rule
+            f"{len(several)} markers are several tokens of this tokenizer, such as {several[0]!r}",
+            "\n".join(f"{marker} → {model.ids(marker)}" for marker in several),
+            "a user's text can spell them: see docs/security.md; is this the model's own tokenizer?",
+        )
+
+
+def _beside(model: Subject, marker: str, token: Any) -> Iterator[Finding]:
+    """What an added token does to the text around it."""
+    flags = [name for name in _FLAGS if getattr(token, name, False)]
+    text = f"one {marker} two"
+    if flags:
+        yield Finding(
+            "token-strips",
             "warning",
-            "the loss mask of a whole conversation counts nothing",
-            reasons,
-            "train on turns (encode(split_turns=True)), or on rewritten=True",
+            f"the added token {marker!r} has {' and '.join(flags)}, so the text beside it is read in another way",
+            f"{quoted(text)} → {quoted(_back(model, text))}",
+            "set lstrip, rstrip and single_word to false in tokenizer.json",
         )
-    elif sample.left_out:
-        first = min(sample.left_out)
+    normalizer = getattr(model.tokenizer, "normalizer", None)
+    if getattr(token, "normalized", False) and normalizer is not None:
+        changed = normalizer.normalize_str(marker)
+        if changed != marker:
+            yield Finding(
+                "token-normalized",
+                "warning",
+                f"the added token {marker!r} is normalized, so other texts become it too",
+                f"{quoted(marker)} and {quoted(changed)} → {model.ids(changed)}",
+                "set normalized to false in tokenizer.json",
+            )
+
+
+def _by_users(model: Subject, markers: list[str]) -> Iterator[Finding]:
+    """Markers that become special tokens where a user writes them."""
+    found = []
+    for marker in markers:
+        text = model.tried([user(f"Say {marker} now.")])
+        plain = model.tried([user("Say  now.")])
+        if text is not None and plain is not None and marker in text:
+            id = model.tokenizer.token_to_id(marker)
+            if model.ids(text).count(id) > model.ids(plain).count(id):
+                found.append((marker, id))
+    if found:
         yield Finding(
-            "mask-leaves-out",
+            "marker-in-user-text",
             "note",
-            "an older answer does not stand as it was written, so a loss does not count it",
-            f"message {first}: {sample.left_out[first]}",
-            "encode(split_turns=True) gives a sample for each question",
+            f"a user's text that spells {found[0][0]!r} becomes the special token",
+            "\n".join(f"{marker} → {id}" for marker, id in found),
+            "encode users' texts apart, or escape markers in them: see docs/security.md",
         )
-    source = model.template.source
-    if "generation" not in source or "endgeneration" not in source:
-        yield Finding(
-            "no-generation-tags",
-            "note",
-            "the template has no {% generation %} tags, so trainers that rely on them count nothing or all",
-            "",
-            "take the mask from Chat.encode, which needs none",
-        )
+
+
+def _back(model: Subject, text: str) -> str:
+    back: str = model.tokenizer.decode(model.ids(text), skip_special_tokens=False)
+    return back

@@ -80,6 +80,7 @@ def read_gguf(path: Path) -> ModelFiles:
         bos_token=texts.get("bos_token"),
         eos_token=texts.get("eos_token"),
         eos_ids=tuple(dict.fromkeys(roles[role] for role in _ENDS if role in roles)),
+        ends={f"{_VOCABULARY}{_ROLES[role]}": (roles[role],) for role in _ENDS if role in roles},
         special_tokens=texts,
         special_ids={f"{role}_id": roles[role] for role in ("bos_token", "pad_token") if role in roles},
         names=tuple(dict.fromkeys([*(name for name in names if name), path.stem])),

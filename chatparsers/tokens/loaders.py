@@ -88,8 +88,12 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
     config_file = folder / "tokenizer_config.json"
     tokenizer_config = read_json(config_file)
     special_tokens: dict[str, Any] = {}
+    ends: dict[str, tuple[str | int, ...]] = {}
     for file, fields in ((folder / "special_tokens_map.json", None), (config_file, tokenizer_config)):
-        special_tokens.update(_special_tokens(file, read_json(file) if fields is None else fields))
+        found = _special_tokens(file, read_json(file) if fields is None else fields)
+        special_tokens.update(found)
+        if "eos_token" in found:
+            ends[file.name] = (found["eos_token"],)
     eos_ids: tuple[int, ...] = ()
     special_ids: dict[str, int] = {}
     config = read_json(folder / "config.json")
@@ -98,7 +102,10 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         nested = fields.get("text_config")
         if isinstance(nested, dict):
             fields = {**nested, **fields}
-        eos_ids = _ids(file, fields, "eos_token_id") or eos_ids
+        found_ids = _ids(file, fields, "eos_token_id")
+        eos_ids = found_ids or eos_ids
+        if found_ids:
+            ends[file.name] = found_ids
         for key in ("bos_token_id", "pad_token_id"):
             ids = _ids(file, fields, key)
             if ids:
@@ -110,6 +117,7 @@ def _read_folder(folder: Path, source: Path) -> ModelFiles:
         bos_token=special_tokens.get("bos_token"),
         eos_token=special_tokens.get("eos_token"),
         eos_ids=eos_ids,
+        ends=ends,
         special_tokens=special_tokens,
         special_ids=special_ids,
         names=_names(folder, config, tokenizer_config),

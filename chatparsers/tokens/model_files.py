@@ -34,6 +34,8 @@ class ModelFiles:
     eos_token: str | None = None
     eos_ids: tuple[int, ...] = ()
     """Every id that ends generation, as the configuration lists them."""
+    ends: Mapping[str, tuple[str | int, ...]] = field(default_factory=dict)
+    """What each file, or field of a ``.gguf``, names as an end: a token's text, or ids."""
     special_tokens: Mapping[str, Any] = field(default_factory=dict)
     """The named special tokens, role to text: ``bos_token``, …; several texts for extra ones."""
     special_ids: Mapping[str, int] = field(default_factory=dict)

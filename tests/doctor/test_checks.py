@@ -2,144 +2,107 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, format_of, source
 
 import chatparsers
+from chatparsers.core.message import Message
+from chatparsers.doctor import grammar, masks
 from chatparsers.doctor.check import CHECKS
 
-OWN = Path(__file__).parents[1] / "templates_own"
-FINE = [
-    "qwen3-coder",
-    "hermes-2-pro",
-    "glm-4-5",
-    "granite-4",
-    "seed-oss",
-    "internlm2",
-    "minimax-m2",
-    "xlam",
-    "nanbeige",
-    "deepseek-v3-1",
-]
-_EACH = (
-    "{%- set ns = namespace(m=[]) -%}{%- for m in messages -%}"
-    "{%- set ns.m = ns.m + [CHANGED] -%}{%- endfor -%}{%- set messages = ns.m -%}"
-)
-_LONG = "{%- if messages|length > 150 -%}{%- for i in range(99999999) -%}{{ i }}{%- endfor -%}{%- endif -%}"
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "format-in-part"}
+"""Codes of faults of our own, or of an engine's: no model's file has them."""
 
 
-def _without(role: str) -> str:
-    return f"{{%- set messages = messages | rejectattr('role', 'equalto', '{role}') | list -%}}"
+@lru_cache(maxsize=32)
+def _fine(name: str, only: tuple[str, ...], **options: Any) -> set[str]:
+    return set(chatparsers.check(source(name), format=format_of(name), only=only, **options).codes())
 
 
-@dataclass(frozen=True)
-class Fault:
-    """A fault of templates: ``code`` finds it, ``before`` stands before the source, and ``also`` may follow from it."""
-
-    code: str
-    before: str
-    also: tuple[str, ...] = ()
-
-
-FAULTS = [
-    Fault("loses-tools", "{%- set tools = none -%}", ("call-not-read",)),
-    Fault("loses-system", _without("system"), ("loses-late-system",)),
-    Fault(
-        "loses-results",
-        _without("tool"),
-        ("loses-several-results", "loses-result-ids", "not-append-only", "mask-leaves-out"),
-    ),
-    Fault(
-        "loses-calls",
-        _without("assistant"),
-        ("loses-", "format-", "not-append-only", "stop-missing", "mask-", "prompt-"),
-    ),
-    Fault("date", "{{ strftime_now('%Y-%m-%d') }}\n"),
-    Fault("system-invented", "You are a very helpful assistant indeed.\n"),
-    Fault("not-append-only", "{{ messages|length }}\n", ("mask-", "format-", "prompt-not-in-history")),
-    Fault(
-        "whitespace-trimmed",
-        _EACH.replace("CHANGED", "dict(m, content=m.content|trim if m.content is string else m.content)"),
-    ),
-    Fault(
-        "loses-null-content",
-        _EACH.replace("CHANGED", "dict(m, content=m.content|string)"),
-        ("loses-", "whitespace-"),
-    ),
-    Fault("cost-limit", _LONG),
-    Fault("prompt-unknown-variable", "{{ nowhere.attribute }}", ("",)),
-]
-
-
-def _codes(report: chatparsers.Report) -> set[str]:
-    return set(report.codes())
-
-
-def _source(name: str) -> str:
-    return (OWN / f"{name}.jinja").read_text(encoding="utf-8")
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code)
 def test_a_fault_is_found_and_nothing_else(fault: Fault, amount: Callable[[int, int, int], int]) -> None:
-    for name in FINE[: amount(1, 2, 10)]:
-        before = _codes(chatparsers.check(_source(name), format=name))
+    """Of the fault's own check in a quick run, of all checks otherwise."""
+    only = (fault.check,) if amount(1, 0, 0) else ()
+    for name in (fault.on or FINE)[: amount(1, 1, 10)]:
+        before = _fine(name, only)
         assert fault.code not in before, name
-        after = chatparsers.check(fault.before + _source(name), format=name)
-        assert fault.code in _codes(after), f"{name}: {after}"
-        new = {
-            code
-            for code in _codes(after) - before
-            if code != fault.code and not code.startswith(fault.also or "\0")
-        }
+        options = {"format": format_of(name), **fault.options}
+        after = chatparsers.check(fault.edit(source(name)), only=only, **options)
+        assert fault.code in after.codes(), f"{name}: {after}"
+        allowed = (fault.code, *fault.also)
+        new = {code for code in set(after.codes()) - before if not code.startswith(allowed)}
         assert not new, f"{name}: {after}"
         found = next(finding for finding in after.findings if finding.code == fault.code)
-        assert found.message and found.witness
+        assert found.message and found.mend and (found.witness or fault.code == "no-generation-tags")
 
 
-def test_ends_that_three_files_spell_differently(tmp_path: Path) -> None:
-    """The template writes one stop, the tokenizer's configuration another; the first is many tokens."""
-    from tokenizers import Tokenizer, models
-
-    (tmp_path / "chat_template.jinja").write_text(_source("qwen3"), encoding="utf-8")
-    vocabulary = {character: id for id, character in enumerate(sorted(set(map(chr, range(32, 127)))))}
-    tokenizer = Tokenizer(models.BPE(vocabulary, []))
-    tokenizer.add_special_tokens(["<|endoftext|>"])
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"eos_token": "<|endoftext|>"}))
-    report = chatparsers.check(tmp_path)
-    assert {"stop-differs", "stop-several-tokens", "text-changes"} <= _codes(report)
-    assert not report and report.findings[0].severity == "error"
+@pytest.mark.parametrize("fault", DETECTED, ids=lambda fault: fault.code)
+def test_a_format_that_is_not_known(fault: Fault) -> None:
+    only = (fault.check,)
+    for name in fault.on:
+        assert fault.code not in chatparsers.check(source(name), only=only).codes()
+        assert fault.code in chatparsers.check(fault.edit(source(name)), only=only).codes()
 
 
-def test_an_added_token_that_eats_white_space(tmp_path: Path) -> None:
-    from tokenizers import AddedToken, Tokenizer, models
+@pytest.mark.parametrize("fault", FOLDERS, ids=lambda fault: fault.code)
+def test_a_fault_of_a_models_files(fault: Folder, tmp_path: Path) -> None:
+    codes = []
+    for name, made in (("fine", fault.fine), ("bad", fault.made)):
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, text in made().items():
+            (folder / file).write_text(text, encoding="utf-8")
+        codes.append(set(chatparsers.check(folder, only=[fault.check]).codes()))
+    assert fault.code in codes[1] - codes[0]
 
-    (tmp_path / "chat_template.jinja").write_text(_source("qwen3"), encoding="utf-8")
-    tokenizer = Tokenizer(models.BPE({"a": 0}, []))
-    tokenizer.add_special_tokens([AddedToken("<tool_call>", lstrip=True), AddedToken("</tool_call>")])
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "tokenizer_config.json").write_text("{}")
-    found = [f for f in chatparsers.check(tmp_path).findings if f.code == "token-strips"]
-    assert len(found) == 1 and "'<tool_call>'" in found[0].message
+
+def test_faults_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mask that counts the prompt, and a grammar that generates what is not read, are errors of the report."""
+    template = source("hermes-2-pro")
+
+    def everything(model: Any, messages: Any, **options: Any) -> Any:
+        sample = real(model, messages, **options)
+        sample._mask[:] = sample._mask.__class__("b", b"\x01" * len(sample))
+        return sample
+
+    real = masks.sampled
+    monkeypatch.setattr(masks, "sampled", everything)
+    monkeypatch.setattr(
+        grammar, "_wrong", lambda message, model: "seeded" if isinstance(message, Message) else ""
+    )
+    codes = chatparsers.check(template, format="hermes-2-pro", only=["masks", "grammar"]).codes()
+    assert {"mask-counts-context", "grammar-not-read"} <= set(codes)
 
 
-def test_every_code_has_its_section_in_the_page() -> None:
+def _codes() -> Iterator[str]:
+    for path in (Path(chatparsers.__file__).parent / "doctor").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        yield from re.findall(r'Finding\(\s*"([\w-]+)"', text)
+        if path.name == "history.py":
+            yield from (
+                f"loses-{part}" for part in re.findall(r'^    \("\w+", "([\w-]+)", "', text, re.MULTILINE)
+            )
+            yield from re.findall(r'\("(loses-[\w-]+)", "', text)
+        if path.name == "prompt.py":
+            yield from re.findall(r'"(prompt-(?:refused|unknown-variable))"', text)
+
+
+def test_every_code_has_a_fault_and_its_section_in_the_page() -> None:
     page = (Path(__file__).parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
-    folder = Path(chatparsers.__file__).parent / "doctor"
-    import re
-
-    source = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
-    codes = set(re.findall(r'Finding\(\s*"([\w-]+)"', source))
-    assert "stop-differs" in codes
+    codes = set(_codes())
+    assert {"stop-differs", "loses-calls", "loses-escapes", "prompt-refused"} <= codes
     missing = [code for code in sorted(codes) if f"### {code}\n" not in page]
     assert not missing, "docs/check.md: expected a section for each code"
     assert all(f"`{name}`" in page for name in CHECKS)
+    seeded = {fault.code for fault in (*FAULTS, *DETECTED, *FOLDERS)}
+    assert codes - seeded == OURS, "expected a fault for each code"
 
 
 def test_a_plugin_adds_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,5 +113,11 @@ def test_a_plugin_adds_a_check(monkeypatch: pytest.MonkeyPatch) -> None:
             "acme-short", "note", "the template is short", str(len(model.template.source))
         )
 
-    monkeypatch.setattr(plugins.Plugins, "checks", lambda self: iter([("acme", mine)]))
-    assert "acme-short" in chatparsers.check("{{ messages[0].content }}").codes()
+    def broken(model: Any) -> Any:
+        yield from ()
+        raise KeyError("mistake")
+
+    checks = [("acme", mine), ("acme-broken", broken)]
+    monkeypatch.setattr(plugins.Plugins, "checks", lambda self: iter(checks))
+    report = chatparsers.check("{{ messages[0].content }}")
+    assert "acme-short" in report.codes() and report.skipped[-1] == ("acme-broken", "KeyError: 'mistake'")

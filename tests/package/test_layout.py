@@ -74,6 +74,7 @@ DOWN = {
     ("core", "tokens"),
     ("formats", "registry"),
     ("cli", "gateway"),
+    ("doctor", "adapters"),
 }
 
 # Imported for type checkers alone, which know it without an installation.

@@ -9,15 +9,19 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 from ...core.format import Turn
 from ...grammar.ir import Alt, Blank, Chars, Free, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, TokenRef
 from ...grammar.reading.read import Reading, Request, read
 from ...grammar.regular.automaton import Dfa, build
 
-__all__ = ["accepts"]
+__all__ = ["accepts", "accepts_ids", "marked", "reading_of"]
 
+_SIGNS = 0xF1000
+"""From here on, a private character stands for each marker's id."""
 _BLANK = re.compile(r"(?: |\r?\n[ \t]*)?")
 _STRINGS = {
     "json": re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"'),
@@ -27,6 +31,30 @@ _STRINGS = {
 
 def accepts(turn: Turn, *texts: str) -> bool:
     """Whether the turn's grammar generates exactly one of these texts; True if nothing is constrained."""
+    reading = reading_of(turn)
+    return reading is None or any(
+        len(text) in _Matcher(reading, text).behind(reading.root, 0) for text in texts
+    )
+
+
+def accepts_ids(turn: Turn, *texts: str) -> bool:
+    """As `accepts`, for a turn with a tokenizer: a marker that is one token matches only where the text has its sign
+    (`marked`), as an engine takes only its id."""
+    reading = reading_of(turn, turn.marker_ids)
+    signs = {marker: chr(_SIGNS + number) for number, marker in enumerate(turn.marker_ids)}
+    return reading is None or any(
+        len(text) in _Matcher(reading, text, signs).behind(reading.root, 0) for text in texts
+    )
+
+
+def marked(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> str:
+    """The texts of ids, with a sign for each id of a marker."""
+    signs = {id: chr(_SIGNS + number) for number, id in enumerate(turn.marker_ids.values())}
+    return "".join(signs.get(id, text) for id, text in zip(ids, texts, strict=True))
+
+
+def reading_of(turn: Turn, marker_ids: Mapping[str, int] | None = None) -> Reading | None:
+    """The tree from which all dialects of the turn's grammar are written; None if nothing is constrained."""
     request = Request(
         turn.tree,
         turn.options,
@@ -35,24 +63,23 @@ def accepts(turn: Turn, *texts: str) -> bool:
         turn.prefix,
         turn.response_format,
         tuple(turn.stops),
-        {},
+        marker_ids or {},
     )
-    reading = read(request)
-    return reading is None or any(
-        len(text) in _Matcher(reading, text).behind(reading.root, 0) for text in texts
-    )
+    return read(request)
 
 
 class _Matcher:
-    def __init__(self, reading: Reading, text: str) -> None:
+    def __init__(self, reading: Reading, text: str, signs: Mapping[str, str] | None = None) -> None:
         self.rules = reading.rules
         self.text = text
+        self.signs = signs or {}
         self.known: dict[tuple[int, int], set[int]] = {}
 
     def behind(self, node: Ir, at: int) -> set[int]:
         """The positions at which ``node`` can end if it begins at ``at``."""
         if isinstance(node, (Text, TokenRef)):
-            return {at + len(node.text)} if self.text.startswith(node.text, at) else set()
+            text = self._spelt(node)
+            return {at + len(text)} if self.text.startswith(text, at) else set()
         if isinstance(node, Chars):
             inside = at < len(self.text) and any(
                 low <= ord(self.text[at]) <= high for low, high in node.ranges
@@ -66,6 +93,9 @@ class _Matcher:
             self.known[key] = set()  # what calls itself at the same place adds nothing
             self.known[key] = self._behind(node, at)
         return self.known[key]
+
+    def _spelt(self, node: Text | TokenRef) -> str:
+        return self.signs.get(node.text, node.text) if isinstance(node, TokenRef) else node.text
 
     def _behind(self, node: Ir, at: int) -> set[int]:
         if isinstance(node, Seq):
@@ -108,7 +138,7 @@ class _Matcher:
         if dfa is None:
             return set()
         if node.encoding == "raw":
-            return {at + count for count in _accepted(dfa, self.text[at:])}
+            return {at + count for count in self._accepted(dfa, self.text[at:])}
         literal = _STRINGS[node.encoding].match(self.text, at)
         if literal is None:
             return set()
@@ -117,16 +147,28 @@ class _Matcher:
         )
         return {literal.end()} if len(inside) in _accepted(dfa, inside) else set()
 
+    def _accepted(self, dfa: Dfa, text: str) -> set[int]:
+        """As `_accepted`, where the automaton has the text of each sign."""
+        if not self.signs:
+            return _accepted(dfa, text)
+        spelt = {sign: marker for marker, sign in self.signs.items()}
+        parts = [spelt.get(letter, letter) for letter in text]
+        found = _accepted(dfa, "".join(parts))
+        ends = accumulate(map(len, parts), initial=0)
+        return {count for count, end in enumerate(ends) if end in found}
+
     def _free_string(self, node: Lang, at: int) -> set[int]:
         """As `_string`, for a string whose characters are constrained only by stops."""
         if node.encoding != "raw":
             literal = _STRINGS[node.encoding].match(self.text, at)
             return set() if literal is None else {literal.end()}
-        stopped = [found + len(stop) for stop in node.stops if (found := self.text.find(stop, at)) >= 0]
+        end_text = "".join(map(self._spelt, node.end))
+        stops = (*node.stops, end_text) if end_text else node.stops
+        stopped = [found + len(stop) for stop in stops if (found := self.text.find(stop, at)) >= 0]
         first = min(stopped, default=len(self.text) + 1)
         if not node.end:
             return set(range(at, first))
-        return {first} if self.text.endswith(node.end_text, at, first) and stopped else set()
+        return {first} if self.text.endswith(end_text, at, first) and stopped else set()
 
 
 def _accepted(dfa: Dfa, text: str) -> set[int]:

@@ -1,0 +1,167 @@
+"""The check of ends: what the template writes behind an answer, and what each of the model's files names as an end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..chat.sample import Kind
+from ..core.errors import ChatParsersError, TemplateError
+from .report import Fact, Finding
+from .subject import CLOCK, Subject, answer, call, excerpt, quoted, result, sampled, user
+
+__all__ = ["ends"]
+
+
+def ends(model: Subject) -> Iterator[Finding | Fact]:
+    """Whether the stop is the same in the template and in all files, is one token, is trained, and stands in the
+    history behind every answer; what the other ends of the files do."""
+    stops = [stop for stop in model.template.end_of_turn(model.format) if stop.strip()]
+    listed = {name: _texts(model, values) for name, values in model.chat.files.ends.items()}
+    yield from _compared(stops, listed)
+    if model.tokenizer is not None:
+        yield from _tokens(model, stops)
+    yield from _history(model, stops)
+    yield from _others(model, stops, sorted({text for texts in listed.values() for text in texts}))
+    if stops:
+        said = ", ".join(f"{name}: {' '.join(texts)}" for name, texts in listed.items())
+        yield Fact(
+            f"the template ends an answer with {', '.join(map(quoted, stops))}{'; ' * bool(said)}{said}"
+        )
+
+
+def _texts(model: Subject, values: tuple[str | int, ...]) -> tuple[str, ...]:
+    """The ends as texts; an id as a number if there is no tokenizer."""
+    found = []
+    for value in values:
+        text = None
+        if isinstance(value, int) and model.tokenizer is not None:
+            text = model.tokenizer.id_to_token(value)
+        found.append(value if isinstance(value, str) else text or f"id {value}")
+    return tuple(found)
+
+
+def _compared(stops: list[str], listed: dict[str, tuple[str, ...]]) -> Iterator[Finding]:
+    known = {text for texts in listed.values() for text in texts if not text.startswith("id ")}
+    witness = "\n".join(
+        [f"template: {', '.join(map(quoted, stops))}", *(f"{n}: {' '.join(t)}" for n, t in listed.items())]
+    )
+    if not stops or not known:
+        return
+    wanted = {stop.strip() for stop in stops}
+    if not known & wanted:
+        yield Finding(
+            "stop-differs",
+            "error",
+            "the stop that the template writes is not one that the files name as an end",
+            witness,
+            f"add the id of {stops[0].strip()} to eos_token_id in generation_config.json",
+        )
+        return
+    without = [
+        name
+        for name, texts in listed.items()
+        if not wanted & set(texts) and not any(text.startswith("id ") for text in texts)
+    ]
+    if without:
+        yield Finding(
+            "stop-config-differs",
+            "note",
+            f"{', '.join(without)} does not name the template's stop; an engine that reads no other file goes on",
+            witness,
+            "give engines all ends (Turn.stop_ids has them), or name the stop there",
+        )
+
+
+def _tokens(model: Subject, stops: list[str]) -> Iterator[Finding]:
+    pad = model.chat.files.special_tokens.get("pad_token")
+    for stop in stops:
+        ids = model.ids(stop.strip())
+        if len(ids) != 1:
+            yield Finding(
+                "stop-several-tokens",
+                "warning",
+                f"the stop {stop.strip()!r} is not one token of this tokenizer",
+                f"{stop.strip()} → {ids}",
+                "engines must stop on text; name it as a stop text",
+            )
+        elif stop.strip() == pad:
+            yield Finding(
+                "stop-is-padding",
+                "warning",
+                f"the stop {pad!r} is the padding token too: a trainer that leaves padding out never trains the stop",
+                f"pad_token: {pad}, id {ids[0]}",
+                "take labels from Chat.encode, or name another pad_token",
+            )
+
+
+def _history(model: Subject, stops: list[str]) -> Iterator[Finding]:
+    """Whether an end stands behind an answer and behind a call, and whether a loss counts it."""
+    if not stops:
+        history = model.tried([user("Q"), answer("FirstAnswer"), user("R")])
+        where = "" if history is None else excerpt(history, history.find("FirstAnswer"))
+        yield Finding(
+            "stop-missing",
+            "warning",
+            "the template writes no end behind an answer in the history",
+            where,
+            "write the end token behind the content: else training does not teach the model to stop",
+        )
+        return
+    shown: list[tuple[str, list[dict[str, Any]]]] = [
+        ("an answer", [user("Q"), answer("FirstAnswer"), user("R")])
+    ]
+    if model.can.tool_calls and model.can.tool_role:
+        shown.append(("a call", [user("Q"), call({"city": "Oslo"}), result("ColdThere")]))
+    for what, messages in shown:
+        try:
+            sample = sampled(model.bare, messages)
+        except ChatParsersError:
+            continue
+        written = "".join(
+            letter
+            for letter, kind, mask in zip(sample.text, sample.kinds, sample.loss_mask, strict=True)
+            if mask and kind == Kind.STOP
+        )
+        known = [*stops, *model.format.stops]
+        if sample.counted and not any(stop.strip() in written for stop in known):
+            yield Finding(
+                "stop-untrained",
+                "warning",
+                f"no stop behind {what} in the history is counted by a loss, so training does not teach to stop there",
+                f"counted behind {what}: {quoted(written)}\n{quoted(sample.text[-120:])}",
+                "write the end token behind every answer",
+            )
+
+
+def _others(model: Subject, stops: list[str], listed: list[str]) -> Iterator[Finding]:
+    """Whether an end that the files name stands inside an answer, so that an engine stops in its middle."""
+    said: list[dict[str, Any]] = [answer("FirstAnswer")]
+    if model.can.reasoning:
+        said.append(answer("FirstAnswer", "FirstThought"))
+    if model.can.tool_calls:
+        said.append(
+            call({"city": "Oslo"}, {"city": "Rome"}) if model.can.parallel_calls else call({"city": "Oslo"})
+        )
+    wanted = {stop.strip() for stop in stops}
+    for message in said:
+        tools = model.tools if model.can.tools else None
+        try:
+            _, wire = model.template.assistant_turn(
+                message, history=[user("Q")], tools=tools, strftime_now=CLOCK
+            )
+        except TemplateError:
+            continue
+        for text in listed:
+            at = wire.find(text)
+            if text in wanted or at < 0 or not wire[at + len(text) :].strip():
+                continue
+            if "FirstAnswer" in wire[at:] or "Oslo" in wire[at:] or "Rome" in wire[at:]:
+                yield Finding(
+                    "stop-inside-answer",
+                    "error",
+                    f"the files name {text!r} as an end, and the template writes it in the middle of an answer",
+                    excerpt(wire, at),
+                    "take it out of eos_token_id: the engine stops before the answer",
+                )
+                return
