@@ -21,7 +21,7 @@ def build(p: Builder) -> Node:
     end = marked_end(p, "｜DSML｜")
     section = marked_section(p, "｜DSML｜", "tool_calls")
     silent = p.optional(p.token("</think>"))
-    return silent + p.think("<think>", "</think>") + p.body(section, lead="\n\n", marks=end)
+    return silent + p.think("<think>", "</think>") + p.body(section, lead="\n\n", closers=end)
 
 
 FORMAT = Format(

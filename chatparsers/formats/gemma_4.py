@@ -8,7 +8,8 @@ Quirks:
 - Keys have no quotes. Strings stand verbatim between two `<|"|>` tokens, also in objects and lists.
 - If thinking is off, the prompt writes an empty thought.
 - The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
-- Seen in the wild: a call inside an open thought, `<|channel>` twice, a thought after the answer.
+- Seen in the wild: a call inside an open thought, `<|channel>` twice, a thought after the answer, a string without its
+  second `<|"|>`, a string without quotes or in single ones.
 """
 
 from chatparsers.core import Builder, Format, Gemma, Node, Tool
@@ -17,7 +18,7 @@ from chatparsers.formats._shapes import again
 
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
-        args = p.args(tool, Gemma(quote='<|"|>'))
+        args = p.args(tool, Gemma(quote='<|"|>', closer="<tool_call|>"))
         name_end = p.reads("", p.space() + p.peek("{"))
         return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 

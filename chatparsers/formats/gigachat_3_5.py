@@ -24,7 +24,7 @@ from chatparsers.formats._shapes import marked_end, marked_section
 def build(p: Builder) -> Node:
     end = marked_end(p, "｜GCML｜")
     section = marked_section(p, "｜GCML｜", "tool_calls")
-    return p.think("<think>", "</think>\n\n") + p.body(section, lead="\n\n", marks=end)
+    return p.think("<think>", "</think>\n\n") + p.body(section, lead="\n\n", closers=end)
 
 
 FORMAT = Format(

@@ -9,10 +9,11 @@ Quirks:
   With `to=assistant` in the role, commentary is the answer of a tool, which the model invents: it is left out.
 - Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
+- `<|call|>` ends a call and the turn. Text after it is markup, up to another block.
 - Seen in the wild: a header that begins twice, a word between two blocks.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.core import Builder, Format, Node, Tag, Tool
 
 NAME = r"a-zA-Z0-9_.\-"
 
@@ -44,16 +45,22 @@ def build(p: Builder) -> Node:
             twice + any_channel + kind + to + kind,
             to + kind + twice + any_channel + kind,
         )
-        ended = p.optional(p.token("<|call|>") + p.reads("", filler))
-        return start + header + message + p.space() + p.args(tool) + ended
+        return start + header + message + p.space() + p.args(tool)
 
     closer = p.reads(end, end + filler)
     reasoning = p.span(block("analysis"), closer)
     content = p.span(block("final", "commentary"), closer, optional=True)
     to_model = begin + p.chars(NAME) + p.space() + "to=assistant" + any_channel | to_itself
     invented = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
-    marks = p.reads("", invented)
-    return p.body(p.calls(p.each_tool(call)), reasoning=reasoning, content=content, marks=marks)
+    # Without tools, the header of a call is content with all its markers.
+    addressed = (
+        p.choice(begin + "assistant to=", " to=", "to=") + p.chars(NAME) + kind + any_channel + kind + message
+    )
+    unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
+    marks = p.reads("", invented, *unread)
+    over = p.negate(p.space() + "to=") + p.until("<|start|>", "<|channel|>")
+    ended = p.optional(p.token("<|call|>") + p.reads("", p.optional(over)))
+    return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)
 
 
 FORMAT = Format(

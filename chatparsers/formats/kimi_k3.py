@@ -45,7 +45,7 @@ def build(p: Builder) -> Node:
     ended = p.reads(thought, thought, p.peek(begin))
     reasoning = p.think(open + "think" + sep, ended)
     return reasoning + p.body(
-        tools, start=begin + over + tools, content=p.span(begin, over, optional=True), marks=closed
+        tools, start=begin + over + tools, content=p.span(begin, over, optional=True), closers=closed
     )
 
 

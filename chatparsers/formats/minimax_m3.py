@@ -30,7 +30,7 @@ def build(p: Builder) -> Node:
     calls = p.calls(p.each_tool(invoke), p.space("\n"))
     section = mark + "<tool_call>" + p.space("\n") + calls + p.space("\n") + p.expected(mark) + "</tool_call>"
     silent = p.optional(p.token("</mm:think>"))
-    return silent + p.think("<mm:think>", "</mm:think>") + p.body(section, marks=mark + "</tool_call>")
+    return silent + p.think("<mm:think>", "</mm:think>") + p.body(section, closers=mark + "</tool_call>")
 
 
 FORMAT = Format(

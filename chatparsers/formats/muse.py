@@ -49,8 +49,10 @@ def build(p: Builder, nobody: str = "self") -> Node:
     calls = p.calls(one, p.expected(end)) + p.reads("", p.optional(end))
     content = p.span(block("user", "commentary"), end, optional=True)
     text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
-    marks = role + " to=developer" + message + p.cut() + text | wrapper_end
-    return p.body(calls, reasoning=p.span(block("self"), end), content=content, marks=marks)
+    marks = role + " to=developer" + message + p.cut() + text
+    return p.body(
+        calls, reasoning=p.span(block("self"), end), content=content, marks=marks, closers=wrapper_end
+    )
 
 
 def build_glimmer(p: Builder) -> Node:

@@ -30,7 +30,7 @@ def build(p: Builder) -> Node:
     section = begin("tool_requests") << calls << end("tool_requests")
     section = p.reads(section, section, calls)
     orphan = p.token("<|plamo:end_") + p.chars("a-z_") + p.token(":plamo|>")
-    return p.think(begin("think"), end("think")) + p.body(section, marks=orphan)
+    return p.think(begin("think"), end("think")) + p.body(section, closers=orphan)
 
 
 FORMAT = Format(

@@ -155,18 +155,20 @@ class Builder(Primitives):
         content: Span | None = None,
         lead: str = "",
         marks: Nodelike | None = None,
+        closers: Nodelike | None = None,
     ) -> Node:
-        """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / text)*``
+        """Content and calls until the end of the turn. ``start? (calls / reasoning / content / marks / …)*``
 
         ``start``: calls that may stand only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
         spans of formats that mark them in the body. ``lead``: the white space that the template writes between
-        content and calls. ``marks``: other markup in running text, such as the end of a final answer; for parsing
+        content and calls. ``marks``: other markup in running text, such as the end of a final answer. ``closers``: the
+        ends of calls that are not open; they are markup too, unless an opener was read as text. Both are for parsing
         only.
         """
         if not self.options.tools:
-            calls = start = None
-        parts = [None if part is None else as_node(part) for part in (calls, start, marks)]
-        return Body(parts[0], parts[1], reasoning, content, lead, parts[2])
+            calls = start = closers = None
+        parts = [None if part is None else as_node(part) for part in (calls, start, marks, closers)]
+        return Body(parts[0], parts[1], reasoning, content, lead, parts[2], parts[3])
 
     # calls
 

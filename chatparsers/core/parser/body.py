@@ -96,6 +96,8 @@ class _Sections(NamedTuple):
     """The ends of the turn."""
     marks: list[Node]
     """Other markup."""
+    closers: list[Node]
+    """Ends of calls. They are markup where no opener was read as text."""
     starts: tuple[str, ...]
     """The texts with which a section or a thought begins."""
     stops: tuple[str, ...]
@@ -167,17 +169,20 @@ class BodyCompiler:
             self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
         code.emit(m.IF, m.SPELT, text)
         self._stray_closers(at.markup, again)
+        for closer in parts.closers:
+            code.attempt(partial(self.node, closer, markers), again)
         code.place(text)
-        self._stray(parts.starts)
+        self._stray(parts.starts, loop.top)
         inner = Label()
         code.emit(m.IF, m.SPELT, inner)
-        self._stray(outline.inner)
+        self._stray(outline.inner, loop.top)
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
         self._running_text(parts.stops, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
+        code.emit(m.RESUME, StopFinder(code.spellings(parts.stops)).at)
         if bare is not None:
             self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
         if thought is not None and outline.declared:
@@ -202,12 +207,14 @@ class BodyCompiler:
             marks.append(empty)
         if self.outline.answers:
             marks.append(_FENCE_END)
-        begun = [text for mark in marks for text in first(mark)]
+        ends = [node.closers] if node.closers is not None else []
+        begun = [text for mark in (*marks, *ends) for text in first(mark)]
         return _Sections(
             calls,
             exits,
             [Literal(stop) for stop in stops],
             marks,
+            ends,
             starts,
             tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *self.outline.inner, *begun))),
         )
@@ -315,11 +322,12 @@ class BodyCompiler:
                 code.emit(m.COMMIT, loop)
                 code.place(absent)
 
-    def _stray(self, starts: Iterable[str]) -> None:
-        """Notes a marker that opens or continues nothing here. The parser reads it as text."""
+    def _stray(self, starts: Iterable[str], loop: Label) -> None:
+        """Notes a marker that opens or continues nothing here. The parser reads it as text; but if the turn ends within
+        another call, or within a marker, right behind a call, that is markup."""
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
-            self.code.emit(m.UNOPENED, StopFinder(spellings).at)
+            self.code.emit(m.UNOPENED, StopFinder(spellings).at, loop)
 
     def _running_text(self, stops: tuple[str, ...], loop: Label) -> None:
         """Reads content: the character at which nothing begins, and all up to the next place where something may."""
@@ -348,11 +356,12 @@ class BodyCompiler:
 def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     """What ends the text after a call of this body that went wrong."""
     unclosed = tuple(text for text in parts.stops if text not in thoughts)
-    begun = [text for mark in parts.marks for text in first(mark)]
+    marks = parts.marks + parts.closers
+    begun = [text for mark in marks for text in first(mark)]
     inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
     broken = tuple(text for text in unclosed if text not in inside)
-    if parts.exits or parts.marks:
-        return Ends(unclosed, broken, Choice.of(*parts.exits, *map(head, parts.marks)))
+    if parts.exits or marks:
+        return Ends(unclosed, broken, Choice.of(*parts.exits, *map(head, marks)))
     return Ends(unclosed, broken)
 
 
@@ -371,11 +380,11 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
             openers.update(first(node.span.open))
             closers.update(ending(node.span.close) if node.span.close is not None else ())
         elif isinstance(node, Body):
-            parts = [node.calls, node.start, node.marks]
+            parts = [node.calls, node.start, node.marks, node.closers]
             closes = [span.close for span in (node.reasoning, node.content) if span is not None]
             closers.update(*(ending(part) for part in (*parts, *closes) if part is not None))
             spans = [span.open for span in (node.reasoning, node.content) if span is not None]
-            for part in (node.calls, node.marks, *spans):
+            for part in (node.calls, node.marks, node.closers, *spans):
                 openers.update(first(part) if part is not None else ())
             openers.update(tokens(node.start) if node.start is not None else ())
     found = [text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers)]

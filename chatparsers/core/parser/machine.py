@@ -92,9 +92,13 @@ UNCLOSED label shown
     At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 STRAY length
     Notes that the marker just read, ``length`` characters long, closes nothing.
-UNOPENED at
+UNOPENED at label
     If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker.
+    `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind another (`RESUME`), that is
+    markup, and the label is next.
+RESUME at
+    Notes where the text behind a call begins, after white space. If the turn ends there within a marker that ``at``
+    looks for, that is markup. Holds white space and the beginning of a marker.
 SET flag
     Sets a flag.
 UNSET flag
@@ -109,6 +113,7 @@ AFTER
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -172,6 +177,7 @@ SAME: Final = 30
 AFTER: Final = 31
 HOLD: Final = 32
 DRAFT: Final = 33
+RESUME: Final = 34
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
@@ -183,6 +189,8 @@ HELD: Final = 2
 _CHOICE: Final = 0
 _RECOVER: Final = 1
 _RETURN: Final = 2
+
+_white = re.compile(r"[ \t\r\n]*").match
 
 Item = tuple[int, str, Any]
 Instruction = tuple[Any, ...]
@@ -240,6 +248,7 @@ class Machine:
         "live",
         "place",
         "program",
+        "resumed",
         "stack",
         "text",
         "tool",
@@ -271,6 +280,7 @@ class Machine:
         self.far = -1
         self.want: list[str] = []
         self.drafted = -1
+        self.resumed = -1
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
@@ -281,7 +291,8 @@ class Machine:
         other.stack, other.trail = self.stack[:], self.trail[:]
         other.value = self.value.copy() if self.value is not None else None
         other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
-        other.far, other.want, other.drafted = self.far, self.want[:], self.drafted
+        other.far, other.want = self.far, self.want[:]
+        other.drafted, other.resumed = self.drafted, self.resumed
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:
@@ -561,6 +572,11 @@ class Machine:
                     note = "truncated" if cut else "stray-marker"
                     trail.append((NOTE, "", (note, self.base + i, self._expected(at))))
                     self.flags |= SPELT
+                    if cut and self.base + i == self.resumed:
+                        trail.append((MARKUP, text[i:], None))
+                        i = n
+                        ip = ins[2]
+                        continue
                 ip += 1
             elif op == SET:
                 self.flags |= ins[1]
@@ -604,6 +620,20 @@ class Machine:
                 if match is not None and match[1] is not None and not final:
                     break
                 ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
+            elif op == RESUME:
+                match = _white(text, i, i + MAX_HEADER)
+                end = match.end() if match else i
+                match = ins[1](text, end)
+                begun = match is not None and match[1] is not None
+                if not final and (begun or end == n < i + MAX_HEADER):
+                    break
+                if begun and end < n:
+                    trail.append((CONTENT, text[i:end], None))
+                    trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
+                    trail.append((MARKUP, text[end:], None))
+                    i = n
+                self.resumed = self.base + end
+                ip += 1
             elif op == ABANDON:
                 ip = self.program.fallback
                 while stack:

@@ -90,9 +90,13 @@ class Python(Syntax):
 
 @dataclass(frozen=True, slots=True)
 class Gemma(Syntax):
-    """Gemma's objects: keys without quotes, and strings verbatim between two equal markers, ``quote``."""
+    """Gemma's objects: keys without quotes, and strings verbatim between two equal markers, ``quote``.
+
+    ``closer``: the marker that ends the call, and with it a string without its second quote or a text without quotes.
+    """
 
     quote: str
+    closer: str = ""
 
     def __post_init__(self) -> None:
         if not self.quote:
@@ -106,7 +110,8 @@ class Gemma(Syntax):
         from .gemma import GemmaScanner
 
         quote = spellings(self.quote)[0]
-        return lambda argument, name: GemmaScanner(quote, "{")
+        closers = spellings(self.closer) if self.closer else ()
+        return lambda argument, name: GemmaScanner(quote, "{", closers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` f
 is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
 scalars. An unquoted key runs up to the colon, without the white space before it; at most ``_WINDOW`` characters of it
 are left unconsumed. A marker may be a single lone surrogate, the character that stands for a special token: nothing
-here depends on the marker's length.
+here depends on the marker's length. Where the model forgot quotes, unquoted.py finds the end of the value; a value
+without quotes is kept until then.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from functools import lru_cache
 from ..errors import DefinitionError
 from .base import Search, Transcoder, escape, white
 from .json import NUMBER, JsonScanner
+from .unquoted import HELD, MOST, Ends, ends, is_scalar
 
 __all__ = ["GemmaScanner", "gemma_key"]
 
@@ -31,8 +33,9 @@ _key_run = re.compile(r"[^:,{} \t\r\n]*").match
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}}])").match
 
-# The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar.
-_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON = range(9)
+# The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar,
+# _TEXT in a value without quotes.
+_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING, _BARE, _JSON, _TEXT = range(10)
 _EXPECTED = {
     _VALUE: "a value",
     _ITEM_OR_END: "a value or ']'",
@@ -50,28 +53,34 @@ def gemma_key(name: str, quote: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _plain(quote: str) -> Search:
-    """Finds the characters that may begin ``quote`` and those that a JSON string must escape."""
-    return re.compile(rf'[{re.escape(quote[0])}"\\\x00-\x1f]').search
+def _plain(quote: str, closers: tuple[str, ...]) -> Search:
+    """Finds the characters with which a string may end, and those that a JSON string must escape."""
+    firsts = {quote[0], *(closer[0] for closer in closers), *("}]" if closers else "")}
+    return re.compile(rf'[{re.escape("".join(sorted(firsts)))}"\\\x00-\x1f]').search
 
 
 class GemmaScanner(Transcoder):
-    """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`."""
+    """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
+    ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
+    these are errors."""
 
-    __slots__ = ("inner", "key", "kinds", "quote", "stack", "state", "waiting")
+    __slots__ = ("bare", "closers", "inner", "key", "kinds", "quote", "stack", "state", "waiting")
 
-    def __init__(self, quote: str, kinds: str = "") -> None:
+    def __init__(self, quote: str, kinds: str = "", closers: tuple[str, ...] = ()) -> None:
         if not quote:
             raise DefinitionError(
                 "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
             )
         super().__init__()
         self.quote = quote
+        self.closers = closers
         self.kinds = kinds
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False
         """True while a key is being read."""
+        self.bare: list[str] = []
+        """The value without quotes that is being read."""
         self.inner: JsonScanner | None = None
         self.waiting = False
         """True if the scan must stop until more text comes."""
@@ -100,6 +109,8 @@ class GemmaScanner(Transcoder):
                 i = self._scalar(text, i, final, parts)
             elif state == _BARE:
                 i = self._bare(text, i, final, parts)
+            elif state == _TEXT:
+                i = self._text(text, i, final, parts)
             else:
                 i = self._between(text, i, final, parts)
             if self.waiting or self.done or self.error:
@@ -110,7 +121,7 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                self.plain = _plain(self.quote)
+                self.plain = _plain(self.quote, self.closers)
             elif self.inner is not None:
                 self.plain = self.inner.plain
         return i
@@ -120,6 +131,8 @@ class GemmaScanner(Transcoder):
             self.error = "',' or '}'" if self.stack[-1] == "{" else "',' or ']'"
         elif self.state == _STRING:
             self.error = "the end of a key" if self.key else "the end of a string"
+        elif self.state == _TEXT:
+            self.error = "the end of a value"
         else:
             self.error = _EXPECTED[self.state]
 
@@ -135,13 +148,22 @@ class GemmaScanner(Transcoder):
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
         end = text.find(quote, i)
-        if end >= 0:
+        found = self._cut_short(text, i, end)
+        if found is None and end >= 0:
             parts.append(escape(text[i:end]) + '"')
             self._over()
             return end + len(quote)
         end = len(text)
-        if not final:
+        if found is not None:
+            if final or self._certain(found, text):
+                return self._unquoted(found, text, i, parts, "the end of a string")
+            end = found.start()
+            self.waiting = True
+        elif not final:
             begun = self._begun(text, max(i, end - len(quote) + 1))
+            if self.closers:
+                held = ends(quote, self.closers).begun(text, max(i, end - HELD))
+                begun = begun if held is None else min(begun, held.start())
             self.waiting = begun < end
             end = begun
         parts.append(escape(text[i:end] if i or end < len(text) else text))
@@ -154,6 +176,72 @@ class GemmaScanner(Transcoder):
         while i >= 0 and not quote.startswith(text[i:]):
             i = text.find(quote[0], i + 1)
         return i if i >= 0 else len(text)
+
+    def _cut_short(self, text: str, i: int, end: int) -> re.Match[str] | None:
+        """Where the marker that ends the call ends the string, before its own quote at ``end``; -1: it has none."""
+        n = end if end >= 0 else len(text)
+        at = [place for closer in self.closers if (place := text.find(closer, i, n)) >= 0]
+        found = ends(self.quote, self.closers).string(text, max(i, min(at) - 2 * MOST)) if at else None
+        return found if found is None or found.start() < n else None
+
+    def _certain(self, found: re.Match[str], text: str) -> bool:
+        """Whether more text cannot change that the value ends at ``found``."""
+        return found["likely"] is None or bool(text[found.end() :].strip())
+
+    def _unquoted(self, found: re.Match[str], text: str, i: int, parts: list[str], expected: str) -> int:
+        """Ends a string or a text without quotes, and all brackets, before the marker that ends the call. ``expected``:
+        for the diagnostic, if it is not there yet."""
+        start = found.start()
+        close = found["close"]
+        start += max(0, len(close.rstrip()) - len(self.stack))  # the other brackets are part of the value
+        self._keep(text, i, start, parts)
+        if expected:
+            self.notes.append((start, expected, text[start : start + 1]))
+        parts.extend({"{": "}", "[": "]"}[bracket] for bracket in reversed(self.stack))
+        self.stack.clear()
+        self.done = True
+        return found.start() + len(close)
+
+    def _keep(self, text: str, i: int, end: int, parts: list[str]) -> None:
+        """Puts out the rest of the value, which ends at ``end``."""
+        value = text[i:end]
+        if self.state == _TEXT:
+            value = "".join([*self.bare, value]).strip()
+            self.bare.clear()
+            if len(value) > 1 and value[0] == value[-1] == "'":
+                value = value[1:-1]
+        parts.append(escape(value) + '"')
+
+    def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Reads a value without quotes. It is kept until its end."""
+        n = len(text)
+        found = self._text_end(ends(self.quote, self.closers), text, i)
+        if found is None or not (final or found["close"] is None or self._certain(found, text)):
+            end = n if found is None else found.start()
+            end = max(i, min(end, n - HELD)) if not final else end
+            self.bare.append(text[i:end])
+            self.waiting = True
+            return end
+        if found["close"] is not None:
+            return self._unquoted(found, text, i, parts, "")
+        end = found.start()
+        self._keep(text, i, end, parts)
+        match = white(text, end)
+        after = match.end() if match else end
+        if text.startswith(self.quote, after):  # the second quote of a value that has no first
+            end = after + len(self.quote)
+        self._over()
+        return end
+
+    def _text_end(self, patterns: Ends, text: str, i: int) -> re.Match[str] | None:
+        """Where the value without quotes ends, as far as the window shows it."""
+        begin = self.bare[0] if self.bare else text[i : i + 1]
+        listed = self.stack[-1] == "["
+        if begin.startswith("'"):
+            return (patterns.quoted_item if listed else patterns.quoted)(text, i + (not self.bare))
+        if listed:
+            return patterns.item(text, i)
+        return (patterns.member if len(self.stack) == 1 else patterns.inner)(text, i)
 
     def _scalar(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         inner = self.inner
@@ -234,11 +322,31 @@ class GemmaScanner(Transcoder):
             self.stack.append(char)
             self.state = _KEY_OR_END if char == "{" else _ITEM_OR_END
             return i + 1
-        elif char in "-0123456789tfnTFN":
+        elif char in ":,":
+            self._fail()
+        else:
+            self._word(text, i, final, parts)
+        return i
+
+    def _word(self, text: str, i: int, final: bool, parts: list[str]) -> None:
+        """Begins a JSON scalar, or a value without quotes."""
+        scalar: bool | None = text[i] in "-0123456789tfnTFN"
+        if not self.closers or not self.stack:
+            if scalar:
+                self.state = _JSON
+            else:
+                self._fail()
+            return
+        if scalar:
+            scalar = is_scalar(text, i, final)
+        if scalar is None:
+            self.waiting = True
+        elif scalar:
             self.state = _JSON
         else:
-            self._fail()
-        return i
+            self.state = _TEXT
+            self.notes.append((i, "a value in quotes", text[i : i + 1]))
+            parts.append('"')
 
     def _next(self, text: str, i: int, parts: list[str]) -> int:
         """Reads the token after a value in brackets, or a closing bracket."""

@@ -190,6 +190,61 @@ def test_a_marker_is_needed() -> None:
         GemmaScanner("")
 
 
+ENDS = ["<end>", "\ud802"]
+# E ends the call.
+UNQUOTED = [
+    ("{k:Qls}E", {"k": "ls"}),
+    ("{k:QlsE", {"k": "ls"}),
+    ("{k:ls}E", {"k": "ls"}),
+    ("{k:\n# Do, please: {x}E", {"k": "# Do, please: {x"}),
+    ("{k:Qif {x}}E", {"k": "if {x}"}),
+    ("{k:Qif {x}\n}\nE", {"k": "if {x}\n"}),
+    ("{k:'a:b',l:QcQ}E", {"k": "a:b", "l": "c"}),
+    ("{k:'a'Q,l:1}E", {"k": "a", "l": 1}),
+    ("{k:ls -la,l:3}E", {"k": "ls -la", "l": 3}),
+    ("{k:3 days,l:[a b,'c',3,true,4 x]}E", {"k": "3 days", "l": ["a b", "c", 3, True, "4 x"]}),
+    ("{o:{m:no},k:a}E", {"o": {"m": "no"}, "k": "a"}),
+    ("{k:true story}E", {"k": "true story"}),
+    ("{k:[Qa]}E", {"k": ["a"]}),
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("quote", QUOTES)
+@pytest.mark.parametrize(("text", "value"), UNQUOTED)
+def test_values_without_their_quotes(read: Read, quote: str, end: str, text: str, value: Any) -> None:
+    text = text.replace("Q", quote).replace("E", end)
+    make = lambda: GemmaScanner(quote, "{", (end,))  # noqa: E731
+    whole = read(make, text)
+    assert (json.loads(whole.out), whole.done, whole.error) == (value, True, "")
+    assert text[whole.position :] == end
+    assert {expected for _, expected, _ in whole.notes} <= {"the end of a string", "a value in quotes"}
+    assert whole.notes
+    assert read(make, text, range(len(text)), last_empty=True) == whole
+
+
+@pytest.mark.parametrize("quote", QUOTES)
+@given(value=values, data=st.data(), cuts=cuts)
+def test_values_with_their_quotes_are_not_mended(
+    read: Read, quote: str, value: Any, data: st.DataObject, cuts: list[int]
+) -> None:
+    value = {"k": value, "l": "say {x}<end> to end"}
+    text = write(value, quote, data.draw)
+    reading = read(lambda: GemmaScanner(quote, "{", ("<end>",)), text + "<end>", cuts)
+    assert (reading.done, reading.position, json.loads(reading.out)) == (True, len(text), value)
+
+
+@given(before=_texts, text=_texts, cuts=cuts)
+def test_a_string_that_is_not_closed_ends_with_the_call(
+    read: Read, before: str, text: str, cuts: list[int]
+) -> None:
+    text = text.rstrip("}] \t\r\n")
+    written = f"{{a:<escape>{before}<escape>,k:<escape>{text}"
+    whole = read(lambda: GemmaScanner("<escape>", "{", ("<end>",)), written + "}<end>", cuts)
+    assert (json.loads(whole.out), written[whole.position :]) == ({"a": before, "k": text}, "")
+    assert whole.done
+
+
 @pytest.mark.parametrize("step", [1, 7, 100_000])
 def test_depth_costs_no_recursion(read: Read, step: int) -> None:
     text = "{a:[" * 10_000 + "]}" * 10_000

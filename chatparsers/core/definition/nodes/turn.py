@@ -78,9 +78,10 @@ class Body(_Stretch):
 
     Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
     span). Any other text is content, up to the next of them. ``lead`` is the white space that the template writes
-    before a call. ``marks`` is other markup in running text. A special token of the format that begins none of these is
-    markup too, with a diagnostic. The request's options decide what is generated: content and calls (in a lazy grammar,
-    only the calls), only calls (after reasoning), only content, or content of a JSON Schema.
+    before a call. ``marks`` is other markup in running text; ``closers`` is too, unless an opener was read as text. A
+    special token of the format that begins none of these is markup as well, with a diagnostic. The request's options
+    decide what is generated: content and calls (in a lazy grammar, only the calls), only calls (after reasoning), only
+    content, or content of a JSON Schema.
     """
 
     calls: Node | None
@@ -89,9 +90,10 @@ class Body(_Stretch):
     content: Span | None = None
     lead: str = ""
     marks: Node | None = None
+    closers: Node | None = None
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
-        named = (part for part in (self.start, self.calls, self.marks) if part is not None)
+        named = (part for part in (self.start, self.calls, self.marks, self.closers) if part is not None)
         spans = (span.parts for span in (self.reasoning, self.content) if span is not None)
         return (*named, *(end for ends in spans for end in ends))
 
@@ -105,7 +107,8 @@ class Body(_Stretch):
             )
         spans = (("reasoning", self.reasoning), ("content", self.content))
         ends = ((option, end) for option, span in spans if span is not None for end in span.parts)
-        _check_found("p.body", (("calls", self.calls), ("marks", self.marks), *ends))
+        named = (("calls", self.calls), ("marks", self.marks), ("closers", self.closers))
+        _check_found("p.body", (*named, *ends))
 
 
 def _check_found(where: str, parts: Iterable[tuple[str, Node | None]]) -> None:

@@ -1,0 +1,62 @@
+"""Where a value of Gemma's syntax ends whose quotes the model forgot.
+
+A string that is not closed ends before the marker that ends the call, or before closing brackets and that marker. As
+text, the marker counts only where another marker or the end of the turn follows. A value without quotes ends there too,
+and before a comma and the next key, or before the end of its list or inner object.
+
+The patterns find these places in a window of the text. What may yet become such a place is at most `HELD` characters
+long, at the end of the window.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from .json import NUMBER
+
+__all__ = ["HELD", "MOST", "Ends", "ends", "is_scalar"]
+
+HELD = 128
+MOST = 8
+"""The most brackets, and the most white space, before the marker."""
+_WS = rf"[ \t\r\n]{{0,{MOST}}}"
+_KEY = r",[A-Za-z_]\w{0,63}:"
+_special = re.compile("[\ud800-\udbff]").fullmatch
+_word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
+_scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
+
+
+class Ends:
+    """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
+    marker that ends a call. A match has the groups ``close``, closing brackets before the marker, ``sure`` and
+    ``likely``, the marker."""
+
+    def __init__(self, quote: str, closers: tuple[str, ...]) -> None:
+        sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
+        likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
+        over = rf"(?P<close>(?:[}}\]]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
+        quote = re.escape(quote)
+        self.string = re.compile(over).search
+        self.member = re.compile(rf"(?={quote}|{_KEY})|{over}").search
+        self.inner = re.compile(rf"(?={quote}|{_KEY}|\}})|{over}").search
+        self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
+        self.quoted = re.compile(rf"(?<=')(?={_WS}(?:{quote}|{_KEY}|[}}\]]))|{over}").search
+        self.quoted_item = re.compile(rf"(?<=')(?={_WS}(?:{quote}|[,\]]))|{over}").search
+        begun = "|".join(re.escape(one[:end]) for one in closers for end in range(len(one), 0, -1))
+        self.begun = re.compile(rf"(?:[}}\]]{{1,{MOST}}}{_WS}(?:{begun})?|(?:{begun}){_WS})\Z").search
+
+
+@lru_cache(maxsize=64)
+def ends(quote: str, closers: tuple[str, ...]) -> Ends:
+    """The patterns for these markers; compiled once."""
+    return Ends(quote, closers)
+
+
+def is_scalar(text: str, i: int, final: bool) -> bool | None:
+    """Whether a JSON scalar stands at ``i``, before a comma, a bracket or the end. None: more text must come."""
+    match = _word(text, i)
+    end = match.end() if match else i
+    if end == len(text) and end - i < 72 and not final:
+        return None
+    return bool(match and _scalar(match[1]) and (end == len(text) or text[end] in ",}]"))

@@ -1,0 +1,154 @@
+"""What is not read as a call stands in the content with every character, but for what the contract calls markup."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import chatparsers
+from chatparsers import Format, Message
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import Body, Node
+from chatparsers.core.definition.tree import first, head, tokens, walk
+from chatparsers.core.errors import DefinitionError
+from chatparsers.core.parser.body import outline
+
+CALL = {
+    "id": "call00001",
+    "type": "function",
+    "function": {"name": "get_weather", "arguments": '{"city": "Oslo", "days": 2}'},
+}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}]
+
+
+def beginnings(node: Node | None) -> set[str]:
+    try:
+        return set() if node is None else {text.strip() for text in first(head(node))} - {""}
+    except DefinitionError:  # it begins with any text
+        return set()
+
+
+def markers(format: Format) -> tuple[set[str], set[str]]:
+    """What begins or continues a call and nothing else; the markers with which something ends."""
+    tree = format.tree(Options(tools=True))
+    known = outline(tree, format.stops, False, False)
+    openers, others = set(known.inner), set()
+    for body in walk(tree):
+        if isinstance(body, Body):
+            spans = [span.open for span in (body.reasoning, body.content) if span is not None]
+            openers |= beginnings(body.calls) | beginnings(body.start)
+            others = others.union(*map(beginnings, (body.marks, body.closers, *spans)))
+    return openers - others, set(known.closers)
+
+
+def altered(format: Format, number: int) -> Iterator[str]:
+    """A written call, with markers and names that are missing, doubled, moved or of another tool."""
+    written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+    openers, closers = markers(format)
+    found = {*openers, *closers, *tokens(format.tree(Options(tools=True)))}
+    marks = "|".join(re.escape(text) for text in sorted(found, key=len, reverse=True)) or "(?!)"
+    whole = [part for part in re.split(rf"({marks}|</?\w[^<>]*>)", written) if part]
+    random_ = random.Random(format.name)
+    for _ in range(number):
+        parts = whole[:]
+        for _ in range(random_.randint(1, 3)):
+            at = random_.randrange(len(parts))
+            parts = random_.choice(
+                [
+                    [*parts[:at], *parts[at + 1 :]],
+                    [*parts[: at + 1], *parts[at:]],
+                    [*parts[:at], random_.choice(parts), *parts[at:]],
+                    [part.replace("get_weather", "get_rain") for part in parts],
+                    parts[:at],
+                    parts[at:],
+                ]
+            ) or ["Text"]
+        yield random_.choice(["", "So. "]) + "".join(parts) + random_.choice(["", " So."])
+
+
+def taken_out(format: Format, message: Message) -> Iterator[str]:
+    """Markup of calls in a message that has none, but for empty sections."""
+    openers, closers = markers(format)
+    spelt = False
+    for region in message.regions:
+        text = message.text[region.start : region.end]
+        if region.kind == "content":
+            spelt = spelt or any(opener in text for opener in openers)
+        elif region.kind == "markup" and any(stop in text for stop in format.stops):
+            return
+        elif region.kind == "markup":
+            opened = any(opener in text for opener in openers)
+            if opened and not re.search(r"</\w+>\s*\Z", text) and not text.rstrip().endswith(tuple(closers)):
+                yield text
+            if spelt and not opened and any(closer in text for closer in closers):
+                yield text
+            spelt = spelt and not opened
+
+
+def test_nothing_is_taken_out_of_a_call_that_is_not_read(
+    format: Format, amount: Callable[[int, int, int], int]
+) -> None:
+    if not format.features.tools:
+        return
+    turn = format.bind(tools=TOOLS)
+    for text in altered(format, amount(8, 40, 2_000)):
+        message = turn.parse(text)
+        if not message.tool_calls and not any(note.code == "malformed" for note in message.diagnostics):
+            assert not list(taken_out(format, message)), (text, message.content)
+
+
+def test_without_tools_a_call_is_content_with_all_its_markers(format: Format) -> None:
+    if not format.features.tools:
+        return
+    written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+    message = format.parse(written)
+    assert not message.tool_calls
+    rest = written.strip()
+    if not rest.endswith(message.content.strip()):
+        raise AssertionError((written, message.content))
+    before = rest[: len(rest) - len(message.content.strip())]
+    assert "get_weather" in message.content and "get_weather" not in before
+    assert not any(opener in before for opener in markers(format)[0]), (written, message.content)
+
+
+def test_a_role_header_of_a_call_without_tools() -> None:
+    format = chatparsers.get_format("gpt-oss")
+    for header in ("<|start|>assistant to=functions.f", " to=functions.f <|constrain|>json"):
+        text = header + '<|channel|>commentary<|message|>{"a": 1}'
+        message = format.parse(text + "<|call|>")
+        assert message.content == text and message.complete
+
+
+def test_a_turn_that_ends_within_the_next_call(format: Format) -> None:
+    """Right behind a call, the beginning of another is markup; behind other text it is content."""
+    if not format.features.parallel or not format.features.tools:
+        return
+    message: dict[str, Any] = {"role": "assistant", "content": "", "tool_calls": [CALL]}
+    turn = format.bind(tools=TOOLS)
+    one = format.render(message, TOOLS)
+    if not turn.parse(one).complete:
+        return
+    two = format.render(message | {"tool_calls": [CALL, CALL | {"id": "call00002"}]}, TOOLS)
+    begun = next((at for at in range(len(one), 0, -1) if one[:at] == two[:at]), 0)
+    if begun != len(one):
+        return  # the calls stand in one section
+    for end in range(begun, len(two)):
+        cut = turn.parse(two[:end])
+        assert not cut.content.strip("; \n"), (two[:end], cut.content)  # Llama 3 separates calls by "; "
+        said = turn.parse(one + " Text " + two[begun:end].lstrip()[:3])
+        assert said.content.strip().startswith("Text") or said.tool_calls[0].name != "get_weather"
+
+
+def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
+    """By text as by ids: also where a call ends with the text that ends the turn."""
+    written = ["Hi."]
+    if format.features.tools:
+        written.append(format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS))
+    for text in written:
+        for stop in format.stops:
+            message = format.bind(tools=TOOLS).parse(text + stop + " More <b>text</b>.")
+            assert "More" not in message.content + message.reasoning
+            assert message.complete
