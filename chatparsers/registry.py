@@ -49,12 +49,20 @@ class FormatInfo:
     models: tuple[str, ...] = ()
 
     def format(self) -> Format:
-        """The format as it is defined, unchecked; imports its module. Raises `DefinitionError` if the import fails."""
+        """The format as it is defined, unchecked; imports its module. Raises `DefinitionError` if the import fails.
+
+        >>> chatparsers.list_formats()[0].format().name
+        'apertus'
+        """
         return self.source if isinstance(self.source, Format) else self.source.load()
 
     def load(self) -> Format:
         """The format; imports its module. Raises `DefinitionError`, which names the origin, if the import fails or the
-        definition is wrong."""
+        definition is wrong.
+
+        >>> {info.load().features.tools for info in chatparsers.list_formats()[:3]}
+        {True}
+        """
         try:
             format = self.format()
             # A wrong definition raises here, not in the first stream.
@@ -74,6 +82,11 @@ def get_format(name: str) -> Format:
 
     Raises `UnknownFormat`, which suggests near names; `AmbiguousFormat` if two plugins offer the name;
     `DefinitionError` if the format's module cannot be imported or its definition is wrong.
+
+    >>> chatparsers.get_format("qwen3-coder").title
+    'Qwen3-Coder'
+    >>> chatparsers.get_format("hermes").name
+    'hermes-2-pro'
     """
     if not isinstance(name, str):
         found = "a Format, which needs no look-up" if isinstance(name, Format) else type(name).__name__
@@ -100,6 +113,9 @@ def list_formats() -> list[FormatInfo]:
     """Every format, sorted by name: built-in, registered and of plugins. Imports no format's module.
 
     A format that another one replaces is left out. Formats that clash are all listed.
+
+    >>> [info.name for info in chatparsers.list_formats()][:3]
+    ['apertus', 'apriel-1-5', 'apriel-1-6']
     """
     return _all(_others())
 
@@ -117,6 +133,13 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
 
     ``replace``: the format wins over every other format of that name or alias, built-in ones too. Without ``replace``,
     raises `AmbiguousFormat` if a built-in or registered format has the name or one of the aliases.
+
+    >>> from dataclasses import replace
+    >>> mine = replace(chatparsers.get_format("qwen3"), name="mine", aliases=(), models=())
+    >>> chatparsers.register(mine)
+    >>> chatparsers.get_format("mine").name
+    'mine'
+    >>> chatparsers.unregister("mine")
     """
     info = _info(format, _REGISTERED)
     if not replace:
@@ -134,7 +157,15 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
 
 @public
 def unregister(name: str) -> None:
-    """Takes back `register`. Raises `UnknownFormat` if no format was registered under that name."""
+    """Takes back `register`. Raises `UnknownFormat` if no format was registered under that name.
+
+    >>> from dataclasses import replace
+    >>> mine = replace(chatparsers.get_format("qwen3"), name="mine", aliases=(), models=())
+    >>> chatparsers.register(mine)
+    >>> chatparsers.unregister("mine")
+    >>> "mine" in {info.name for info in chatparsers.list_formats()}
+    False
+    """
     removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]
     if not any(removed):
         raise UnknownFormat(

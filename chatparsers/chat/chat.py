@@ -122,6 +122,9 @@ class Chat(Training):
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.
 
         Raises `TemplateError` if it is not a Jinja template.
+
+        >>> chat.template().source.count("<|im_start|>") > 0
+        True
         """
         name = self.files.template_name(tools) or "default"
         found = self._templates.get(name)
@@ -137,7 +140,11 @@ class Chat(Training):
         return found
 
     def renderer(self, tools: bool = True, polyfills: bool | Iterable[str] | None = None) -> Renderer:
-        """`template` with the polyfills that it needs."""
+        """`template` with the polyfills that it needs.
+
+        >>> chat.renderer(tools=True).rewrite(messages, tools).names
+        ('tools',)
+        """
         template = self.template(tools)
         allowed = self._polyfills if polyfills is None else _chosen(polyfills)
         key = template.name, allowed
@@ -199,7 +206,10 @@ class Chat(Training):
         return fmt if tuple(stops) == fmt.stops else replace(fmt, stops=tuple(stops))
 
     def warm(self) -> Chat:
-        """Does now what a first request would do: finds the format, probes the template, makes the usual plans."""
+        """Does now what a first request would do: finds the format, probes the template, makes the usual plans.
+
+        >>> chat = chatparsers.load(template="qwen3").warm()
+        """
         for tools in (False, True):
             renderer = self.renderer(tools)
             renderer.template.probe()
@@ -239,6 +249,14 @@ class Chat(Training):
         `RequestError` for malformed tools, an invalid choice or an unknown option, and for a choice if no call of this
         model could be read. Raises `TemplateError` if the messages cannot be rendered, also for calls whose arguments
         are no JSON object. Warns of variables that the template does not read.
+
+        >>> turn = chat.prepare(messages, tools=tools)
+        >>> turn.prompt[-41:]
+        'in Oslo?<|im_end|>\\n<|im_start|>assistant\\n'
+        >>> turn.parse(call).tool_calls[0].arguments
+        '{"city": "Oslo"}'
+        >>> chat.prepare(messages, thinking=False).prefix
+        '<think>\\n\\n</think>\\n\\n'
         """
         if unknown:
             raise _no_option(unknown)
@@ -361,6 +379,10 @@ class Chat(Training):
         """A conversation to which messages are added one by one. Each step gives only the new text.
 
         ``messages``: the first messages. ``request``: the keywords of `prepare`, the same for every step.
+
+        >>> conversation = chat.conversation()
+        >>> conversation.append(*messages).text
+        '<|im_start|>user\\nIs it cold in Oslo?<|im_end|>\\n<|im_start|>assistant\\n'
         """
         conversation = Conversation._made(self, request)
         first = list(messages)
@@ -375,6 +397,10 @@ class Chat(Training):
         prompt wrote of an answer is not in its span: that of ``thinking``, or for None the template's own, else the
         empty thought of thinking off. Text that the template merges or drops does not come back. Raises
         `TemplateError` if the template marks no roles.
+
+        >>> prompt = chat.prepare(messages).prompt
+        >>> [each.message["role"] for each in chat.parse_prompt(prompt)]
+        ['user']
         """
         template = self.template()
         headers = role_headers(template, self.syntax)
@@ -399,6 +425,9 @@ class Chat(Training):
         """A turn without messages, as `Format.bind` makes it, with this model's tokenizer.
 
         ``request``: the keywords of `Format.bind`. Raises as it does.
+
+        >>> chat.bind(prefix="<think>").parse("Hm.</think>Hi").content
+        'Hi'
         """
         request.setdefault("tokenizer", self.tokenizer)
         turn = self.format.bind(**request)
@@ -406,7 +435,12 @@ class Chat(Training):
         return turn
 
     def record(self) -> TemplateFormat:
-        """The explicit record of the model's format: what `chatparsers inspect` prints."""
+        """The explicit record of the model's format: what `chatparsers inspect` prints.
+
+        >>> record = chat.record()
+        >>> record.format, record.reasoning_markers, record.stops
+        ('qwen3', ('<think>', '</think>'), ('<|im_end|>', '<|endoftext|>'))
+        """
         return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
 
     def response_template(self, *, reasoning: str = "reasoning_content") -> WrittenTemplate:
@@ -414,6 +448,9 @@ class Chat(Training):
 
         ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
         template has no generation prompt, because the assistant's message begins after it.
+
+        >>> chat.response_template().lost[:1]
+        ('white space at the ends of reasoning and content is stripped',)
         """
         from ..interop import write_response_template
 
@@ -426,7 +463,11 @@ class Chat(Training):
         return write_response_template(self.format, anchor, reasoning=reasoning)
 
     def clean_output(self, text: str) -> str:
-        """The content of a finished raw output: no reasoning, no calls, no markup."""
+        """The content of a finished raw output: no reasoning, no calls, no markup.
+
+        >>> chat.clean_output("<think>Hm.</think>Hi")
+        'Hi'
+        """
         return clean_output(text, format=self.format)
 
 
@@ -454,6 +495,12 @@ def load(
     how a template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
     ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
     `UnknownFormat` and `TemplateError`.
+
+    >>> chat = chatparsers.load(template="qwen3")
+    >>> chat.format
+    <Format: qwen3, Qwen3, Qwen2.5, QwQ>
+    >>> chatparsers.load("{{ messages[0].content }}", format="hermes-2-pro").format.name
+    'hermes-2-pro'
     """
     if tools_as not in get_args(ToolsAs):
         raise RequestError(f"tools_as: expected 'json', 'compact' or 'typescript', found {tools_as!r:.40}")
@@ -567,6 +614,9 @@ def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
 
     ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are taken for calls
     although no tools are named, as a finished output is not to show them.
+
+    >>> chatparsers.clean_output("Hm.</think>Hi", format="qwen3", prefix="<think>")
+    'Hi'
     """
     fmt = get_format(format) if isinstance(format, str) else format
     return fmt.bind(tools=[{"name": "any"}], prefix=prefix).parse(text).content

@@ -124,13 +124,25 @@ class Conversation:
         already holds. Ids stay as they are if they say this message, and the template shows it, in whatever spelling.
         ``add_generation_prompt``: None adds it after a user's message or a result, as the model then answers. Raises
         the errors of `Chat.prepare`, and then nothing is added.
+
+        >>> conversation = chat.conversation()
+        >>> grown = conversation.append(*messages)
+        >>> grown = conversation.append({"role": "assistant", "content": "Yes."}, wrote="Yes.")
+        >>> grown.text, grown.rewritten
+        ('<|im_end|>\\n', False)
         """
         return self._step([*self.messages, *map(own, messages)], wrote, add_generation_prompt)
 
     def replace(
         self, messages: Iterable[Mapping[str, Any] | Message], *, add_generation_prompt: bool | None = None
     ) -> Grown:
-        """Replaces all messages by these, such as an edited history."""
+        """Replaces all messages by these, such as an edited history.
+
+        >>> conversation = chat.conversation()
+        >>> grown = conversation.append(*messages)
+        >>> conversation.replace([{"role": "user", "content": "Is it warm?"}]).rewritten
+        True
+        """
         while self._marks and self._marks[-1].place is None:  # an answer behind which nothing stood
             self._marks.pop()
         self._wrote = ""

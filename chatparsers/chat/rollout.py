@@ -124,6 +124,12 @@ class Rollout(Shown):
         `differs` says how many. ``logprobs``: one for each id. ``finish_reason``: ``"length"`` if it was cut off.
         ``counted``: for each id or for all, whether a loss may count it; False for what the host forced. ``version``:
         of the weights. Raises `RequestError` if a column has another length than the ids.
+
+        >>> rollout = chat.rollout(messages)
+        >>> rollout.sampled(tokenizer.encode("Yes.<|im_end|>").ids).content
+        'Yes.'
+        >>> rollout.samples()[0].counted
+        5
         """
         chunk = Chunk.of(ids, logprobs, counted, version)
         spoken = (self._spoken or Spoken(self._numbered(self._turn))).heard(chunk, finish_reason)
@@ -138,6 +144,12 @@ class Rollout(Shown):
 
         ``changes``: keywords of `prepare` that are other from here on, such as ``tools``; they begin a segment. Raises
         `RequestError` for an assistant's message, and the errors of `prepare`; then nothing is added.
+
+        >>> rollout = chat.rollout(messages)
+        >>> message = rollout.sampled(tokenizer.encode("Yes.<|im_end|>").ids)
+        >>> rollout.append({"role": "user", "content": "And in Rome?"})
+        >>> len(rollout.messages)
+        3
         """
         given = plain_messages(messages)
         new = [own(message) if isinstance(message, Mapping) else message for message in given]
@@ -163,7 +175,15 @@ class Rollout(Shown):
             raise
 
     def fork(self) -> Rollout:
-        """An independent copy at this point. It shares what was so far, so it costs little."""
+        """An independent copy at this point. It shares what was so far, so it costs little.
+
+        >>> rollout = chat.rollout(messages)
+        >>> fork = rollout.fork()
+        >>> fork.sampled(tokenizer.encode("No.<|im_end|>").ids).content
+        'No.'
+        >>> len(rollout.messages), len(fork.messages)
+        (1, 2)
+        """
         other = Rollout.__new__(Rollout)
         other.__dict__.update(self._saved())
         return other
@@ -173,6 +193,12 @@ class Rollout(Shown):
 
         Each sampled id counts in exactly one of them: where it was sampled first. A segment in which none counts is
         left out, with a warning.
+
+        >>> rollout = chat.rollout(messages)
+        >>> message = rollout.sampled(tokenizer.encode("Yes.<|im_end|>").ids)
+        >>> sample, = rollout.samples()
+        >>> sum(sample.loss_mask) == sample.counted
+        True
         """
         seen: set[str] = set()
         found: list[Sample] = []

@@ -135,7 +135,12 @@ class Sample(Shown):
         return self._mask.count(1)
 
     def labels(self, ignore: int = -100) -> list[int]:
-        """The ids as labels: ``ignore`` where no loss is counted. A model's own loss shifts them by one."""
+        """The ids as labels: ``ignore`` where no loss is counted. A model's own loss shifts them by one.
+
+        >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}])
+        >>> sum(label != -100 for label in sample.labels()) == sample.counted
+        True
+        """
         return [id if mask else ignore for id, mask in zip(self._ids, self._mask, strict=True)]
 
     def numpy(self, column: str = "ids") -> Any:
@@ -143,6 +148,10 @@ class Sample(Shown):
 
         ``column``: ``ids``, ``loss_mask``, ``kinds``, ``message_indices``, ``logprobs`` or ``versions``. Raises
         `RequestError` for another name, and ImportError without numpy.
+
+        >>> sample = chat.encode([*messages, {"role": "assistant", "content": "Yes."}])
+        >>> int(sample.numpy("loss_mask").sum()) == sample.counted
+        True
         """
         import numpy  # type: ignore[import-not-found,unused-ignore]  # of the caller, who asked for its arrays
 
@@ -194,7 +203,13 @@ class Sample(Shown):
 
     def padded(self, length: int, id: int = 0) -> Sample:
         """The sample with ``id`` behind it up to ``length`` ids, of the kind `PADDING`. Raises `RequestError` if the
-        sample is longer."""
+        sample is longer.
+
+        >>> sample = chat.encode(messages)
+        >>> padded = sample.padded(len(sample) + 2)
+        >>> padded.ids[-2:], padded.loss_mask[-2:]
+        ([0, 0], [0, 0])
+        """
         missing = length - len(self)
         if missing < 0:
             raise RequestError(f"padded: expected a length of at least {len(self)}, found {length}")

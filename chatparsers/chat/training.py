@@ -83,6 +83,12 @@ class Training:
         a last answer that the template leaves open gets its stop. ``request``: the keywords of `prepare`; no generation
         prompt is added unless they ask for it. Without a tokenizer, the sample counts characters. Raises the errors of
         `prepare`.
+
+        >>> answer = {"role": "assistant", "content": "Yes."}
+        >>> sample = chat.encode([*messages, answer])
+        >>> counted = [id for id, counts in zip(sample.ids, sample.loss_mask) if counts]
+        >>> tokenizer.decode(counted, skip_special_tokens=False)
+        'Yes.<|im_end|>'
         """
         messages = plain_messages(messages)
         how = How(train_on, reasoning, rewritten, split, final_stop)
@@ -103,6 +109,13 @@ class Training:
         model would see it; ``"exact"`` keeps what was sampled. ``count_stop``: a stop that the engine left out counts
         as sampled. ``request``: the keywords of `prepare`; the clock and the seed of ids are fixed at the beginning.
         Raises `RequestError` without a tokenizer, and the errors of `prepare`.
+
+        >>> rollout = chat.rollout(messages, tools=tools)
+        >>> rollout.sampled(tokenizer.encode(call + "<|im_end|>").ids).tool_calls[0].name
+        'get_weather'
+        >>> rollout.append({"role": "tool", "content": "4 degrees"})
+        >>> tokenizer.decode(rollout.ids[-12:], skip_special_tokens=False)
+        '\\n<|im_start|>assistant\\n'
         """
         messages = plain_messages(messages)
         return Rollout(

@@ -88,7 +88,12 @@ class Format(Shown):
         return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     def tree(self, options: Options) -> Node:
-        """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong."""
+        """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong.
+
+        >>> from chatparsers.core.definition.idioms import Options
+        >>> chatparsers.get_format("hermes-2-pro").tree(Options(tools=True)).shown()
+        'p.body(…)'
+        """
         return tree_of(self, replace(options, schema=None))
 
     @property
@@ -112,6 +117,9 @@ class Format(Shown):
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
         format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
         part of the message, or if its parser could not read a name back.
+
+        >>> chatparsers.get_format("qwen3").render({"reasoning_content": "Hm.", "content": "Hi"})
+        '<think>\\nHm.\\n</think>\\n\\nHi'
         """
         plain = message.to_openai() if isinstance(message, Message) else message
         known = read_tools(tools)
@@ -123,6 +131,10 @@ class Format(Shown):
         """The message of a whole output: ``bind(tools=tools, prefix=prefix).parse(output)``.
 
         Raises `RequestError` for malformed tools. `bind` has all options.
+
+        >>> message = chatparsers.get_format("qwen3").parse(call, tools=tools)
+        >>> message.tool_calls[0].name
+        'get_weather'
         """
         return self.bind(tools=tools, prefix=prefix).parse(output)
 
@@ -153,6 +165,10 @@ class Format(Shown):
         this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
         are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
         if a tool's schema has Python's names of types (``int``, ``dict``), which are read as JSON's.
+
+        >>> turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
+        >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning
+        'Hm.'
         """
         for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
             if not isinstance(text, str):
@@ -292,6 +308,12 @@ class Turn(Shown):
         ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
         `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
         `SchemaError` for an invalid schema or a grammar that does not fit.
+
+        >>> turn = chat.prepare(messages, tools=tools, tool_choice="required")
+        >>> print(str(turn.grammar()).splitlines()[0])
+        root ::= (<[411]> text-23 "\\n\\n"?)? "\\n"? call ("\\n" call)*
+        >>> turn.grammar("lark").dialect
+        'lark'
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
@@ -320,6 +342,10 @@ class Turn(Shown):
         ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
         ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
         ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
+
+        >>> stream = chat.prepare(messages, tools=tools).stream()
+        >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]
+        ['CallStart', 'CallArguments', 'CallEnd']
         """
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
@@ -375,6 +401,12 @@ class Turn(Shown):
         """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
         The options are those of `stream`. Raises `OutputError` only in strict mode.
+
+        >>> turn = chat.prepare(messages, tools=tools)
+        >>> turn.parse(call).tool_calls[0].parsed_arguments
+        {'city': 'Oslo'}
+        >>> turn.parse(tokenizer.encode("Hi<|im_end|>").ids).content
+        'Hi'
         """
         stream = self.stream(
             strict=strict,
@@ -410,7 +442,12 @@ class Turn(Shown):
         return tuple(sorted(ids[text] for text in self.preserved_tokens if text in ids))
 
     def call_id(self, index: int) -> str:
-        """The id of the call at ``index`` if the model writes no id."""
+        """The id of the call at ``index`` if the model writes no id.
+
+        >>> turn = chat.bind(tools=tools, id_seed="a")
+        >>> turn.call_id(0) == turn.parse(call).tool_calls[0].id
+        True
+        """
         return call_id(self.id_seed, index)
 
 

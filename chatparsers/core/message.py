@@ -106,6 +106,10 @@ class Message(Shown):
 
         ``incomplete``: whether calls that are not complete stay, for hosts that must not show them. Raises
         `ValueError` for another value.
+
+        >>> message = chat.bind(tools=tools, id_seed="a").parse(call)
+        >>> message.to_openai()["tool_calls"][0]["function"]
+        {'name': 'get_weather', 'arguments': '{"city": "Oslo"}'}
         """
         if incomplete not in ("keep", "drop"):
             raise ValueError(f"incomplete: expected 'keep' or 'drop', found {incomplete!r}")
@@ -128,6 +132,10 @@ class Message(Shown):
         """The message as Anthropic's Messages API writes it: blocks of thinking, text and calls.
 
         A call that is not complete has no arguments that such a block could hold, so it is left out.
+
+        >>> message = chat.bind(tools=tools, id_seed="a").parse(call)
+        >>> [block["type"] for block in message.to_anthropic()["content"]]
+        ['tool_use']
         """
         blocks: list[dict[str, Any]] = []
         if self.reasoning:
@@ -140,5 +148,9 @@ class Message(Shown):
         return {"role": "assistant", "content": blocks}
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole message as plain JSON data."""
+        """The whole message as plain JSON data.
+
+        >>> sorted(chat.bind().parse("Hi").to_dict())
+        ['complete', 'content', 'diagnostics', 'reasoning', 'regions', 'text', 'tool_calls']
+        """
         return asdict(self)

@@ -93,6 +93,10 @@ def detect(
     Asks plugins first, knows the built-in templates by their text, then renders and parses back. ``limits``: how much
     the template may do in total. ``response_template``: that of the model's files; a path brings its own. Raises
     `TemplateError` if the source is not a template or does more, `LoadError` if a file cannot be read.
+
+    >>> found = chatparsers.detect(chat.template().source)
+    >>> found.name
+    'qwen3'
     """
     if isinstance(template, str) and is_template_text(template):
         return detect_in(Template(template, limits=limits), response_template)

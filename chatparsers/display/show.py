@@ -33,7 +33,7 @@ def show(thing: Any) -> Picture:
     Raises TypeError for anything else.
 
     >>> from chatparsers import detect
-    >>> print(show(detect("{{ messages[0].content }}")))
+    >>> print(show(detect("{% for m in messages %}{{ m.content }}{% endfor %}")))
     content-only, score 1.0
     evidence:
       the template renders neither tools nor calls nor reasoning

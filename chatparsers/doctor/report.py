@@ -67,15 +67,30 @@ class Report:
         return f"<Report: {self.source}, {self.format or 'no format'}, {counts}>"
 
     def count(self, *levels: Severity) -> int:
-        """How many findings have one of these severities."""
+        """How many findings have one of these severities.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> report.count("error", "warning") > 0
+        True
+        """
         return sum(finding.severity in levels for finding in self.findings)
 
     def codes(self) -> list[str]:
-        """The codes of the findings, each once, in their order."""
+        """The codes of the findings, each once, in their order.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> "loses-calls" in report.codes()
+        True
+        """
         return list(dict.fromkeys(finding.code for finding in self.findings))
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain values, for JSON."""
+        """The report as plain values, for JSON.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> list(report.to_dict())
+        ['source', 'format', 'findings', 'fine', 'skipped']
+        """
         return {
             "source": self.source,
             "format": self.format,
@@ -86,14 +101,24 @@ class Report:
         }
 
     def line(self) -> str:
-        """The report in one line, for a list of models."""
+        """The report in one line, for a list of models.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> report.line()[:24]
+        '<template>: content-only'
+        """
         counts = ", ".join(f"{number} {level}s" for level in LEVELS if (number := self.count(level)))
         return f"{self.source}: {self.format or 'no format'}: {counts or 'fine'}" + (
             f" ({', '.join(self.codes())})" if self.findings else ""
         )
 
     def lines(self) -> Sequence[str]:
-        """The report as text."""
+        """The report as text.
+
+        >>> report = chatparsers.check("{% for m in messages %}{{ m.content }}{% endfor %}", only=["loses"])
+        >>> report.lines()[0]
+        '<template>: content-only'
+        """
         out = [f"{self.source}: {self.format or 'no known format'}"]
         for finding in self.findings:
             out.append(f"\n{finding.severity}: {finding.code}: {finding.message}")

@@ -40,7 +40,11 @@ class FormatRef:
     models: tuple[str, ...] = ()
 
     def load(self) -> Format:
-        """The format; imports its module. Raises `DefinitionError` if the import fails or the format is not there."""
+        """The format; imports its module. Raises `DefinitionError` if the import fails or the format is not there.
+
+        >>> chatparsers.FormatRef("qwen3", "chatparsers.formats.qwen3:FORMAT").load().name
+        'qwen3'
+        """
         try:
             found = load_reference(self.target)
         except KeyboardInterrupt:

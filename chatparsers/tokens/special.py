@@ -74,6 +74,10 @@ class SpecialTokens:
         or a dict with ``content``) and of generation_config.json (``bos_token_id``, ``eos_token_id``,
         ``pad_token_id``: an id, for eos also a list). For a role that it does not name, the usual names are
         looked up among the added tokens.
+
+        >>> special = chatparsers.SpecialTokens.from_tokenizer(tokenizer)
+        >>> special.is_special(tokenizer.token_to_id("<tool_call>"))
+        True
         """
         vocabulary = Vocabulary.of(tok)
         config = config or {}
@@ -112,22 +116,40 @@ class SpecialTokens:
         """The ids of a marker: one if it is an added token, else the sequence that spells it.
 
         Raises RequestError if a sequence is needed and the vocabulary came out of a pickle, which cannot encode.
+
+        >>> special = chatparsers.SpecialTokens.from_tokenizer(tokenizer)
+        >>> special.ids_of("<tool_call>") == (tokenizer.token_to_id("<tool_call>"),)
+        True
         """
         return self.vocabulary.ids_of(text)
 
     def is_special(self, id: int) -> bool:
-        """Whether ordinary text never spells ``id``: it is an added token, whatever its ``special`` flag."""
+        """Whether ordinary text never spells ``id``: it is an added token, whatever its ``special`` flag.
+
+        >>> special = chatparsers.SpecialTokens.from_tokenizer(tokenizer)
+        >>> special.is_special(tokenizer.encode("a").ids[0])
+        False
+        """
         return id in self.vocabulary.added or id in self._hidden
 
     def should_stream(self, id: int) -> bool:
         """Whether users should see ``id``: it is not bos, eos or pad, and the tokenizer does not flag it ``special``.
 
         Markers without that flag are shown (Qwen3's ``<think>``), as with ``skip_special_tokens=True``.
+
+        >>> special = chatparsers.SpecialTokens.from_tokenizer(tokenizer)
+        >>> special.should_stream(tokenizer.encode("a").ids[0])
+        True
         """
         return id not in self._hidden
 
     def end_of_turn(self, stops: Iterable[str]) -> frozenset[int]:
-        """The ids that end a turn: eos, and each of ``stops`` that is one added token."""
+        """The ids that end a turn: eos, and each of ``stops`` that is one added token.
+
+        >>> special = chatparsers.SpecialTokens.from_tokenizer(tokenizer)
+        >>> tokenizer.token_to_id("<|im_end|>") in special.end_of_turn(["<|im_end|>"])
+        True
+        """
         ids = {self.vocabulary.id_of(stop) for stop in stops}
         return self.eos_ids | {id for id in ids if id is not None}
 

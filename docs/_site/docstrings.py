@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Attribute, Class, Extension, Function, Object
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
 
@@ -34,6 +34,16 @@ class Docstrings(Extension):
             parts += [self._linked(text[at : example.start()]), f"```pycon\n{example[0]}```\n"]
             at = example.end()
         obj.docstring.value = "".join([*parts, self._linked(text[at:])])
+
+    def on_class_members(self, *, cls: Class, **_: Any) -> None:
+        """Called for each class: what ``@cached`` decorates is a property."""
+        for name, member in list(cls.members.items()):
+            if isinstance(member, Function) and any(
+                str(each.value) == "cached" for each in member.decorators
+            ):
+                shown = Attribute(name, annotation=member.returns, docstring=member.docstring, parent=cls)
+                shown.labels |= {"property"}
+                cls.members[name] = shown
 
     def _linked(self, text: str) -> str:
         lines = text.split("\n")

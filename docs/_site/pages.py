@@ -116,7 +116,7 @@ def _format(info: FormatInfo, names: dict[str, list[tuple[str, str, str]]]) -> s
         "A blue box stands for what the model fills in. A line above a part goes around it; a line below goes back. "
         "The same as one line:",
         "",
-        f"```text\n{diagram.line}\n```",
+        f"```text\n{diagram.text()}\n```",
         "",
         "## Facts",
         "",
@@ -226,7 +226,9 @@ def _index() -> str:
     lines = [
         "# Reference",
         "",
-        "Every public name, by subject. The examples of the reference are run as tests.",
+        "Every public name, by subject. Every example runs. Each begins with these lines:",
+        "",
+        f"```python\n{public.BEGINNING}```",
         "",
     ]
     for page in public.PAGES:

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["PAGES", "Page", "anchors", "members", "undocumented", "ungrouped"]
+__all__ = ["BEGINNING", "PAGES", "Page", "anchors", "members", "undocumented", "ungrouped"]
 
 
 class Page(NamedTuple):
@@ -90,6 +90,19 @@ PAGES = (
     Page("gateway", "The gateway", "The server as an application.", "chatparsers.gateway"),
     Page("testing", "Test a format", "The test matrix as a plugin of pytest.", "chatparsers.testing"),
 )
+BEGINNING = """\
+import chatparsers
+from chatparsers.testing.tiny import tiny_model
+
+parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+tools = [{"name": "get_weather", "parameters": parameters}]
+messages = [{"role": "user", "content": "Is it cold in Oslo?"}]
+call = '<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\\n</tool_call>'
+
+tokenizer = tiny_model("qwen3").tokenizer  # a small one, for examples
+chat = chatparsers.load(template="qwen3", tokenizer=tokenizer)
+"""
+"""What the examples of the docstrings begin with."""
 _NO_OBJECT = {"__version__"}
 
 

@@ -1,4 +1,4 @@
-"""The site: its pages are put together without a fault, and everything public says what it promises."""
+"""The site: its pages are put together, and a fault of one is found."""
 
 from __future__ import annotations
 
@@ -26,15 +26,6 @@ def _modules() -> Iterator[None]:
     sys.path.remove(str(SITE))
     for name in ("check", "pages", "public", "stage"):
         sys.modules.pop(name, None)
-
-
-def test_everything_public_is_in_the_reference_and_has_a_docstring() -> None:
-    for extra in ("anyio", "httpx2", "pyarrow", "starlette", "hypothesis"):
-        pytest.importorskip(extra)
-    import public
-
-    assert not public.ungrouped(), "a page of docs/_site/public.py must show each public name"
-    assert not public.undocumented()
 
 
 def test_the_pages_are_put_together(tmp_path: Path) -> None:

@@ -138,6 +138,12 @@ class Stream:
 
         Never raises for what the model wrote, unless the stream is strict (`OutputError`). Raises `RequestError` for a
         piece of another type, if text and ids are mixed, if ids come without a tokenizer, and after `finish`.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> stream.feed("Hi <tool_")
+        [Content(text='Hi ')]
+        >>> stream.feed("box>")
+        [Content(text='<tool_box>')]
         """
         if type(piece) is str and piece and self._ids is None:
             if self._plain(piece) is None:
@@ -154,6 +160,14 @@ class Stream:
 
         ``reason``: ``"stop"`` if the model ended its turn; ``"length"`` if it was cut off, so that the message is not
         complete; None if the engine gives no reason, which counts as an end.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> stream.feed("Hi <tool_")
+        [Content(text='Hi ')]
+        >>> stream.finish("length")
+        [Content(text='<tool_')]
+        >>> stream.message.complete
+        False
         """
         if reason not in (None, "stop", "length"):
             raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
@@ -216,7 +230,15 @@ class Stream:
         return self._transcript.token_regions(starts or (), first, end, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
-        """An independent copy at this point: for beams, and for tokens that may yet be rejected."""
+        """An independent copy at this point: for beams, and for tokens that may yet be rejected.
+
+        >>> stream = chatparsers.get_format("qwen3").bind().stream()
+        >>> events = stream.feed("He")
+        >>> fork = stream.fork()
+        >>> events = fork.feed("llo") + fork.finish()
+        >>> fork.message.content, stream.message.content
+        ('Hello', 'He')
+        """
         other = Stream.__new__(Stream)
         other.__setstate__(self.__getstate__())
         other._machine = self._machine.copy()
