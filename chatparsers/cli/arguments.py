@@ -37,6 +37,7 @@ def build_parser() -> argparse.ArgumentParser:
     _check(commands)
     _report(commands)
     _formats(commands)
+    _playground(commands)
     _serve(commands)
     return parser
 
@@ -293,6 +294,22 @@ def _formats(commands: _Commands[_Parser]) -> None:
     shapes.add_argument(
         "--check", metavar="FILE", help="exit 1 if the table in FILE differs from that of --markdown"
     )
+
+
+def _playground(commands: _Commands[_Parser]) -> None:
+    run = "chatparsers.cli.playground:run"
+    text = (
+        "serve a page on which the package reads outputs in your browser (the first time, it needs Node.js)"
+    )
+    playground = _command(commands, "playground", run, text)
+    playground.add_argument(
+        "--build", metavar="DIR", help="only build the static folder; any server can serve it"
+    )
+    playground.add_argument(
+        "--pyodide", metavar="DIR", help="the npm package pyodide, unpacked (default: npm fetches it)"
+    )
+    playground.add_argument("--dir", metavar="DIR", help="serve this folder, which --build made")
+    playground.add_argument("--port", type=_positive, metavar="N", default=8001, help="(8001)")
 
 
 def _serve(commands: _Commands[_Parser]) -> None:

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 from ..core.public import public
 from .looks import cut, for_html, for_terminal
 from .picture import Picture
 
-__all__ = ["Card"]
+__all__ = ["Card", "box"]
 
 _LINES = 40
 """How many lines of a long text a terminal shows."""
+
+
+def box(heading: str, long: str, *, open: bool = True) -> str:
+    """A long text as HTML, in a box that opens and closes."""
+    shown, rest = cut(long)
+    return (
+        f"<details{' open' if open else ''}><summary>{for_html(heading)}</summary>"
+        f'<div class="long" tabindex="0" role="region" aria-label="{escape(heading)}">'
+        f"{for_html(shown, breaks=False)}{for_html(rest)}</div></details>"
+    )
 
 
 @public
@@ -53,12 +64,7 @@ class Card(Picture):
             listed = "".join(f"<li>{for_html(item)}</li>" for item in items)
             parts.append(f"<p class='head'>{for_html(heading)}</p><ul>{listed}</ul>")
         for heading, long in self.texts:
-            shown, rest = cut(long)
-            parts.append(
-                f"<details open><summary>{for_html(heading)}</summary>"
-                f"<div class='long' tabindex='0'>{for_html(shown, breaks=False)}</div></details>"
-                + (f"<p>{for_html(rest)}</p>" if rest else "")
-            )
+            parts.append(box(heading, long))
         parts += [
             f"<p class='head'>{for_html(heading)}</p>{picture.body()}" for heading, picture in self.pictures
         ]

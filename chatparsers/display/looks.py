@@ -111,15 +111,24 @@ STYLE = f"""
 .cp .chips {{ white-space: pre-wrap; }}
 .cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
 .cp .chip {{ border-bottom: 3px solid var(--c); }}
-.cp .chip[data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
-.cp .uncounted {{ opacity: .62; }}
-.cp .cp-nl {{ opacity: .5; }}
+.cp [data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
+.cp .uncounted {{ background: none; border-bottom-width: 1px; }}
+.cp .cp-nl {{ color: color-mix(in srgb, canvastext 65%, canvas); }}
 .cp .cp-box {{ border: 1px solid; border-radius: 3px; font-size: 80%; padding: 0 2px; }}
 .cp .note {{ border-left: 4px solid #d55e00; padding-left: .5rem; margin: .35rem 0; white-space: pre-wrap; }}
+.cp .scroll {{ overflow: auto; max-height: 28rem; }}
+.cp .long {{ white-space: pre-wrap; max-height: 24rem; overflow: auto; }} .cp .title {{ font-weight: bold; }}
+.cp .chips details {{ display: inline; }} .cp .chips summary {{ display: inline; cursor: pointer; }}
+.cp .chips summary {{ border: 1px dashed; border-radius: 3px; padding: 0 .3rem; }}
+.cp .chips summary::before {{ content: "▸ "; }} .cp .chips [open] > summary::before {{ content: "▾ "; }}
+.cp h1 {{ font-size: 1.3rem; line-height: 1.3; }} .cp h2 {{ font-size: 1.1rem; }}
+.cp th[scope=row] {{ min-width: 8rem; }}
+.cp p, .cp ul {{ margin: .35rem 0; }} .cp .head {{ font-weight: bold; }}
+.cp thead th, .cp .line {{ white-space: nowrap; }}
 .cp table {{ border-collapse: collapse; }} .cp td, .cp th {{ padding: .1rem .6rem; text-align: left; }}
 .cp td, .cp th {{ border-bottom: 1px solid color-mix(in srgb, canvastext 20%, canvas); vertical-align: top; }}
 .cp mark {{ background: #f0e442; color: black; }}
-.cp .legend span {{ margin-right: .8rem; }}
+.cp .legend > span {{ margin-right: .8rem; white-space: nowrap; display: inline-block; }}
 .cp input[type=range] {{ width: min(30rem, 100%); }}
 {_KINDS}
 """

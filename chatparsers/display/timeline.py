@@ -76,7 +76,7 @@ class Timeline(Picture):
         rows = "".join(_row(number, step) for number, step in enumerate(self.steps))
         head = "<tr><th>#</th><th>piece</th><th>went out</th><th>held</th><th>in</th></tr>"
         table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
-        return f"<div tabindex='0' role='region' aria-label='the steps' style='overflow-x:auto'>{table}</div>"
+        return f'<div class="scroll" tabindex="0" role="region" aria-label="the steps">{table}</div>'
 
     def svg(self, title: str = "A stream over time") -> str:
         """The timeline as a drawing of its own: the pieces, what was held after each, what went out, and below them
@@ -96,8 +96,8 @@ def _row(number: int, step: Step) -> str:
     region = LOOKS[_REGIONS[step.region]].name
     piece = for_html(step.piece) or "<i>end</i>"
     return (
-        f'<tr data-n="{number}"><td>{number + 1}</td><td class="chips">{piece}</td><td class="chips">{out}</td>'
-        f'<td class="chips">{for_html(step.held)}</td><td>{region}</td></tr>'
+        f'<tr data-n="{number}"><td class="line">{number + 1}</td><td class="chips">{piece}</td>'
+        f'<td class="chips">{out}</td><td class="chips">{for_html(step.held)}</td><td class="line">{region}</td></tr>'
     )
 
 

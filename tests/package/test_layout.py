@@ -33,6 +33,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"chat"}, {"jinja2", "numpy", "tokenizers"}),
     ({"display"}, {"railroad"}),
     ({"", "doctor"}, set()),
+    ({"playground"}, {"jinja2"}),
     ({"data"}, {"pyarrow", "railroad", "ray", "tqdm"}),
     ({"cli", "__main__"}, {"jinja2", "tokenizers"}),
     ({"adapters"}, {"llguidance", "numpy", "xgrammar"}),  # and each its host: see HOSTS
