@@ -12,7 +12,8 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.schema.tools import Toolset
 from chatparsers.grammar import ir
 from chatparsers.grammar.budget import Budget
-from chatparsers.grammar.reading.read import Request, _Reader, read
+from chatparsers.grammar.reading.place import At
+from chatparsers.grammar.reading.read import Reader, Request, read
 from chatparsers.grammar.target import Target
 
 TOOL = {
@@ -72,8 +73,8 @@ def generated(turn: Turn, number: int) -> list[str]:
 def random_text(node: Node, chance: random.Random) -> str:
     """A random text that the grammar of ``node`` has, which names no tool."""
     request = Request(node, Options(), Toolset(), None, "", None, (), {})
-    reader = _Reader(request, Target(), Budget())
-    return _walk(reader.node(node), reader.rules, chance, 0)
+    reader = Reader(request, Target(), Budget())
+    return _walk(reader.read(node, At(thoughts=True)), reader.rules, chance, 0)
 
 
 def _walk(node: ir.Ir, rules: Mapping[str, ir.Ir], chance: random.Random, depth: int) -> str:

@@ -1,0 +1,198 @@
+"""The calls of a grammar: each tool by its name, its arguments one by one or as one object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...core.definition.nodes import (
+    Args,
+    EachArg,
+    EachTool,
+    Header,
+    JsonName,
+    Name,
+    Node,
+    SameName,
+    Tag,
+    Value,
+)
+from ...core.definition.tree import walk
+from ...core.errors import DefinitionError, SchemaError
+from ...core.schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ..ir import EMPTY, NOTHING, Ir, Part, Text, alt, never
+from ..schemas import Where
+from .place import At, OtherName
+from .request import Request
+from .values import JSON, Values
+
+__all__ = ["CallReader"]
+
+_OBJECT: Mapping[str, Any] = {"type": "object"}
+
+
+class CallReader:
+    """Reads the nodes of calls. ``read`` reads any node."""
+
+    def __init__(self, request: Request, values: Values, read: Callable[[Node, At], Ir]) -> None:
+        self.request = request
+        self.values = values
+        self.read = read
+        self.tools = request.called
+        self._spelt: set[str] = set()
+        """The tools whose name can be written in at least one place."""
+        self._unreadable: dict[str, tuple[str, ...]] = {}
+        """The names that the parser would not read back, of each tool."""
+
+    def each_tool(self, node: EachTool, at: At) -> Ir:
+        """A call of each tool."""
+        options: list[Ir] = []
+        for tool in self.tools:
+            unread = self._unread(tool)
+            if tool.name in unread or not self._ordinary(node, tool):
+                continue
+            made = self.read(node.make(tool), replace(at, tool=tool))
+            self._spelt.add(tool.name)
+            if never(made):
+                raise SchemaError(
+                    f"no arguments are valid for the tool {tool.name!r}: it could never be called",
+                    f"$.tools.{tool.name}.parameters",
+                )
+            options.append(made)
+        return alt(*options)
+
+    def check_names(self) -> None:
+        """Raises SchemaError for a tool that no call can name."""
+        for tool in self.tools:
+            if tool.name not in self._spelt:
+                raise SchemaError(
+                    f"the format cannot write the name of the tool {tool.name!r}, as its parser would not read it "
+                    "back: use letters, digits, '_' and '-'",
+                    f"$.tools.{tool.name}.name",
+                )
+
+    def each_arg(self, node: EachArg, at: At) -> Ir:
+        """The arguments, written one by one."""
+        tool = node.tool
+        if tool is ANY_TOOL:
+            raise DefinitionError("each_arg: make() must pass on the tool that it was given")
+        form = _Arguments(self, node, tool, at)
+        options = self.values.compiler(tool.document, JSON).arguments(_wheres(tool), form)
+        if not options and form.refused:
+            raise SchemaError(
+                f"no value is valid for the required argument {form.refused!r} of the tool {tool.name!r}",
+                f"$.tools.{tool.name}.parameters.properties.{form.refused}",
+            )
+        return alt(*options)
+
+    def args(self, node: Args, at: At) -> Ir:
+        """The arguments as one object."""
+        tool = node.tool
+        if tool is ANY_TOOL:
+            raise DefinitionError("args: make() must pass on the tool that it was given")
+        for name in self._unread(tool):
+            self.values.output.tell(
+                _wheres(tool)[0][1], "properties", f"the parser would not read the name {name!r} back"
+            )
+        return self.values.compiler(tool.document, node.syntax).value(_wheres(tool))
+
+    def value(self, node: Value, at: At) -> Ir:
+        """The value of one argument."""
+        argument = node.argument
+        if argument is ANY_ARGUMENT or at.tool is None:
+            raise DefinitionError("value: make() must pass on the argument that it was given")
+        path = f"$.tools.{at.tool.name}.parameters.properties.{argument.name}"
+        return self.values.argument(node, list(at.wheres) or [(argument.schema, path)])
+
+    def name(self, node: Name | JsonName | Header, at: At) -> Ir:
+        """The name of a tool or an argument, or an id."""
+        if at.other is not None and isinstance(node, Name) and node.tag is Tag.ARG_NAME:
+            return at.other.made(node.chars, "".join(char for char, _ in node.escapes))
+        if node.generate is None:
+            raise DefinitionError("name: make() must pass on the tool or argument that it was given")
+        return self.read(node.generate, at)
+
+    def same_name(self, node: SameName, at: At) -> Ir:
+        """An argument's name, written again."""
+        if at.other is not None:
+            at.other.twice = True
+            return NOTHING
+        return Text(node.argument.name)
+
+    def _ordinary(self, node: EachTool, tool: Tool) -> bool:
+        """Whether the tool's name has only characters of names here, or has others wherever it is written."""
+        places = [part for part in walk(self.request.tree, True) if isinstance(part, EachTool)]
+        return _ordinary(node, tool) or not any(_ordinary(part, tool) for part in places if part is not node)
+
+    def _unread(self, tool: Tool) -> tuple[str, ...]:
+        """The names of the tool that the parser would not read back."""
+        found = self._unreadable.get(tool.name)
+        if found is None:
+            found = self._unreadable[tool.name] = self.request.unread(tool)
+        return found
+
+
+class _Arguments:
+    """The members of a tool's arguments, as a format writes them one by one."""
+
+    def __init__(self, reader: CallReader, node: EachArg, tool: Tool, at: At) -> None:
+        self.reader = reader
+        self.node = node
+        self.tool = tool
+        self.at = at
+        self.refused = ""
+        """A required argument for which no value is valid."""
+        self.separator = EMPTY if node.separator is None else reader.read(node.separator, at)
+
+    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir:
+        if name in self.reader._unread(self.tool):
+            why = f"the parser would not read the name {name!r} back: it is not generated"
+            self.reader.values.output.tell(f"{wheres[0][1] if wheres else '$'}", "properties", why)
+            self.refused = name if required else self.refused
+            return NOTHING
+        argument = self.tool.arguments.get(name)
+        made = self.made(replace(self.tool.other, name=name) if argument is None else argument, wheres)
+        if required and never(made):
+            self.refused = name
+        return made
+
+    def other(
+        self, parts: tuple[Part, ...], least: int, most: int | None, wheres: list[Where], depth: int
+    ) -> Ir:
+        name = OtherName(parts, least, most)
+        made = self.made(self.tool.other, wheres, name)
+        if name.node is not None and parts:
+            named = self.reader.values.output.names(name.node, wheres[0][1])
+            if never(named):
+                return NOTHING
+            if named is not name.node:
+                return self.other((), least, most, wheres, depth)
+        if name.twice and wheres:
+            why = (
+                "a name that the schema does not list cannot be written twice: such members are not generated"
+            )
+            self.reader.values.output.tell(wheres[0][1], "additionalProperties", why)
+        return made if never(made) else name.beside(made)
+
+    def made(self, argument: Argument, wheres: list[Where], other: OtherName | None = None) -> Ir:
+        at = replace(self.at, wheres=tuple(wheres), other=other)
+        return self.reader.read(self.node.make(argument), at)
+
+    def whole(self, body: Ir) -> Ir:
+        return body
+
+
+def _ordinary(node: EachTool, tool: Tool) -> bool:
+    names = (part for part in walk(node.any, True) if isinstance(part, Name) and part.tag is Tag.NAME)
+    return all(re.fullmatch(f"(?:{name.chars})+", tool.name) is not None for name in names)
+
+
+def _wheres(tool: Tool) -> list[Where]:
+    """The schemas of a tool's arguments, and that the arguments are an object."""
+    path = f"$.tools.{tool.name}.parameters"
+    parameters = tool.parameters
+    if isinstance(parameters, Mapping) and parameters.get("type") == "object":
+        return [(parameters, path)]
+    return [(parameters, path), (_OBJECT, path)]

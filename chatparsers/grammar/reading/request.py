@@ -1,0 +1,79 @@
+"""What a grammar is asked for, and what is read for all dialects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...core.definition.idioms import Options
+from ...core.definition.nodes import Node, Token
+from ...core.definition.tree import walk
+from ...core.schema.tools import Tool, Toolset
+from ..ir import Ir
+from ..schemas import Weakened
+from .triggers import Trigger
+
+__all__ = ["Reading", "Request"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The parts of a turn that the grammar needs."""
+
+    tree: Node
+    options: Options
+    tools: Toolset
+    named: str | None
+    prefix: str
+    response_format: Mapping[str, Any] | None
+    stops: tuple[str, ...]
+    marker_ids: Mapping[str, int]
+    unread: Callable[[Tool], tuple[str, ...]] = lambda tool: ()
+    """The tool's name, or the names of its arguments, if the parser would not read them back."""
+
+    @property
+    def called(self) -> tuple[Tool, ...]:
+        """The tools that the model may call."""
+        if not self.options.tools or self.options.mode == "none":
+            return ()
+        if self.named is None:
+            return self.tools.all()
+        return tuple(filter(None, (self.tools.get(self.named),)))
+
+    @property
+    def calls_only(self) -> bool:
+        """Whether the model must call a tool."""
+        return self.options.mode == "required"
+
+    @property
+    def grammar(self) -> Mapping[str, Any] | None:
+        """The answer's form, if the user wrote a grammar of it."""
+        given = self.response_format
+        return given if given is not None and given.get("type") == "grammar" else None
+
+    @property
+    def shaped(self) -> bool:
+        """Whether the request says how an answer is written, so that the format's own answers are not generated."""
+        return self.options.schema is not None or self.grammar is not None
+
+    @property
+    def spelling(self) -> int:
+        """Which of a token's names are in use: those that the prompt or the tokenizer has, else the first ones."""
+        tokens = [node for node in walk(self.tree, True) if isinstance(node, Token) and node.also]
+        for known in (self.prefix, self.marker_ids):
+            for place in range(max((len(token.names) for token in tokens), default=0)):
+                if any(token.names[place] in known for token in tokens if place < len(token.names)):
+                    return place
+        return 0
+
+
+@dataclass(slots=True)
+class Reading:
+    """A request's grammar, the same for all dialects."""
+
+    root: Ir
+    rules: dict[str, Ir]
+    lazy: bool
+    triggers: tuple[Trigger, ...]
+    weakened: tuple[Weakened, ...]

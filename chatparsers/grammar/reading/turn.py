@@ -1,0 +1,330 @@
+"""The turn of a grammar: reasoning, text and calls in the order that the format has them, and a shaped answer.
+
+White space beside the markers of reasoning is left to the model, because the templates of one format differ in it. The
+text of reasoning holds no text that would end it. If the format's model calls tools out of reasoning, it does not hold
+the beginning of a call either. The text of a value holds none of the stops that the parser knows. So the parser reads
+every generated text as it was meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...core.definition.nodes import Body, Calls, EachTool, Lenient, Node, Sequence, Space, Span, Think
+from ...core.definition.tree import first, head, through, tokens, walk
+from ...core.errors import DefinitionError, RequestError, SchemaError
+from ..ir import (
+    ANY,
+    EMPTY,
+    SPACES,
+    Chars,
+    Free,
+    Ir,
+    Lang,
+    Part,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    alt,
+    never,
+    opt,
+    seq,
+)
+from ..regular.automaton import nullable
+from .place import At
+from .request import Request
+from .residual import residual
+from .triggers import (
+    distinct,
+    holds,
+    literal_heads,
+    parsed_beginnings,
+    split_heads,
+    stretches,
+    thoughts,
+    words,
+)
+from .values import Values
+
+__all__ = ["TurnReader", "has_calls", "start_of"]
+
+_ANYTHING = Rep(Chars(ANY), 0, None)
+
+
+class TurnReader:
+    """Reads the nodes of the turn. ``read`` reads any node. ``free``: the dialect has a form for text with calls."""
+
+    def __init__(self, request: Request, free: bool, values: Values, read: Callable[[Node, At], Ir]) -> None:
+        self.request = request
+        self.free = free
+        self.values = values
+        self.rules = values.output.rules
+        self.read = read
+        self.tools = request.called
+        self.spelling = request.spelling
+
+    def think(self, node: Think, at: At) -> Ir:
+        """Reasoning at the start of the turn."""
+        if not at.thoughts:
+            return EMPTY
+        if node.span.close is None:
+            raise DefinitionError("think: reasoning at the start of the turn needs a closer")
+        stops = (*first(node.span.close), *self._drafts(), *self.request.stops)
+        opener, closer = self.read(node.span.open, at), self.read(node.span.close, at)
+        before, after = _trimmed(opener)[0], _trimmed(closer)[1]
+        core = _core(opener)
+        opener = alt(self._joined(before, core), core) if before else core
+        closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
+        thought = seq(_text_until(*stops), closer)
+        if node.always:
+            return seq(opt(opener), thought)
+        begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
+        return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
+
+    def _joined(self, before: str, marker: Ir) -> Ir:
+        """White space and the marker after it, in one piece unless the marker is a token: a lexer that takes the space
+        alone for text does not go back."""
+        if isinstance(marker, TokenRef) and marker.text not in self.request.marker_ids:
+            return Text(before + marker.text)
+        return seq(Text(before), marker)
+
+    def _drafts(self) -> tuple[str, ...]:
+        """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
+        if self.request.options.mode != "auto":
+            return ()
+        bodies = (node for node in walk(self.request.tree, True) if isinstance(node, Body))
+        return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
+
+    def body(self, node: Body, at: At) -> Ir:
+        """What the turn holds besides reasoning at its start."""
+        if not self.tools and (self.request.shaped or not self.request.options.tools):
+            node = replace(node, calls=None, start=None)
+        reasoning: Ir = EMPTY
+        if node.reasoning is not None and at.thoughts:
+            reasoning = Rep(self._span(node, node.reasoning, at), 0, None)
+        begin = start_of(node)
+        start = None if begin is None else self.read(begin, at)
+        if (
+            self.request.options.mode in ("auto", "none")  # with no tools, text that begins no call
+            and self.free
+            and self._answer(node, at) is None
+            and (node.calls is not None or start is not None)
+        ):
+            return self._free_text(node, start, at)
+        calls = [] if node.calls is None else [self.read(node.calls, at)]
+        if calls and node.lead:
+            calls = [seq(opt(Text(node.lead)), *calls)]
+        if start is not None:
+            calls.insert(0, start)
+        answer = self._answer(node, at)
+        if answer is not None:
+            if not calls or self.request.calls_only:
+                return seq(reasoning, alt(*calls) if calls else answer)
+            return seq(reasoning, alt(answer, *calls))
+        if not calls:
+            return Lang()
+        if node.reasoning is not None and node.reasoning.optional and reasoning is not EMPTY:
+            open_ = self._stretch(node, node.reasoning, at, *self.request.stops)
+            calls.append(seq(open_, alt(*calls)))
+        return seq(reasoning, alt(*calls))
+
+    def _span(self, node: Body, span: Span, at: At) -> Ir:
+        """A run of text with its markers. The text holds nothing that would end it for the parser."""
+        if span.close is None:
+            return seq(self.read(span.open, at), Lang())
+        return seq(self._stretch(node, span, at, *self.request.stops), self.read(span.close, at))
+
+    def _stretch(self, node: Body, span: Span, at: At, *stops: str) -> Ir:
+        """A run of text without its closer. The text holds none of ``stops`` either."""
+        closers = () if span.close is None else first(span.close)
+        return seq(self.read(span.open, at), _text_until(*closers, *_exits(node, span), *stops))
+
+    def _answer(self, node: Body, at: At) -> Ir | None:
+        """The content, if the request constrains it."""
+        schema = self.request.options.schema
+        if schema is not None:
+            inner = self.values.whole(schema, "$.response_format")
+            if never(inner):
+                raise SchemaError("no value is valid", "$.response_format")
+        elif self.request.grammar is not None:
+            inner = self._user_grammar(self.request.grammar)
+        else:
+            return None
+        if node.content is None:
+            return inner
+        close = EMPTY if node.content.close is None else opt(self.read(node.content.close, at))
+        marked = seq(self.read(node.content.open, at), inner, close)
+        return alt(inner, marked) if node.content.optional else marked
+
+    def _user_grammar(self, given: Mapping[str, Any]) -> Ir:
+        from ..user import read_gbnf  # it needs a package that other requests do not need
+
+        source = given.get("grammar")
+        if not isinstance(source, str):
+            raise RequestError(
+                f"response_format.grammar: expected the text of a GBNF grammar, found {type(source).__name__}"
+            )
+        return read_gbnf(source).embed(self.rules)
+
+    def _free_text(self, node: Body, start: Ir | None, at: At) -> Ir:
+        """Text and calls together, for dialects that have a form for this."""
+        outer = node.calls
+        while outer is not None and not isinstance(outer, Calls):
+            outer = through(outer, True)
+        item = node.calls if outer is None else outer.item  # the text between two calls is free as well
+        calls = None if item is None else self.read(item, at)
+        if calls is not None and never(calls):
+            calls = None
+        triggers = tuple(trigger.value for trigger in words(node, calls, {}, self.spelling))
+        others = thoughts(self.request.tree)
+        if node.calls is not None:
+            others += first(node.calls)
+        marks = None if node.marks is None or not has_calls(node.marks) else node.marks
+        if marks is not None:
+            others += tokens(marks)
+        others = tuple(text for text in dict.fromkeys(others) if not text.startswith(triggers))
+        content = node.content
+        if content is not None and (
+            not content.optional
+            # Its opener is not free text, because calls or reasoning begin like it.
+            or any(
+                stop in text
+                for text in literal_heads(self.read(content.open, at))
+                for stop in (*triggers, *others)
+            )
+        ):
+            options = [part for part in (start, calls) if part is not None]
+            if len(options) > 1 and content.close is None:
+                options = options[:1]
+            return self._spans(node, content, options, at)
+        rest: Ir = (
+            Lang(stops=others)
+            if calls is None
+            else Free(calls, triggers, self.request.options.parallel, others)
+        )
+        heads: list[tuple[Ir, Ir]] = []
+        if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
+            heads = split_heads(start, stretches(node, "", self.spelling))
+        stops = (*triggers, *others)
+        taken = _taken(node, marks, heads, stops)
+        if not taken:
+            return rest
+        plain = Lang(tuple(Part(part, False) for part in taken), stops=stops)
+        begun = [seq(Shared("begin", head, True), after) for head, after in heads]
+        return alt(*begun, plain) if calls is None else alt(*begun, plain, seq(plain, calls, rest))
+
+    def _spans(self, node: Body, span: Span, calls: list[Ir], at: At) -> Ir:
+        """A body in which every run of text has markers. The last run may lack its closer."""
+        if span.close is None:
+            return self._sections(span, calls, at)
+        spans = [self._span(node, span, at)]
+        if node.reasoning is not None and at.thoughts:
+            spans.insert(0, self._span(node, node.reasoning, at))
+        last = opt(self._stretch(node, span, at))
+        if self.request.options.parallel:
+            return seq(Rep(alt(*spans, *calls), 0, None), last)
+        text = Rep(alt(*spans), 0, None)
+        return seq(text, opt(seq(alt(*calls), text)), last)
+
+    def _sections(self, span: Span, calls: list[Ir], at: At) -> Ir:
+        """Content and calls that end where the next one begins."""
+        content = self.read(span.open, at)
+        common = _common([*literal_heads(content), *(h for call in calls for h in literal_heads(call))])
+        if not common:
+            raise DefinitionError(
+                "a span without a closer must begin like the calls, so that its end is seen"
+            )
+        rests = [residual(part, common) for part in (content, *calls)]
+        text, ref = Lang(stops=(common,)), Ref("section")
+        after = opt(seq(Text(common), ref)) if self.request.options.parallel else EMPTY
+        self.rules["section"] = alt(
+            seq(rests[0] or EMPTY, alt(seq(text, Text(common), ref), text)),
+            *(seq(rest, after) for rest in rests[1:] if rest is not None),
+        )
+        return opt(seq(Text(common), ref))
+
+
+def start_of(body: Body) -> Node | None:
+    """The calls that begin the turn, if they are generated in another way than the later ones."""
+    start, calls = body.start, body.calls
+    while isinstance(start, Lenient):
+        start = start.strict
+    while isinstance(calls, Lenient):
+        calls = calls.strict
+    return None if start is calls else body.start
+
+
+def has_calls(node: Node) -> bool:
+    """Whether a call is in ``node``'s strict reading."""
+    return any(isinstance(found, EachTool) for found in walk(node, True))
+
+
+def _text_until(*stops: str) -> Lang:
+    """Text that holds none of these."""
+    return Lang(stops=tuple(dict.fromkeys(stops)))
+
+
+def _taken(body: Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: tuple[str, ...]) -> list[Ir]:
+    """The texts that the parser takes for the beginning of calls, if they hold none of ``stops``: free text is none of
+    them. ``heads``: how the calls at the start are written. ``marks``: the calls that may begin anywhere."""
+    written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
+    taken = [seq(SPACES, head, _ANYTHING) for head in written]
+    anywhere = {} if marks is None else _beginnings(marks, stops)
+    at_start = {} if body.start is None else _beginnings(body.start, stops)
+    for before, ways in ((SPACES, at_start.keys() - anywhere.keys()), (_ANYTHING, anywhere.keys())):
+        if ways:
+            taken.append(seq(before, alt(*((at_start | anywhere)[way] for way in sorted(ways)))))
+    return taken
+
+
+def _common(texts: list[str]) -> str:
+    """The beginning that all texts share."""
+    found = min(texts, default="")
+    while not all(text.startswith(found) for text in texts):
+        found = found[:-1]
+    return found
+
+
+def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
+    """The texts that the parser takes for the beginning of calls, without the white space before them. Those that hold
+    one of ``stops`` are left out, because free text has none of these anyway."""
+    while isinstance(node, Sequence) and node.items and isinstance(node.items[0], Space):
+        node = Sequence.of(*node.items[1:])
+    found = parsed_beginnings(head(node))
+    return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
+
+
+def _trimmed(marker: Ir) -> tuple[str, str]:
+    """The white space before and after a marker; templates of one format differ in it, and the parser takes
+    any of it."""
+    items = marker.items if isinstance(marker, Seq) else (marker,)
+    first_text = items[0].text if items and isinstance(items[0], Text) else ""
+    last_text = items[-1].text if items and isinstance(items[-1], Text) else ""
+    return first_text[: len(first_text) - len(first_text.lstrip())], last_text[len(last_text.rstrip()) :]
+
+
+def _core(marker: Ir) -> Ir:
+    """A marker without the white space around it."""
+    items = list(marker.items if isinstance(marker, Seq) else (marker,))
+    if items and isinstance(items[0], Text):
+        items[0] = Text(items[0].text.lstrip())
+    if items and isinstance(items[-1], Text):
+        items[-1] = Text(items[-1].text.rstrip())
+    return seq(*items)
+
+
+def _exits(body: Body, within: Span) -> tuple[str, ...]:
+    """The markers that end a run of text in a body, because another run or a call begins: special tokens, and texts
+    only for a part that begins without a token."""
+    found: dict[str, None] = {}
+    spans = (span.open for span in (body.reasoning, body.content) if span is not None and span is not within)
+    for part in (*(() if body.calls is None else (body.calls,)), *spans):
+        marked = set(tokens(part))
+        texts = first(part)
+        found.update(dict.fromkeys([text for text in texts if text in marked] or texts))
+    return tuple(found)
