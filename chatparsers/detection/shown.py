@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.definition.idioms import THOUGHTS
+from ..core.definition.thoughts import THOUGHTS
 from ..core.errors import TemplateError
 from ..registry import get_format
 from ..templates import Template

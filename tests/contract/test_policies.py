@@ -9,8 +9,10 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
-from chatparsers.core.definition.idioms import THOUGHTS, Options
-from chatparsers.core.definition.nodes import Args, EachArg, Peek, Think, Token
+from chatparsers import Format
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import Args, Body, EachArg, Peek, Think
+from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import walk
 
 TOOLS = [
@@ -285,21 +287,14 @@ def test_a_special_token_opens_reasoning_anywhere(special: bool) -> None:
     assert turn.parse(spelt).content == "[THINK]x"
 
 
-def test_the_usual_thoughts_are_those_of_the_registry() -> None:
-    """Every pair of special tokens around reasoning in a built-in format counts for formats that declare none."""
-    from chatparsers.core.definition.nodes import Literal, Think
-
-    found = set()
-    for info in chatparsers.list_formats():
-        for node in walk(chatparsers.get_format(info.name).tree(Options(tools=True))):
-            if isinstance(node, Think) and node.span.close is not None:
-                opens = [name for n in walk(node.span.open) if isinstance(n, Token) for name in n.names]
-                closes = [name for n in walk(node.span.close) if isinstance(n, Token) for name in n.names]
-                found |= {(open, close) for open, close in THOUGHTS if open in opens and close in closes}
-                # With a word in the opener, no token alone begins the thought.
-                word = any(isinstance(n, Literal) and n.text.strip() for n in walk(node.span.open))
-                assert not opens or word or set(opens) & {open for open, _ in THOUGHTS}, info.name
-    assert found == set(THOUGHTS)
+def test_every_format_reads_the_thoughts_of_all(format: Format) -> None:
+    """A format that declares no reasoning reads a thought between any pair of markers that a built-in format has."""
+    assert {"<think:opensource>", "<ifm|think_fast>", "<ifm|think_faster>"} <= dict(THOUGHTS).keys()
+    if format.features.reasoning or not isinstance(format.tree(Options()), Body):
+        pytest.skip("it declares reasoning, or its answers begin with a header")
+    for opener, closer in THOUGHTS:
+        message = format.parse(f"{opener}\nWhy?\n{closer}\n\nThat.")
+        assert (message.reasoning, message.content) == ("Why?", "That."), opener
 
 
 def test_a_host_may_leave_out_calls_that_are_not_complete() -> None:

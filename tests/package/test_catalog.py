@@ -130,6 +130,8 @@ def test_checking_says_what_is_stale_and_writing_mends_it(
     (here / "hermes_2_pro.py").touch()  # its name alone is read here; the module is the package's
     page = tmp_path / "docs" / "models.md"
     page.parent.mkdir()
+    thoughts = tmp_path / "chatparsers" / "core" / "definition" / "thoughts.py"
+    thoughts.parent.mkdir(parents=True)
     page.write_text("<!-- formats: begin -->\n<!-- formats: end -->\n", encoding="utf-8")
     monkeypatch.setattr(_generate, "_HERE", here)
     assert main(["--check"]) == 1
@@ -139,4 +141,5 @@ def test_checking_says_what_is_stale_and_writing_mends_it(
     assert main([]) == 0
     assert "hermes-2-pro" in (here / "_catalog.py").read_text(encoding="utf-8")
     assert "`hermes-2-pro`" in page.read_text(encoding="utf-8")
+    assert "THOUGHTS" in thoughts.read_text(encoding="utf-8")
     assert main(["--check"]) == 0

@@ -45,22 +45,7 @@ from .nodes import (
 )
 from .operands import checked
 
-__all__ = ["NAME_CHARS", "THOUGHTS", "Builder", "Options", "escaped"]
-
-THOUGHTS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("[THINK]", "[/THINK]"),
-    ("<seed:think>", "</seed:think>"),
-    ("<longcat_think>", "</longcat_think>"),
-    ("<mm:think>", "</mm:think>"),
-    ("<ifm|think>", "</ifm|think>"),
-    ("<|inner_prefix|>", "<|inner_suffix|>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("◁think▷", "◁/think▷"),
-)
-"""The markers of reasoning that the registry's formats know. A model whose format declares no reasoning may still begin
-its turn with a thought between one of these pairs."""
+__all__ = ["NAME_CHARS", "Builder", "Options", "escaped"]
 
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 from ..definition.headless import ending, headless
 from ..definition.hollow import hollow
-from ..definition.idioms import THOUGHTS
 from ..definition.nodes import (
     Args,
     Body,
@@ -40,6 +39,7 @@ from ..definition.nodes import (
     Token,
     Value,
 )
+from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, tokens, walk
 from ..values import AnswerScanner
 from ..values.raw import StopFinder
@@ -409,10 +409,14 @@ def _tokens_of_arguments(tree: Node) -> set[str]:
     return inside - outside
 
 
+def _either(markers: Iterable[str], before: Node) -> Node:
+    return Choice(tuple(Sequence.of(before, Token(text), Space("")) for text in dict.fromkeys(markers)))
+
+
 UNDECLARED = Think(
     Span(
-        Choice(tuple(Sequence.of(Token(open), Space("")) for open, _ in THOUGHTS)),
-        Choice(tuple(Sequence.of(Choice.of("\n", ""), Token(close), Space("")) for _, close in THOUGHTS)),
+        _either((open for open, _ in THOUGHTS), Sequence(())),
+        _either((close for _, close in THOUGHTS), Choice.of("\n", "")),
     )
 )
 """The thought of a model whose format declares no reasoning: at the start, in any of the usual pairs of markers."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from ...core.definition.idioms import THOUGHTS, Options
+from ...core.definition.idioms import Options
 from ...core.definition.nodes import Body, Think
+from ...core.definition.thoughts import THOUGHTS
 from ...core.definition.tree import first, tokens, walk
 from ...core.format import Format
 from .turns import MARKER, WHOLE
