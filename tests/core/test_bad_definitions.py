@@ -8,11 +8,24 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Argument, Builder, Format, Gemma, Node, Raw, Tag, Tool
+from chatparsers.core import (
+    ANY_ARGUMENT,
+    ANY_TOOL,
+    Argument,
+    Builder,
+    Elements,
+    Format,
+    Gemma,
+    Node,
+    Raw,
+    Tag,
+    Tool,
+)
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.errors import DefinitionError, SchemaError
 
@@ -458,14 +471,15 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a list for until=",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw(until=["</>"])) + "</>"),
-            "Raw(until=…): expected a tuple of texts that are not empty, found ['</>']; write (\"…\",)",
+            'Raw: expected a text, or a tuple of texts such as ("</a>", "</b>"), as until, found list: '
+            "['</>']",
         ),
         (
             "an empty text for also=",
             tagged(
                 lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, Raw(until="</>", also="")) + "</>"
             ),
-            "Raw(also=…): expected a tuple of texts that are not empty, found ('',); write (\"…\",)",
+            "Raw: expected also=, other texts that end the value, found an empty one",
         ),
         (
             "a marker of white space",
@@ -571,6 +585,42 @@ def wrong_calls(name: str) -> Iterator[Callable[[Builder], Any]]:
                 yield lambda p, to=operand.name, junk=junk: getattr(p, name)(**{**good, to: junk})
 
 
+def no_harm(build: Build) -> None:
+    """A definition is told, or it can be used."""
+    fmt = Format("acme", "Acme", "https://acme.example", build)
+    try:
+        turn = fmt.bind(tools=[{"name": "t", "parameters": {"properties": {"a": {"type": "string"}}}}])
+        turn.grammar()
+        for text in ("", "<c>", "<c>xx</c>ab", "<call>t>x{}", "<call>t>{}", "<call>t><a>x</>"):
+            turn.parse(text)
+    except DefinitionError as error:
+        assert str(error).startswith("format 'acme': "), error
+    except SchemaError as error:
+        assert "cannot write the name" in str(error)
+
+
+@pytest.mark.parametrize("syntax", [Gemma("<q>"), Elements("<m>"), VALUE], ids=lambda one: type(one).__name__)
+def test_wrong_operands_of_a_value_syntax_are_told_or_are_no_harm(syntax: Any) -> None:
+    for field in fields(syntax):
+        told = 0
+        for junk in JUNK:
+            try:
+                wrong = replace(syntax, **{field.name: junk})
+            except DefinitionError as error:
+                assert str(error).startswith(f"{type(syntax).__name__}: "), error
+                told += 1
+                continue
+            no_harm(call(lambda p, tool, wrong=wrong: p.name(tool) + ">" + p.args(tool, wrong)))
+            no_harm(
+                tagged(
+                    lambda p, arg, wrong=wrong: (
+                        "<" + p.arg_name(arg, "[a-z]") + ">" + p.value(arg, wrong) + "</>"
+                    )
+                )
+            )
+        assert told > len(JUNK) // 2, field.name
+
+
 @pytest.mark.parametrize("name", METHODS)
 def test_wrong_operands_are_told_or_are_no_harm(name: str) -> None:
     """Wherever the node stands: alone, in running text, in a call, in an argument, repeated, as an alternative."""
@@ -593,15 +643,6 @@ def test_wrong_operands_are_told_or_are_no_harm(name: str) -> None:
                 )
             ),
         ):
-            fmt = Format("acme", "Acme", "https://acme.example", build)
-            try:
-                turn = fmt.bind(tools=[{"name": "t"}])
-                turn.grammar()
-                for text in ("", "<c>", "<c>xx</c>ab", "<call>t>x{}", "<call>t><a>x</>"):
-                    turn.parse(text)
-            except DefinitionError as error:
-                assert str(error).startswith("format 'acme': "), error
-            except SchemaError as error:
-                assert "cannot write the name" in str(error)
+            no_harm(build)
     operands = inspect.signature(getattr(Builder, name)).parameters
     assert told > len(JUNK) // 3 or len(operands) == 1

@@ -8,7 +8,8 @@ a transcoder in this package, and a writer there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any, cast
 
 from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
@@ -39,10 +40,44 @@ Reader = Callable[[Argument, str], Transcoder]
 _WIRE_TYPES = {**{name: frozenset({name}) for name in (*TYPES, "integer")}, "json": ANYTHING - {"string"}}
 
 
+def _is_text(given: object) -> bool:
+    return isinstance(given, str)
+
+
+def _are_texts(given: object) -> bool:
+    return isinstance(given, tuple) and all(map(_is_text, given))
+
+
+_FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    "str": (_is_text, "a text"),
+    "str | None": (lambda given: given is None or isinstance(given, str), "a text or None"),
+    "str | tuple[str, ...]": (
+        lambda given: _is_text(given) or _are_texts(given),
+        'a text, or a tuple of texts such as ("</a>", "</b>"),',
+    ),
+    "bool": (lambda given: isinstance(given, bool), "True or False"),
+    "tuple[tuple[str, str], ...]": (
+        lambda given: isinstance(given, tuple) and all(_are_texts(pair) and len(pair) == 2 for pair in given),
+        'pairs of a character and its spelling, such as (("<", "&lt;"),)',
+    ),
+}
+"""What the type of a record's field says: whether a value fits, and the expectation in words."""
+
+
 class Syntax:
-    """How a model writes a value."""
+    """How a model writes a value. A field of a record that does not have its type is a `DefinitionError`."""
 
     __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for field in fields(cast(Any, self)):
+            fits, expected = _FIELDS[str(field.type)]
+            given = getattr(self, field.name)
+            if not fits(given):
+                raise DefinitionError(
+                    f"{type(self).__name__}: expected {expected} as {field.name}, found {type(given).__name__}: "
+                    f"{given!r:.60}"
+                )
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -99,6 +134,7 @@ class Gemma(Syntax):
     closer: str = ""
 
     def __post_init__(self) -> None:
+        Syntax.__post_init__(self)
         if not self.quote:
             raise DefinitionError("Gemma: expected the marker around strings, found '': give e.g. '<escape>'")
 
@@ -127,6 +163,7 @@ class Elements(Syntax):
     item: str = "item"
 
     def __post_init__(self) -> None:
+        Syntax.__post_init__(self)
         if not self.prefix:
             raise DefinitionError("Elements: expected the marker before each tag, found ''")
 
@@ -171,12 +208,15 @@ class Raw(Syntax):
     end: bool = False
 
     def __post_init__(self) -> None:
+        Syntax.__post_init__(self)
         until = _texts(self.until)
         if not (all(until) and (until or self.end)):
             raise DefinitionError(
                 "Raw: expected until=, the text that ends the value, found none: the value would take the rest of "
                 "the turn. Give the closing tag, or end=True if the turn's end is what ends it"
             )
+        if not all(_texts(self.also)):
+            raise DefinitionError("Raw: expected also=, other texts that end the value, found an empty one")
         for char, spelling in self.escapes:
             if len(char) != 1 or not spelling:
                 raise DefinitionError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...schema.tools import ANY_TOOL, Argument, Tool
 from ...values import Json, Raw, Syntax
-from ..wrong import check_regex, check_run, check_texts, spelt, wrong
+from ..wrong import check_regex, check_run, spelt, wrong
 from .control import Tag
 from .node import Inner, Literal, Node, Opening, Reader, Rules, Silent, Unforeseen
 
@@ -335,6 +335,8 @@ class Value(_Arguments):
     def check(self, reader: Reader) -> None:
         _check_syntax(self, self.syntax)
         self.syntax.value(lambda text: (text,))  # raises if the syntax cannot write values
+        if isinstance(self.syntax, Raw) and self.syntax.chars:
+            check_run(self, self.syntax.chars)
         if self.argument != reader.argument:
             wrong(self, "it is not given the argument that make(arg) was given", "pass that argument on")
 
@@ -346,9 +348,6 @@ def _check_syntax(node: Node, syntax: object) -> None:
             f"expected a value syntax, found {syntax!r}",
             "import Json, Raw, Python or Gemma from chatparsers.core",
         )
-    if isinstance(syntax, Raw):
-        for option, texts in (("until", syntax.until), ("also", syntax.also)):
-            check_texts(f"Raw({option}=…)", (texts,) if isinstance(texts, str) else texts)
 
 
 def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:
