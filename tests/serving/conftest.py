@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chatparsers import get_format, list_formats
+from chatparsers import Format, get_format, list_formats
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -17,8 +17,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         names = [info.name for info in list_formats() if info.origin == "chatparsers"]
         chosen = [name for name in names if only is None or name == get_format(only).name]
         # The scope puts the tests of a format one after another: its programs are compiled once.
-        params = [pytest.param(get_format(name), id=name) for name in chosen]
-        metafunc.parametrize("format", params, scope="session")
+        metafunc.parametrize("format", chosen, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def format(request: pytest.FixtureRequest) -> Format:
+    """The format of that name, loaded when the first test of it runs."""
+    return get_format(request.param)
 
 
 class Wire:

@@ -8,15 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("openai", reason="the package openai is not installed")
-pytest.importorskip("anthropic", reason="the package anthropic is not installed")
-
-from anthropic.types import Message as AnthropicAnswer
-from anthropic.types import RawMessageStreamEvent
-from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai.types.responses import Response, ResponseStreamEvent
-from pydantic import TypeAdapter
-
 from chatparsers import get_format
 from chatparsers.serving import AnthropicMessages, ApiError, OpenAIChat, OpenAIResponses, Usage, Writer
 from chatparsers.serving.tools import responses_tools
@@ -32,15 +23,30 @@ TEXTS = {
     "nothing": "",
 }
 KIT = responses_tools([{"type": "custom", "name": "free"}], Drops())
-APIS: dict[str, tuple[Callable[[], Writer[Any, Any]], Any, Any]] = {
-    "chat": (lambda: OpenAIChat("m", include_usage=True), ChatCompletion, ChatCompletionChunk),
-    "responses": (lambda: OpenAIResponses("m", toolkit=KIT), Response, ResponseStreamEvent),
-    "messages": (lambda: AnthropicMessages("m"), AnthropicAnswer, RawMessageStreamEvent),
+# The modules of the SDKs take a second, so they are imported when a test runs.
+APIS: dict[str, tuple[Callable[[], Writer[Any, Any]], str, str]] = {
+    "chat": (
+        lambda: OpenAIChat("m", include_usage=True),
+        "openai.types.chat:ChatCompletion",
+        "openai.types.chat:ChatCompletionChunk",
+    ),
+    "responses": (
+        lambda: OpenAIResponses("m", toolkit=KIT),
+        "openai.types.responses:Response",
+        "openai.types.responses:ResponseStreamEvent",
+    ),
+    "messages": (
+        lambda: AnthropicMessages("m"),
+        "anthropic.types:Message",
+        "anthropic.types:RawMessageStreamEvent",
+    ),
 }
 
 
-def takes(model: Any, found: Iterable[Any]) -> None:
-    adapter = TypeAdapter(model)
+def takes(model: str, found: Iterable[Any]) -> None:
+    module, _, name = model.partition(":")
+    sdk = pytest.importorskip(module, reason=f"the package {module.partition('.')[0]} is not installed")
+    adapter = pytest.importorskip("pydantic").TypeAdapter(getattr(sdk, name))
     for one in found:
         adapter.validate_json(json.dumps(one), strict=True)
 
