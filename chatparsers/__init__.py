@@ -15,6 +15,7 @@ from .lazy import lazy_names
 if TYPE_CHECKING:
     from .chat.chat import Chat, clean_output, load
     from .chat.conversation import Conversation, Grown
+    from .chat.placeholders import Placeholder
     from .chat.read_back import PromptMessage
     from .chat.record import TemplateFormat
     from .chat.rollout import Rollout
@@ -71,6 +72,7 @@ __all__ = [
     "LoadError",
     "Message",
     "OutputError",
+    "Placeholder",
     "PromptMessage",
     "Reasoning",
     "Region",
@@ -125,6 +127,7 @@ _HOME = {
     "LoadError": "core.errors",
     "Message": "core.message",
     "OutputError": "core.errors",
+    "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
     "Region": "core.message",

@@ -18,8 +18,9 @@ from ..core.errors import RequestError
 from ..core.format import Turn
 from ..templates.messages import own
 from ..tokens.pieces import Offsets, encoded
-from .frames import shape_of
-from .marks import Span, answer_runs, inside, other_runs, starting, stop_run
+from .frames import Frames, shape_of
+from .marks import Span, answer_runs, in_tokens, inside, other_runs, starting, stop_run
+from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
 from .request import Request
 from .sample import Kind, Run, Sample
@@ -64,7 +65,7 @@ def encode(
     messages = [own(message) if isinstance(message, Mapping) else message for message in messages]
     rendered = _render(request, messages, how)
     counted, left_out = _counted(rendered, how, range(len(messages)) if only is None else only)
-    return _sample(request.chat.tokenizer, rendered, counted, left_out, how)
+    return _sample(request.chat.tokenizer, request.frames, rendered, counted, left_out, how)
 
 
 def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
@@ -159,6 +160,7 @@ def _wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int
 
 def _sample(
     tokenizer: Any,
+    frames: Frames,
     rendered: _Rendered,
     counted: Sequence[tuple[int, Place]],
     left_out: Mapping[int, str],
@@ -177,9 +179,14 @@ def _sample(
             return kinds, indices
         return starting(offsets, kinds), starting(offsets, indices)
 
+    found: list[Placeholder] = []
+    if has_parts(rendered.messages):
+        found = list(find_placeholders(text, enumerate(rendered.messages), frames))
+        found = found if offsets is None else list(in_tokens(offsets, found))
     return Sample(
         ids,
         runs,
+        placeholders=found,
         kinds=marks,
         text=text,
         left_out=left_out,

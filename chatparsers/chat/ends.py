@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from .parts import Given, given
 from .request import Request
 from .spoken import Spoken
 
-__all__ = ["Following", "behind_answer", "following", "joined_message"]
+__all__ = ["Following", "behind_answer", "following", "joined_message", "with_objects"]
 
 
 class Following(NamedTuple):
@@ -61,7 +62,7 @@ def behind_answer(
 ) -> tuple[Given, list[tuple[str, str]]]:
     """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
     closer, text, stop, before, wanted = following(request, spoken, delta)
-    part = given(request.chat.tokenizer, closer + text, tuple(messages), before.strip())
+    part = given(request, closer + text, tuple(messages), before.strip())
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
     first = sum(end <= len(closer) for _, end in part.spans)
@@ -88,3 +89,27 @@ def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[st
     if thought:
         found["reasoning_content"] = thought
     return found
+
+
+def with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message, with an empty object for arguments that are none."""
+    calls = message.get("tool_calls") or ()
+    if all(_is_object(call["function"]["arguments"]) for call in calls):
+        return message
+    return {**message, "tool_calls": [_with_object(call) for call in calls]}
+
+
+def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = call["function"]
+    return (
+        call if _is_object(function["arguments"]) else {**call, "function": {**function, "arguments": "{}"}}
+    )
+
+
+def _is_object(arguments: Any) -> bool:
+    """Whether arguments are a JSON object, as a text or as one."""
+    try:
+        found = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return False
+    return isinstance(found, Mapping)

@@ -92,6 +92,7 @@ class Frames:
         self._names = names[0], names[-1]
         self._before: dict[str, Before | None] = {}
         self._behind: dict[tuple[Shape, str], Behind | None] = {}
+        self._parts: dict[tuple[str, str], str] = {}
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
         self.facts: dict[str, bool] = {}
@@ -109,6 +110,24 @@ class Frames:
         if key not in self._behind:
             self._behind[key] = self._find_behind(*key)
         return self._behind[key]
+
+    def part(self, kind: str, role: str) -> str:
+        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
+        key = kind, role
+        if key not in self._parts:
+            self._parts[key] = self._find_part(kind, role)
+        return self._parts[key]
+
+    def _find_part(self, kind: str, role: str) -> str:
+        last = needle_next(role, self._names[0], _IDS[0][0])
+        source: Any = "data:image/png;base64,AAAA"
+        value = {"url": source} if kind.endswith("_url") else source
+        texts = [{"type": "text", "text": words} for words in _WORDS]
+        content = [texts[0], {"type": kind, kind: value}, texts[1]]
+        answer = needle_answer(Shape(False, role != "tool", int(role == "tool")), _THOUGHT, self._names[0])
+        messages = [{"role": "user", "content": _USER}, answer, {**last, "content": content}]
+        turn = self._rendered(messages, generate=False)
+        return "" if turn is None else turn.prompt.partition(_WORDS[0])[2].rpartition(_WORDS[1])[0].strip()
 
     def _find_before(self, role: str) -> Before | None:
         answer = needle_answer(

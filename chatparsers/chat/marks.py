@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.message import Message
+from .placeholders import Placeholder
 from .places import Place, Places, words_of
 from .sample import Kind, Run
 
-__all__ = ["Span", "answer_runs", "inside", "other_runs", "starting", "stop_run"]
+__all__ = ["Span", "answer_runs", "in_tokens", "inside", "other_runs", "starting", "stop_run"]
 
 _KINDS = {"reasoning": Kind.REASONING, "content": Kind.CONTENT, "markup": Kind.ANSWER_MARKUP}
 _ROLES = {"system": Kind.SYSTEM, "developer": Kind.SYSTEM, "user": Kind.USER, "tool": Kind.RESULT}
@@ -101,6 +102,13 @@ def inside(offsets: Sequence[Span], start: int, end: int) -> Span:
 def starting(offsets: Sequence[Span], runs: Iterable[Run]) -> list[Run]:
     """The runs in tokens: a token belongs to the run in which it begins."""
     return [(bisect_left(offsets, (start,)), bisect_left(offsets, (end,)), kind) for start, end, kind in runs]
+
+
+def in_tokens(offsets: Sequence[Span], found: Iterable[Placeholder]) -> Iterator[Placeholder]:
+    """The placeholders, from their first token to their last."""
+    for one in found:
+        first, last = inside(offsets, one.start, one.end)
+        yield one._replace(start=first, end=last)
 
 
 def stop_run(place: Place) -> Run:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from ..tokens.pieces import encode_behind, encoded
 from ..tokens.vocabulary import Vocabulary
-from .marks import Span, answer_runs, other_runs, starting, stop_run
+from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run
+from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places
+from .request import Request
 from .sample import Kind, Run
 from .spoken import Chunk, Spoken
 
@@ -35,7 +37,7 @@ class Column(NamedTuple):
 class Given:
     """Text that was given. ``messages``: those whose words stand in it, with their indices. ``stop``: the ids that are
     the stop of the answer before it, and whether it is ``counted``. ``answers``: the places of answers that are
-    context, which ``reader`` reads."""
+    context, which ``reader`` reads. ``placeholders``: of images and other parts, in tokens."""
 
     ids: tuple[int, ...]
     text: str
@@ -45,6 +47,7 @@ class Given:
     counted: bool = False
     answers: Mapping[int, Place] = field(default_factory=dict)
     reader: Turn | None = None
+    placeholders: tuple[Placeholder, ...] = ()
 
     def column(self) -> Column:
         """What it adds to a sample."""
@@ -123,10 +126,14 @@ def _runs(marks: Sequence[bool], at: int) -> Iterator[Span]:
             start = place + 1
 
 
-def given(tokenizer: Any, text: str, messages: Messages, before: str | None, **more: Any) -> Given:
+def given(request: Request, text: str, messages: Messages, before: str | None, **more: Any) -> Given:
     """The part of a text. ``before``: the stop behind which it stands; None at the beginning of all."""
+    tokenizer = request.chat.tokenizer
     ids, spans = encoded(tokenizer, text, before)
     ids, spans = _as_text(tokenizer, text, ids, spans, messages)
+    if has_parts(message for _, message in messages):
+        found = find_placeholders(text, messages, request.frames)
+        more["placeholders"] = tuple(in_tokens(spans, found))
     return Given(tuple(ids), text, tuple(spans), messages, **more)
 
 

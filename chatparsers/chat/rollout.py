@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from ..core.errors import RequestError
+from ..core.errors import RequestError, TemplateError
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
@@ -25,7 +25,7 @@ from ..templates.messages import own
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in, with_prompt
 from .compare import Break, Difference, Verdict, compare
-from .ends import behind_answer, joined_message
+from .ends import behind_answer, joined_message, with_objects
 from .parts import Given, Said
 from .request import Request, plain_messages
 from .sample import Sample
@@ -286,9 +286,7 @@ class Rollout(Shown):
         if known and (status == "kept" or (status not in (None, "tail") and self.history == "exact")):
             verdict = Verdict(None, delta) if status == "kept" else self._known(str(status), delta)
         else:
-            whole = self._request.prepare(
-                messages, continue_final_message=False, add_generation_prompt=generate
-            )
+            whole = self._rendered(messages, generate)
             verdict = compare(self._request, self._segments[-1], whole, delta, messages)
             if changed:
                 verdict = verdict._replace(reason="variables")
@@ -311,6 +309,17 @@ class Rollout(Shown):
         self._add(verdict.delta, new)
         self._turn = verdict.delta.turn
         self._kind, self._messages = kind, messages
+
+    def _rendered(self, messages: list[Mapping[str, Any]], generate: bool) -> Turn:
+        """The rendering of messages. A call that was cut off has no arguments for a template that wants an object."""
+        options = {"continue_final_message": False, "add_generation_prompt": generate}
+        try:
+            return self._request.prepare(messages, **options)
+        except TemplateError:
+            mended = [with_objects(message) for message in messages]
+            if mended == messages:
+                raise
+            return self._request.prepare(mended, **options)
 
     def _known(self, reason: str, delta: Delta | None) -> Verdict:
         """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""

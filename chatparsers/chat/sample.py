@@ -9,7 +9,7 @@ neither.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
 from math import nan
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from ..core.errors import RequestError
 from ..core.public import public
 from ..core.shown import Shown
+from .placeholders import Placeholder
 
 __all__ = ["Kind", "Marks", "Sample"]
 
@@ -52,7 +53,8 @@ class Sample(Shown):
 
     ``truncated``: the last answer was cut off by length. ``left_out``: the place of each answer that is context only,
     and why it is not counted. ``text``: the text that the ids spell. ``unit``: ``"token"``, or ``"character"`` if the
-    chat has no tokenizer; then the ids are code points.
+    chat has no tokenizer; then the ids are code points. ``placeholders``: where the template put images and other parts
+    that are no text; an engine puts their own ids there.
     """
 
     __slots__ = (
@@ -64,6 +66,7 @@ class Sample(Shown):
         "_messages",
         "_versions",
         "left_out",
+        "placeholders",
         "text",
         "truncated",
         "unit",
@@ -82,9 +85,11 @@ class Sample(Shown):
         truncated: bool = False,
         left_out: Mapping[int, str] | None = None,
         unit: str = "token",
+        placeholders: Iterable[Placeholder] = (),
     ) -> None:
         """``counted``: the runs of ids that a loss counts. ``kinds``, ``messages``: runs, or for both one function that
         finds them."""
+        self.placeholders = list(placeholders)
         self._ids = array("q", ids)
         self._mask = array("b", bytes(len(self._ids)))
         for start, end in counted:
@@ -194,7 +199,9 @@ class Sample(Shown):
     __iter__ = None
 
     def _cut(self, start: int, end: int) -> Sample:
-        other = Sample((), text="", left_out=self.left_out, unit=self.unit)
+        inner = (one for one in self.placeholders if start <= one.start and one.end <= end)
+        moved = [one._replace(start=one.start - start, end=one.end - start) for one in inner]
+        other = Sample((), text="", left_out=self.left_out, unit=self.unit, placeholders=moved)
         for slot in _SLOTS.values():
             if slot in ("_kinds", "_messages") or getattr(self, slot) is not None:
                 setattr(other, slot, self._column(slot)[start:end])

@@ -121,7 +121,7 @@ def opened(
     stop: str | None = None
     for place, said in kept:
         parts.append(
-            _stretch(tokenizer, turn, text, at, place.start, first, said.index, messages, places, stop)
+            _stretch(request, turn, text, at, place.start, first, said.index, messages, places, stop)
         )
         sampled = said.spoken.stop
         wanted = text[place.stop : place.end]
@@ -132,13 +132,13 @@ def opened(
             parts.append(replace(said, context=True, bare=True))
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
-    parts.append(_stretch(tokenizer, turn, text, at, len(text), first, len(messages), messages, places, stop))
+    parts.append(_stretch(request, turn, text, at, len(text), first, len(messages), messages, places, stop))
     generation = turn.prefix if begun else generated(request, turn, messages)
     return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
 
 
 def _stretch(
-    tokenizer: Any,
+    request: Request,
     turn: Turn,
     text: str,
     start: int,
@@ -156,7 +156,7 @@ def _stretch(
         if first <= index < last
     }
     indexed = tuple((index, messages[index]) for index in range(first, last))
-    return given(tokenizer, text[start:end], indexed, before, answers=answers, reader=turn)
+    return given(request, text[start:end], indexed, before, answers=answers, reader=turn)
 
 
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:
@@ -188,6 +188,12 @@ def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, 
         ],
         logprobs=probs,
         versions=versions,
+        placeholders=[
+            one._replace(start=one.start + at, end=one.end + at)
+            for part, at in zip(parts, starts, strict=False)
+            if isinstance(part, Given)
+            for one in part.placeholders
+        ],
         text="".join(part.text if isinstance(part, Given) else spelt(tokenizer, part.ids) for part in parts),
         truncated=truncated,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -21,6 +22,9 @@ from chatparsers.templates.probe.turns import common
 from chatparsers.tokens.pieces import encode_behind
 
 __all__ = ["Violation", "bytewise", "chat_of", "play", "plays", "wire_of"]
+
+
+NOW = datetime(2025, 1, 1)
 
 
 class Violation(AssertionError):
@@ -126,7 +130,7 @@ def play(
         count["steps"] += 1
         now = rollout.ids
         grown = growing.append(message, *new, wrote=ids)
-        whole = chat.prepare(rollout.messages, **{**request, "now": None}).prompt
+        whole = chat.prepare(rollout.messages, **request).prompt
         if len(rollout.breaks) > breaks:
             count[f"break: {rollout.breaks[-1].reason}"] += 1
             if rollout.text != whole:
@@ -202,7 +206,7 @@ def plays(path: Path, number: int, count: Counter[str], found: list[str], *, tok
         random = Random(seed)
         thoughts = chat.format.features.reasoning and seed % 2 == 0
         messages = conversation(random, tools=seed % 4 != 0, several=seed % 3 == 0, thoughts=thoughts)
-        request = request_of(chat, True if thoughts else False if seed % 3 == 0 else None)
+        request = {**request_of(chat, True if thoughts else False if seed % 3 == 0 else None), "now": NOW}
         if seed % 4:
             request["tools"] = TOOLS
         try:

@@ -19,7 +19,7 @@ from chatparsers.chat.spoken import spelt
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dialogues import TOOLS
+from dialogues import TOOLS, request_of
 from played import bytewise, chat_of
 
 OWN = Path(__file__).parents[1] / "templates_own"
@@ -198,6 +198,27 @@ def test_an_answer_cut_off_by_length(text: str, closer: str) -> None:
     assert sample.counted == len(ids_of("qwen3", text)) and not sample.truncated
 
 
+@pytest.mark.parametrize("name", ["qwen3", "glm-4-5", "kimi-k2", "qwen3-coder"])
+def test_a_call_that_was_cut_off_is_answered_with_an_error(name: str) -> None:
+    """Also for templates that read arguments as an object."""
+    chat = chat_of(OWN / f"{name}.jinja")
+    made = rollout(name)
+    arguments = [{"city": "Oslo"}, {"city": "Rome"}]
+    calls = [
+        {"id": f"call0000{n}", "function": {"name": "get_weather", "arguments": a}}
+        for n, a in enumerate(arguments)
+    ]
+    wire = chat.format.render({"role": "assistant", "content": "", "tool_calls": calls}, TOOLS)
+    wire = wire.removeprefix(made.turn.prefix)
+    message = say(made, name, wire[: wire.rindex("Rome") + 2], finish_reason="length")
+    assert len(message.tool_calls) == 2 and not message.tool_calls[1].complete
+    held = made.ids
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        behind = added(made, name, *results(message, "Error: the call was cut off."))
+    assert "Error: the call was cut off." in behind and "Ro" not in behind and made.ids[: len(held)] == held
+
+
 def test_a_cut_within_a_character() -> None:
     made = rollout("qwen3")
     smile = ids_of("qwen3", "😀")
@@ -315,6 +336,56 @@ def test_results_with_images_are_refused_or_placed() -> None:
         made.append({**results(message)[0], "content": picture})
     assert made.ids == before and made.messages[-1]["tool_calls"]
     assert added(made, "qwen3", *results(message)) == QWEN_RESULT
+
+
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+PLACED = {
+    "Qwen3.5-4B": "<|vision_start|><|image_pad|><|vision_end|>",
+    "google-gemma-4-31B-it": "<|image|>",
+    "Mistral-Small-3.2-24B-Instruct-2506": "[IMG]",
+    "Kimi-K2-Instruct": "<|media_start|>image<|media_content|><|media_pad|><|media_end|>",
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_a_sample_knows_where_images_stand(name: str, real_templates: list[Path]) -> None:
+    """Also behind a text that spells a placeholder."""
+    path = next((path for path in real_templates if path.stem == name), None)
+    if path is None:
+        pytest.skip(f"the template {name} is not there")
+    chat = chat_of(path)
+    asked = {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": f"Not {PLACED[name]} but"},
+            IMAGE,
+            {"type": "text", "text": "this"},
+            IMAGE,
+        ],
+    }
+    sample = chat.encode(
+        [ASK, {"role": "assistant", "content": "No."}, asked, {"role": "assistant", "content": "A."}]
+    )
+    made = chat.rollout([ASK], **request_of(chat, False))
+    made.sampled(chat.tokenizer.encode("No." + chat.format.stops[0]).ids)
+    made.append(asked)
+    made.sampled(chat.tokenizer.encode("A." + chat.format.stops[0]).ids)
+    for one in (sample, made.samples()[0]):
+        assert [(found.message, found.part, found.kind) for found in one.placeholders] == [
+            (2, 1, "image_url"),
+            (2, 3, "image_url"),
+        ]
+        texts = [spelt(chat.tokenizer, one.ids[found.start : found.end]) for found in one.placeholders]
+        assert texts == [PLACED[name]] * 2
+        assert not any(mask for found in one.placeholders for mask in one.loss_mask[found.start : found.end])
+        assert spelt(chat.tokenizer, one.ids[: one.placeholders[0].start]).rstrip().endswith("but")
+
+
+def test_a_thought_that_the_template_trims() -> None:
+    made = rollout("qwen3")
+    message = say(made, "qwen3", "<think>\n\n\n Hm. \n\n\n</think>\n\n" + HERMES % ARGUMENTS + "<|im_end|>")
+    assert added(made, "qwen3", *results(message)) == QWEN_RESULT
+    assert not made.breaks and "\n\n\n Hm. \n\n\n" in made.text
 
 
 def test_text_after_a_call() -> None:

@@ -1,0 +1,157 @@
+"""Our rollouts inside trainers: a loop of verifiers with our `Renderer`, and TRL's `rollout_func`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tinies import MESSAGES, TOOLS, tiny
+
+import chatparsers
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "chat"))
+
+from completions import served
+from dialogues import TOOLS as TALK_TOOLS
+from played import chat_of
+
+CALL = '<tool_call>\n{"name":"get_weather","arguments":{"city":"Oslo %d"}}\n</tool_call><|im_end|>'
+TURNS = 10
+
+
+def test_a_loop_of_verifiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its training client bridges every turn by our renderer, and its trace has the engine's ids."""
+    train = pytest.importorskip("verifiers.v1.clients.train", reason="verifiers is not installed")
+    from verifiers.v1 import SamplingConfig, graph, types
+    from verifiers.v1.configs.client import TrainClientConfig
+    from verifiers.v1.dialects import ChatDialect
+    from verifiers.v1.trace import Trace
+
+    from chatparsers.adapters.renderers import Renderer
+
+    monkeypatch.setenv("NO_KEY", "none")
+    chat = chat_of(Path(__file__).parents[1] / "templates_own" / "qwen3.jinja")
+    held: list[int] = []
+    sampled: list[int] = []
+    turns = 0
+
+    def engine(prompt: list[int], most: int, stops: Sequence[int]) -> tuple[list[int], list[float]]:
+        nonlocal turns
+        assert prompt[: len(held)] == held
+        turns += 1
+        wire = CALL % turns if turns < TURNS else "It is cold.<|im_end|>"
+        ids = chat.tokenizer.encode(wire, add_special_tokens=False).ids
+        held[:] = prompt + ids
+        sampled.extend(ids)
+        return ids, [-0.5] * len(ids)
+
+    async def loop(url: str) -> Any:
+        config = TrainClientConfig(base_url=url, api_key_var="NO_KEY", renderer_model_name="ours")
+        pool = train.ElasticRendererPool("ours", config.renderer, multiplex=config.multiplex)
+        pool.renderers.append(train.RendererSlot(Renderer(chat)))
+        client = train.TrainClient(config)
+        trace = Trace.model_construct(nodes=[], tools=[], mm_token_type_id_map={})
+        tools = [types.Tool(**tool["function"]) for tool in TALK_TOOLS]
+        messages: list[Any] = [types.UserMessage(content="Is it cold?")]
+        for number in range(TURNS):
+            turn = graph.prepare_turn(trace, messages, tools)
+            answer = await client.get_response(ChatDialect(), {"model": "m"}, SamplingConfig(), turn=turn)
+            turn.commit(answer)
+            assert answer.tokens.bridged is (number > 0)
+            messages.append(answer.message)
+            for call in answer.message.tool_calls or ():
+                messages.append(types.ToolMessage(tool_call_id=call.id, content=f"{number} degrees"))
+        await client.close()
+        return trace
+
+    with served(engine) as url:
+        trace = asyncio.run(loop(url))
+    ids = [id for node in trace.nodes for id in node.token_ids]
+    mask = [mark for node in trace.nodes for mark in node.mask]
+    assert ids == held and [id for id, mark in zip(ids, mask, strict=True) if mark] == sampled
+
+
+@pytest.mark.filterwarnings("ignore")  # of trl and transformers, which deprecate each other's names
+def test_a_rollout_function_of_trl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GRPO trains a tiny model on rollouts with tools: what it did not sample is masked."""
+    pytest.importorskip("trl", reason="trl is not installed")
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    from trl import GRPOConfig, GRPOTrainer
+
+    from chatparsers.adapters.transformers import TurnMask
+
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    torch.set_num_threads(1)
+    folder = tiny("qwen3").write_folder(tmp_path / "qwen3")
+    chat = chatparsers.load(folder)
+    seen: list[Any] = []
+
+    def generate(model: Any, rollout: Any) -> tuple[list[int], list[float]]:
+        ids = torch.tensor([rollout.ids])
+        out = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            logits_processor=[TurnMask(rollout.turn)],
+            eos_token_id=list(rollout.turn.stop_ids),
+            max_new_tokens=120,
+            do_sample=True,
+            output_scores=True,
+            return_dict_in_generate=True,
+        )
+        new = out.sequences[0, ids.shape[1] :]
+        scores = torch.stack(out.scores).squeeze(1).log_softmax(-1)
+        return new.tolist(), scores.gather(1, new[:, None])[:, 0].tolist()
+
+    # docs/rollouts.md shows this function
+    def rollout_func(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            "prompt_ids": [],
+            "completion_ids": [],
+            "logprobs": [],
+            "env_mask": [],
+        }
+        for messages in prompts:
+            rollout = chat.rollout(messages, tools=TOOLS, tool_choice="required", history="exact")
+            for _ in range(3):
+                message = rollout.sampled(*generate(trainer.model, rollout))
+                results = [{"role": "tool", "tool_call_id": c.id, "content": "4"} for c in message.tool_calls]
+                rollout.append(*results or MESSAGES)
+            (sample,) = rollout.samples()
+            start = sample.loss_mask.index(1)
+            pairs = zip(sample.logprobs[start:], sample.loss_mask[start:], strict=True)
+            columns["prompt_ids"].append(sample.ids[:start])
+            columns["completion_ids"].append(sample.ids[start:])
+            columns["env_mask"].append(sample.loss_mask[start:])
+            columns["logprobs"].append([p if mask else 0.0 for p, mask in pairs])
+            seen.append(sample)
+        return columns
+
+    trainer = GRPOTrainer(
+        model=transformers.AutoModelForCausalLM.from_pretrained(folder),
+        processing_class=transformers.AutoTokenizer.from_pretrained(folder),
+        reward_funcs=lambda completions, **_: [float(number) for number in range(len(completions))],
+        train_dataset=datasets.Dataset.from_list([{"prompt": MESSAGES}] * 4),
+        args=GRPOConfig(
+            output_dir=str(tmp_path / "out"),
+            max_steps=2,
+            per_device_train_batch_size=2,
+            num_generations=2,
+            max_completion_length=600,
+            use_cpu=True,
+            bf16=False,
+            report_to=[],
+            logging_steps=1,
+            learning_rate=1e-3,
+        ),
+        rollout_func=rollout_func,
+    )
+    trainer.train()
+    assert len(seen) >= 4 and all(0 < sample.counted < len(sample) for sample in seen)
+    losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+    assert len(losses) == 2 and all(loss == loss for loss in losses)  # no nan
