@@ -111,21 +111,55 @@ def bare(outputs: list[str]) -> None:
 
 
 def processes(run: Parse, lines: Path, outputs: list[str], folder: Path) -> dict[str, tuple[float, float]]:
-    """Two processes from file to file against two bare loops, by the clock of the wall, the start of both included."""
+    """What two processes gain over one, from file to file, against what two bare loops gain over one; and the CPU time
+    of the two against that of the two loops. The start of the processes is included in all."""
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    times: tuple[list[float], list[float]] = ([], [])
     half = len(outputs) // 2
-    for turn in range(3):
-        start = perf_counter()
-        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-            list(pool.map(bare, [outputs[:half], outputs[half:]]))
-        times[0].append(perf_counter() - start)
-        start = perf_counter()
-        run_batch(run, find_inputs([str(lines)]), folder / f"two{turn}", {}, workers=2, lines=half // 4)
-        times[1].append(perf_counter() - start)
-    return {"two processes, file to file / two bare loops": (min(times[0]) / min(times[1]), 0.63)}
+    number = iter(range(99))
+
+    def loops(count: int) -> Timed:
+        def run_loops() -> None:
+            with ProcessPoolExecutor(count, get_context("spawn")) as pool:
+                list(pool.map(bare, [outputs] if count == 1 else [outputs[:half], outputs[half:]]))
+
+        return run_loops
+
+    def tables(count: int) -> Timed:
+        def run_tables() -> None:
+            out = folder / f"processes{next(number)}"
+            run_batch(run, find_inputs([str(lines)]), out, {}, workers=count, lines=half // 4)
+
+        return run_tables
+
+    walls: dict[str, list[float]] = {}
+    cpus: dict[str, list[float]] = {}
+    for _ in range(3):
+        for name, timed in (
+            ("loop", loops(1)),
+            ("loops", loops(2)),
+            ("table", tables(1)),
+            ("tables", tables(2)),
+        ):
+            wall, cpu = perf_counter(), _cpu()
+            timed()
+            walls.setdefault(name, []).append(perf_counter() - wall)
+            cpus.setdefault(name, []).append(_cpu() - cpu)
+    gained = min(walls["table"]) / min(walls["tables"])
+    return {
+        "two processes' gain, file to file / two bare loops' gain": (
+            gained / (min(walls["loop"]) / min(walls["loops"])),
+            0.9,
+        ),
+        "CPU of two bare loops / of two processes": (min(cpus["loops"]) / min(cpus["tables"]), 1 / 1.1),
+    }
+
+
+def _cpu() -> float:
+    """The CPU time of this process and of those that have ended."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def encoding(rows: int, model: str) -> dict[str, tuple[float, float]]:

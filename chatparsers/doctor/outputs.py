@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from .report import Report
 
 __all__ = ["github", "html", "sarif"]
 
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
+_SHOWN_ON = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json", "tokenizer.json")
 _RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"
 
 
@@ -21,10 +24,19 @@ def github(reports: Sequence[Report]) -> str:
         for finding in report.findings:
             text = "\n".join(filter(None, (finding.message, finding.witness, finding.mend)))
             lines.append(
-                f"::{_GITHUB[finding.severity]} file={_property(report.source)},title={_property(finding.code)}"
-                f"::{_data(text)}"
+                f"::{_GITHUB[finding.severity]} file={_property(_file(report.source))},line=1,"
+                f"title={_property(finding.code)}::{_data(text)}"
             )
     return "\n".join(lines)
+
+
+def _file(source: str) -> str:
+    """The file that a finding is shown on: of a folder, the one with the template."""
+    folder = Path(source)
+    if folder.is_dir():
+        found = next((name for name in _SHOWN_ON if (folder / name).is_file()), "")
+        return (folder / found).as_posix()
+    return folder.as_posix()
 
 
 def _data(text: str) -> str:
@@ -43,12 +55,26 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
             "ruleId": finding.code,
             "level": finding.severity,
             "message": {"text": "\n".join(filter(None, (finding.message, finding.witness, finding.mend)))},
-            "locations": [{"physicalLocation": {"artifactLocation": {"uri": report.source}}}],
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": quote(_file(report.source))},
+                        "region": {"startLine": 1},  # code hosts want a line
+                    }
+                }
+            ],
         }
         for report in reports
         for finding in report.findings
     ]
-    rules = [{"id": code, "helpUri": f"{_RULES}#{code}"} for code in codes]
+    rules = [
+        {
+            "id": code,
+            "shortDescription": {"text": code.replace("-", " ")},
+            "helpUri": f"{_RULES}#{code}",
+        }
+        for code in codes
+    ]
     tool = {"driver": {"name": "chatparsers", "version": version, "rules": rules}}
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import chatparsers
@@ -17,6 +19,52 @@ QWEN, HERMES = str(OWN / "qwen3.jinja"), str(OWN / "hermes-2-pro.jinja")
 TOOLS = [
     {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "api_key": "hidden"}}}
 ]
+
+
+def _objects(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {**required, **optional},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: Any) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+_TEXT = {"type": "string", "minLength": 1}
+_PLACE = _objects(
+    {
+        "artifactLocation": _objects({"uri": {"type": "string", "pattern": r"^[\w.~!$&'()*+;=:@/%-]+$"}}),
+        "region": _objects({"startLine": {"type": "integer", "minimum": 1}}),
+    }
+)
+_RESULT = _objects(
+    {
+        "ruleId": _TEXT,
+        "level": {"enum": ["none", "note", "warning", "error"]},
+        "message": _objects({"text": _TEXT}),
+        "locations": _array(_objects({"physicalLocation": _PLACE})),
+    }
+)
+_RULE = _objects(
+    {
+        "id": _TEXT,
+        "shortDescription": _objects({"text": _TEXT}),
+        "helpUri": {"type": "string", "pattern": "^https://"},
+    }
+)
+_DRIVER = _objects({"name": _TEXT, "version": _TEXT, "rules": _array(_RULE)})
+SARIF = _objects(
+    {
+        "$schema": _TEXT,
+        "version": {"const": "2.1.0"},
+        "runs": _array(_objects({"tool": _objects({"driver": _DRIVER}), "results": _array(_RESULT)})),
+    }
+)
+"""SARIF 2.1.0 and what GitHub's code scanning needs of it, for the members that we write."""
 
 
 def _json(capsys: pytest.CaptureFixture[str]) -> Any:
@@ -54,12 +102,24 @@ def test_annotations_sarif_and_a_page(capsys: pytest.CaptureFixture[str], tmp_pa
     page = tmp_path / "report.html"
     main(["check", QWEN, "--format-output", "github", "--html", str(page)])
     lines = capsys.readouterr().out.splitlines()
-    assert all(line.startswith(("::error file=", "::warning file=", "::notice file=")) for line in lines)
-    main(["check", QWEN, "--format-output", "sarif"])
-    run = _json(capsys)["runs"][0]
+    command = re.compile(r"::(error|warning|notice) file=[^:,\s]+,line=1,title=[\w-]+::\S.*")
+    assert all(command.fullmatch(line) for line in lines)
+    folder = tmp_path / "my model, 50 %"
+    folder.mkdir()
+    (folder / "chat_template.jinja").write_text(Path(QWEN).read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text("{}")
+    main(["check", str(folder), "--format-output", "sarif"])
+    log = _json(capsys)
+    jsonschema.validate(log, SARIF, format_checker=jsonschema.FormatChecker())
+    run = log["runs"][0]
     assert {result["ruleId"] for result in run["results"]} == {
         rule["id"] for rule in run["tool"]["driver"]["rules"]
     }
+    place = run["results"][0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("/my%20model%2C%2050%20%25/chat_template.jinja")
+    main(["check", str(folder), "--format-output", "github"])
+    line = capsys.readouterr().out.splitlines()[0]
+    assert "/my model%2C 50 %25/chat_template.jinja,line=1,title=" in line
     text = page.read_text(encoding="utf-8")
     assert "not-append-only" in text and "&lt;think&gt;" in text and "<think>" not in text
 
