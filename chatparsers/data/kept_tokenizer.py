@@ -8,7 +8,7 @@ neighbours, the text is not cut.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
 from itertools import pairwise
 from typing import Any
 
@@ -20,12 +20,43 @@ _KEPT = 2_000_000
 """The kept parts have so many characters together, then they are forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
 class Encoded:
-    """The ids of a text and their spans in it."""
+    """The ids of a text, put together from the encodings of its parts; the span of a token is found when it is asked
+    for."""
 
-    ids: list[int]
-    offsets: list[tuple[int, int]]
+    __slots__ = ("_begins", "_firsts", "_parts", "ids")
+
+    def __init__(self) -> None:
+        self.ids: list[int] = []
+        self._firsts: list[int] = []
+        self._begins: list[int] = []
+        self._parts: list[Any] = []
+
+    def add(self, begin: int, ids: list[int], part: Any) -> None:
+        """A further part, which stands at ``begin`` in the text: its ids and its encoding."""
+        self._firsts.append(len(self.ids))
+        self._begins.append(begin)
+        self._parts.append(part)
+        self.ids += ids
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def token_to_chars(self, place: int) -> tuple[int, int]:
+        """The span of a token in the text."""
+        number = bisect_right(self._firsts, place) - 1
+        begin = self._begins[number]
+        first, last = self._parts[number].token_to_chars(place - self._firsts[number])
+        return begin + first, begin + last
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        """The spans of all tokens."""
+        return [
+            (begin + first, begin + last)
+            for begin, part in zip(self._begins, self._parts, strict=True)
+            for first, last in part.offsets
+        ]
 
 
 class KeptTokenizer:
@@ -38,7 +69,7 @@ class KeptTokenizer:
         plain = not any(token.lstrip or token.rstrip or token.single_word for token in added)
         spelt = "|".join(re.escape(text) for text in sorted(cut, key=len, reverse=True))
         self._cuts = re.compile(spelt) if cut and plain else None
-        self._parts: dict[str, tuple[list[int], list[tuple[int, int]]]] = {}
+        self._parts: dict[str, tuple[list[int], Any]] = {}
         self._size = 0
         self._seen: set[int] = set()
 
@@ -50,21 +81,19 @@ class KeptTokenizer:
         if add_special_tokens or self._cuts is None:
             return self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
         starts = [match.start() for match in self._cuts.finditer(text)]
-        ids: list[int] = []
-        offsets: list[tuple[int, int]] = []
+        encoded = Encoded()
         bounds = [0, *(start for start in starts if start), len(text)]
         for begin, end in pairwise(bounds):
             part = text[begin:end]
             found = self._parts.get(part)
             if found is None:
-                encoded = self._tokenizer.encode(part, add_special_tokens=False)
-                found = encoded.ids, encoded.offsets
+                made = self._tokenizer.encode(part, add_special_tokens=False)
+                found = made.ids, made
                 self._keep(part, found)
-            ids += found[0]
-            offsets += [(begin + first, begin + last) for first, last in found[1]] if begin else found[1]
-        return Encoded(ids, offsets)
+            encoded.add(begin, *found)
+        return encoded
 
-    def _keep(self, part: str, found: tuple[list[int], list[tuple[int, int]]]) -> None:
+    def _keep(self, part: str, found: tuple[list[int], Any]) -> None:
         key = hash(part)
         if key not in self._seen:
             if len(self._seen) >= _SEEN:
