@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from chatparsers import display, get_format  # noqa: E402
+from chatparsers.cli.demos import Sample, samples, tools  # noqa: E402
 
 TOOLS = [
     {
@@ -32,7 +34,16 @@ def stream() -> str:
     return display.timeline(turn, PIECES).svg()
 
 
-PICTURES: dict[str, Callable[[], str]] = {"stream.svg": stream}
+def strip_of(sample: Sample) -> str:
+    fmt = get_format(sample.format)
+    turn = fmt.bind(tools=tools(), prefix=sample.prefix, id_seed="a picture")
+    return display.strip(turn.parse(sample.output)).svg(f"{fmt.title}: {sample.question}")
+
+
+PICTURES: dict[str, Callable[[], str]] = {
+    "stream.svg": stream,
+    **{f"strip-{sample.format}.svg": partial(strip_of, sample) for sample in samples()},
+}
 
 
 def main(check: bool) -> int:

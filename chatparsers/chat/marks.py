@@ -48,7 +48,9 @@ def answer_runs(message: Message, *, tokens: bool = False) -> Iterator[Run]:
 
 
 def _names(text: str, name: str) -> bool:
-    return text.lstrip("\"' ").startswith(name)
+    """Whether a region is a name, as it is or behind its namespace (``functions.get_weather``)."""
+    bare = text.strip("\"' ")
+    return bare.startswith(name) or bare.rpartition(".")[2] == name
 
 
 def other_runs(text: str, messages: Sequence[Mapping[str, Any]], places: Places) -> Iterator[tuple[Run, Run]]:

@@ -1,4 +1,4 @@
-"""A timeline as an SVG drawing: a row a piece, and below the rows the regions of the whole text."""
+"""Pictures as SVG drawings: a strip, and a timeline with the regions of the whole text below it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from ..chat.sample import Kind
 from ..core.message import Message
 from .looks import LOOKS, for_terminal
 
-__all__ = ["drawn"]
+__all__ = ["drawn_chips", "drawn_steps"]
 
 _COLUMN, _HIGH, _STEP, _PAD, _GAP = 7.3, 22, 28, 6, 30
 """In pixels: a character's width, the height of a box, from a box to the next, inside a box, between columns."""
 _MOST = 36
 """How many characters of one text a box shows."""
+_LONGEST = 110
+"""How many characters a line of a strip has."""
 _WIDEST = 900
 _STYLE = (
     ".paper{fill:#fff}.say{fill:#1f2933}.dim{fill:#52606d}.line{stroke:#52606d}.held{fill:#e69f0026;stroke:#946200}"
@@ -26,10 +28,18 @@ _STYLE = (
 )
 
 
-def drawn(steps: Iterable[tuple[str, str, Sequence[tuple[Kind, str]]]], message: Message, title: str) -> str:
+def drawn_chips(chips: Sequence[tuple[str, Kind]], title: str) -> str:
+    """The SVG of a strip. A line break begins a line, and a long line is broken."""
+    boxes, y = _boxes(chips, 20.0, _WIDEST, by_line=True)
+    return _drawing([*boxes, *_legend((kind for _, kind in chips), y + 34)], _WIDEST + 26, y + 72, title)
+
+
+def drawn_steps(
+    steps: Iterable[tuple[str, str, Sequence[tuple[Kind, str]]]], message: Message, title: str
+) -> str:
     """The SVG of a stream. ``steps``: each piece, what was held after it, and what went out, with its kind."""
     rows = [
-        (piece, held, [(f"{LOOKS[kind].letter} {said}", kind) for kind, said in out])
+        (_short(piece), _short(held), [(_short(f"{LOOKS[kind].letter} {said}"), kind) for kind, said in out])
         for piece, held, out in steps
         if piece or out
     ]
@@ -48,7 +58,8 @@ def drawn(steps: Iterable[tuple[str, str, Sequence[tuple[Kind, str]]]], message:
         y += max(len(out), 1) * _STEP + 8
     wide = max(min(edge, _WIDEST), 620) + 26
     bottom, regions = y + 8, y + 40
-    boxes, regions = _regions(message, regions, wide - 26)
+    runs = [(message.text[start:end], Kind(kind)) for start, end, kind in answer_runs(message)]
+    boxes, regions = _boxes(runs, regions, wide - 26)
     heads = [
         _text(44, 40, "piece fed", "say b"),
         _text(seconds, 40, "held after it", "say b"),
@@ -56,46 +67,58 @@ def drawn(steps: Iterable[tuple[str, str, Sequence[tuple[Kind, str]]]], message:
         _text(26, bottom + 20, "regions of the whole text", "say b"),
         f'<path class="line" d="M26 56V{bottom - 12:g}m-4-7l4 7 4-7" fill="none" stroke-width="1.5"/>',
     ]
-    legend, x = [], 26.0
-    for kind in dict.fromkeys(Kind(kind) for _, _, kind in answer_runs(message)):
-        legend.append(_box(x, regions + 34, f"{LOOKS[kind].letter} {LOOKS[kind].name}", kind))
-        x += _wide(f"{LOOKS[kind].letter} {LOOKS[kind].name}") + 10
-    legend.append(_text(x + 6, regions + 49, "⏎ is a line break", "dim"))
-    high = regions + 72
+    legend = _legend((kind for _, kind in runs), regions + 34)
+    return _drawing([*heads, *parts, *boxes, *legend], wide, regions + 72, title)
+
+
+def _drawing(parts: Iterable[str], wide: float, high: float, title: str) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" width="{wide:g}" height="{high:g}" '
         f'role="img" aria-label="{escape(title)}">\n<title>{escape(title)}</title>\n'
         f"<style>{_STYLE}.b{{font-weight:bold}}"
         "text{font:12px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;white-space:pre}</style>\n"
-        f'<rect class="paper" width="{wide:g}" height="{high:g}" rx="8"/>\n'
-        + "\n".join([*heads, *parts, *boxes, *legend])
-        + "\n</svg>\n"
+        f'<rect class="paper" width="{wide:g}" height="{high:g}" rx="8"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )
 
 
-def _regions(message: Message, y: float, most: float) -> tuple[list[str], float]:
-    """The boxes of the regions in lines, and where the last line stands."""
+def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
+    """The kinds that stand in the drawing, each once."""
+    drawn, x = [], 26.0
+    for kind in dict.fromkeys(kinds):
+        name = f"{LOOKS[kind].letter} {LOOKS[kind].name}"
+        drawn.append(_box(x, y, name, kind))
+        x += _wide(name) + 10
+    return [*drawn, _text(x + 6, y + 15, "⏎ is a line break", "dim")]
+
+
+def _boxes(
+    runs: Iterable[tuple[str, Kind]], y: float, most: float, *, by_line: bool = False
+) -> tuple[list[str], float]:
+    """The boxes of runs in lines, and where the last line stands. ``by_line``: a line break begins a line."""
     boxes, x = [], 26.0
-    for start, end, kind in answer_runs(message):
-        for part in _broken(message.text[start:end]):
-            if x > 26 and x + _wide(part) > most:
+    broken = False
+    for text, kind in runs:
+        for part in _broken(text, _LONGEST if by_line else _MOST, by_line):
+            if broken or (x > 26 and x + _wide(part) > most):
                 x, y = 26.0, y + _STEP
-            boxes.append(_box(x, y, part, Kind(kind)))
+            boxes.append(_box(x, y, part, kind))
             x += _wide(part)
+            broken = by_line and part.endswith("\n")
     return boxes, y
 
 
-def _broken(text: str) -> Iterator[str]:
-    for at in range(0, len(text), _MOST):
-        yield text[at : at + _MOST]
+def _broken(text: str, most: int, by_line: bool) -> Iterator[str]:
+    for line in text.splitlines(keepends=True) if by_line else [text]:
+        for at in range(0, len(line), most):
+            yield line[at : at + most]
 
 
-def _shown(text: str) -> str:
-    return for_terminal(text if len(text) <= _MOST else text[: _MOST - 1] + "…")
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST else text[: _MOST - 1] + "…"
 
 
 def _wide(text: str) -> float:
-    columns = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in _shown(text))
+    columns = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in for_terminal(text))
     return columns * _COLUMN + 2 * _PAD
 
 
@@ -105,7 +128,7 @@ def _box(x: float, y: float, text: str, look: Kind | str) -> str:
         colour = LOOKS[look].colour
         paint = f'fill="{colour}" fill-opacity=".16" stroke="{colour}"'
     return f'<rect x="{x:g}" y="{y:g}" width="{_wide(text):g}" height="{_HIGH}" rx="4" {paint}/>' + _text(
-        x + _PAD, y + 15, _shown(text), "say"
+        x + _PAD, y + 15, for_terminal(text), "say"
     )
 
 

@@ -12,6 +12,7 @@ from ..chat.marks import answer_runs
 from ..chat.sample import Kind, Sample
 from ..core.message import Message
 from ..core.public import public
+from .drawing import drawn_chips
 from .looks import LOOKS, coloured, cut, for_html, for_terminal
 from .picture import Picture
 
@@ -76,6 +77,10 @@ class Strip(Picture):
         rest = f"<p>{for_html(self.rest)}</p>" if self.rest else ""
         parts = f"<details><summary>every part in a table</summary>{self._table()}</details>"
         return f'<div class="legend">{legend}</div><div class="chips">{chips}</div>{notes}{rest}{parts}'
+
+    def svg(self, title: str = "What each part of a text is") -> str:
+        """The strip as a drawing of its own."""
+        return drawn_chips([(chip.text, chip.kind) for chip in self.chips], title)
 
     def _table(self) -> str:
         """What the tips say, for those who point at nothing."""

@@ -11,7 +11,7 @@ from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Rea
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
-from .drawing import drawn
+from .drawing import drawn_steps
 from .looks import LOOKS, coloured, for_html, for_terminal
 from .picture import Picture
 
@@ -85,7 +85,7 @@ class Timeline(Picture):
             (step.piece, step.held, [(_kind(event), _said(event)) for event in step.events])
             for step in self.steps
         ]
-        return drawn(rows, self.message, title)
+        return drawn_steps(rows, self.message, title)
 
 
 def _row(number: int, step: Step) -> str:

@@ -25,8 +25,8 @@ async (source) => {
 """
 _WAITING = """
 () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
-  .filter((each) => each.checkVisibility({ visibilityProperty: true }) && !each.disabled && each.tabIndex >= 0
-    && !each.closest("[inert]"))
+  .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true })
+    && !each.disabled && each.tabIndex >= 0 && !each.closest("[inert], [hidden]"))
   .map((each) => {
     each.addEventListener("focus", () => { each.dataset.reached = ""; });
     each.dataset.stop = "";
