@@ -132,7 +132,8 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     """Makes a format known to this process.
 
     ``replace``: the format wins over every other format of that name or alias, built-in ones too. Without ``replace``,
-    raises `AmbiguousFormat` if a built-in or registered format has the name or one of the aliases.
+    raises `AmbiguousFormat` if a built-in or registered format has the name or one of the aliases. Raises
+    `DefinitionError` for what is no format.
 
     >>> from dataclasses import replace
     >>> mine = replace(chatparsers.get_format("qwen3"), name="mine", aliases=(), models=())
@@ -141,6 +142,10 @@ def register(format: Format | FormatRef, *, replace: bool = False) -> None:
     'mine'
     >>> chatparsers.unregister("mine")
     """
+    if not isinstance(format, (Format, FormatRef)):
+        raise DefinitionError(
+            f"register: expected a Format or a FormatRef, found {type(format).__name__}: get_format(name) finds formats"
+        )
     info = _info(format, _REGISTERED)
     if not replace:
         for name in (info.name, *info.aliases):
@@ -166,6 +171,8 @@ def unregister(name: str) -> None:
     >>> "mine" in {info.name for info in chatparsers.list_formats()}
     False
     """
+    if not isinstance(name, str):
+        raise UnknownFormat(f"unregister: expected the name of a format, found {type(name).__name__}")
     removed = [table.pop(_key(name), None) for table in (_replacements, _additions)]
     if not any(removed):
         raise UnknownFormat(

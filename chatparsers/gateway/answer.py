@@ -24,6 +24,7 @@ class Answer:
     ``by_ids``: the stream is fed the ids of batches, else their text. ``framed``: whether the frames of a stream are
     made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
     ``done``: the turn is over, whatever the engine goes on to write. ``stopped``: one of the client's stops ended it.
+    ``finished``: its last frames were made.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Answer:
         self.turn = turn
         self.writer = writer
         self.done = False
+        self.finished = False
         self.usage = Usage()
         self._stream = turn.stream()
         self._by_ids = by_ids
@@ -79,6 +81,7 @@ class Answer:
 
     def finish(self, end: End, record: Record) -> str:
         """The last frames of the answer."""
+        self.finished = True
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
         frames = self._written(self._stream.finish(reason), last=True)
         stopped = self._stops.found if self._stops is not None else None

@@ -48,7 +48,8 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     """The gateway as an ASGI application, for uvicorn or any other server.
 
     When the server starts it, it asks the engine what it can do, and prints warnings on standard error; it does not
-    start if the engine cannot be used. ``app.state.metrics`` has the counters.
+    start if the engine cannot be used. ``app.state.metrics`` has the counters. ``app.state.stop()`` ends all answers
+    that are being given, each with its API's error, and returns how many these are.
     """
     gateway = _Gateway(chat, engine, settings or Settings())
 
@@ -116,6 +117,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
         exception_handlers={404: missing, 405: missing},
     )
     app.state.metrics = gateway.metrics
+    app.state.stop = gateway.stop
     return app
 
 
@@ -130,6 +132,14 @@ class _Gateway:
         self.guard = Guard(settings)
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
+        self._running: set[Responding] = set()
+
+    def stop(self) -> int:
+        """Ends all answers."""
+        running = [*self._running]
+        for responding in running:
+            responding.stop()
+        return len(running)
 
     async def start(self) -> None:
         if self.settings.log is not None:
@@ -223,6 +233,7 @@ class _Gateway:
             settings=self.settings,
             metrics=self.metrics,
             failed=api.failed,
+            running=self._running,
         )
 
     def _answers(self, api: Api, prepared: Prepared) -> Answers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
@@ -14,7 +14,17 @@ from ..grammar import Grammar
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
 
-__all__ = ["Batch", "End", "Engine", "EngineError", "Job", "Placed", "control_markers", "marker_texts"]
+__all__ = [
+    "Batch",
+    "End",
+    "Engine",
+    "EngineError",
+    "Job",
+    "Placed",
+    "control_markers",
+    "joined",
+    "marker_texts",
+]
 
 Placed: TypeAlias = tuple[int, TokenLogprob]
 """A token with its place in a batch: among its ids, or in its text if the stream is fed text."""
@@ -60,8 +70,17 @@ class End:
     completion: int | None = None
     cached: int = 0
 
+    def then(self, later: End) -> End:
+        """Both as one: the reason may come before the counts."""
+        return End(
+            later.reason if self.reason is None else self.reason,
+            self.prompt if later.prompt is None else later.prompt,
+            self.completion if later.completion is None else later.completion,
+            max(self.cached, later.cached),
+        )
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
 class Batch:
     """What has arrived at once: more ids, or more text, and with the last batch the end. ``logprobs``: what the engine
     says of the tokens."""
@@ -70,6 +89,32 @@ class Batch:
     ids: list[int] | None = None
     end: End | None = None
     logprobs: list[Placed] | None = None
+
+
+def joined(batches: Sequence[Batch]) -> Batch:
+    """What arrived at once, as one batch. Text that lacks its ids still lacks them, so that it is seen."""
+    if len(batches) == 1:
+        return batches[0]
+    texts: list[str] = []
+    ids: list[int] | None = None
+    end: End | None = None
+    logprobs: list[Placed] = []
+    characters = lacking = 0
+    for batch in batches:
+        if batch.logprobs is not None:
+            before = characters if batch.ids is None else len(ids or ())
+            logprobs += [(before + place, one) for place, one in batch.logprobs]
+        if batch.ids is not None:
+            ids = [] if ids is None else ids
+            ids += batch.ids
+        elif batch.text:
+            lacking += 1
+        if batch.text:
+            texts.append(batch.text)
+            characters += len(batch.text)
+        if batch.end is not None:
+            end = batch.end if end is None else end.then(batch.end)
+    return Batch("".join(texts), None if lacking else ids, end, logprobs or None)
 
 
 class Engine(ABC):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import httpx2
 
 from ..chat.chat import Chat
-from .engine import Batch, End, Engine, EngineError, Job, Placed, control_markers, marker_texts
+from .engine import Batch, End, Engine, EngineError, Job, control_markers, joined, marker_texts
 from .lines import Lines, read_data
 
 __all__ = ["HttpEngine", "Read", "count_of", "ids_of", "text_of"]
@@ -106,26 +106,26 @@ class HttpEngine(Engine):
     async def _batches(
         self, body: dict[str, Any], headers: dict[str, str] | None = None
     ) -> AsyncGenerator[Batch, None]:
-        """What arrives at once is one batch. The end comes last, after the engine has closed its response: so the
+        """Each event is one batch. The end comes last, after the engine has closed its response: so the
         connection can be used again."""
         lines, read = Lines(), self.reading()
-        end: End | None = None
+        end = End(None)
         try:
             async with self._opened(body, headers) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 async for data in response.aiter_bytes():
-                    batch = _joined([self._read(line, read) for line in lines.take(data)])
-                    if batch is not None:
-                        end = _later(end, batch.end)
+                    for line in lines.take(data):
+                        if line and (batch := self._read(line, read)) is not None:
+                            end = end if batch.end is None else end.then(batch.end)
+                            yield batch
+                for line in lines.take(b"\n"):
+                    if (batch := self._read(line, read)) is not None:
+                        end = end if batch.end is None else end.then(batch.end)
                         yield batch
-                batch = _joined([self._read(line, read) for line in lines.take(b"\n")])
-                if batch is not None:
-                    end = _later(end, batch.end)
-                    yield batch
         except httpx2.HTTPError as error:
             raise self.broken(error) from error
-        if end is None or end.reason is None:
+        if end.reason is None:
             raise EngineError(
                 "the engine closed the connection in the middle of the answer", code="engine_ended"
             )
@@ -255,16 +255,8 @@ class HttpEngine(Engine):
 
     async def _collected(self, body: dict[str, Any]) -> Batch:
         """A whole short completion."""
-        text: list[str] = []
-        ids: list[int] | None = None
-        end: End | None = None
         async with aclosing(self._batches(body)) as batches:
-            async for batch in batches:
-                text.append(batch.text)
-                if batch.ids is not None:
-                    ids = [*(ids or ()), *batch.ids]
-                end = _later(end, batch.end)
-        return Batch("".join(text), ids, end)
+            return joined([batch async for batch in batches])
 
 
 def _drops(seen: str) -> EngineError:
@@ -299,39 +291,6 @@ def _on_this_machine(url: str) -> bool:
         return host == "localhost"
 
 
-def _joined(found: list[Batch | None]) -> Batch | None:
-    """What arrived at once, as one batch."""
-    batches = [batch for batch in found if batch is not None]
-    if len(batches) < 2:
-        return batches[0] if batches else None
-    text = "".join([batch.text for batch in batches])
-    given = [batch.ids for batch in batches if batch.ids is not None]
-    ids = [id for some in given for id in some] if given else None
-    end: End | None = None
-    logprobs: list[Placed] = []
-    characters = number = 0
-    for batch in batches:
-        end = _later(end, batch.end)
-        if batch.logprobs is not None:
-            before = characters if batch.ids is None else number
-            logprobs += [(before + place, one) for place, one in batch.logprobs]
-        characters += len(batch.text)
-        number += len(batch.ids or ())
-    return Batch(text, ids, end, logprobs or None)
-
-
-def _later(first: End | None, second: End | None) -> End | None:
-    """Two events about the end as one: the reason may come before the counts."""
-    if first is None or second is None:
-        return first if second is None else second
-    return End(
-        second.reason if first.reason is None else first.reason,
-        first.prompt if second.prompt is None else second.prompt,
-        first.completion if second.completion is None else second.completion,
-        max(first.cached, second.cached),
-    )
-
-
 def text_of(value: object) -> str:
     """A text of the engine; "" for None. Raises `EngineError` for anything else: it would be lost."""
     if value is None:
@@ -345,8 +304,9 @@ def ids_of(value: object) -> list[int] | None:
     """The ids of the engine; None if there are none. Raises `EngineError` for what cannot be ids."""
     if not isinstance(value, list) or not value:
         return None
-    if not all(type(id) is int and id >= 0 for id in value):
-        raise EngineError("the engine sent a token's id that is no whole number")
+    for id in value:
+        if type(id) is not int or id < 0:
+            raise EngineError("the engine sent a token's id that is no whole number")
     return value
 
 

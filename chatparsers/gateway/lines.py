@@ -9,7 +9,7 @@ from .engine import EngineError
 
 __all__ = ["Lines", "read_data", "read_object"]
 
-_decode = json.JSONDecoder().decode
+_decode = json.JSONDecoder().raw_decode
 _LONGEST = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"event", b"id", b"retry", b"")
@@ -63,7 +63,10 @@ def read_data(line: bytes) -> dict[str, Any] | None:
 def read_object(payload: bytes) -> dict[str, Any]:
     """The JSON object in ``payload``. Raises `EngineError` if it is none."""
     try:
-        found = _decode(str(payload, "utf-8"))
+        text = str(payload, "utf-8")
+        found, end = _decode(text)
+        if end != len(text) and not text[end:].isspace():
+            found = None
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):

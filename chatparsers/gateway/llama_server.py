@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 from ..chat.chat import Chat
@@ -72,20 +71,21 @@ class LlamaServer(HttpEngine):
 
         def read(data: Mapping[str, Any]) -> Batch:
             batch = self.read(data)
-            ids = None if batch.ids is None else lost.complete(batch.text, batch.ids)
-            ids = lost.flush() or None if batch.end is not None else ids
-            return self._said(data, Batch(batch.text, ids, batch.end))
+            if batch.end is not None:
+                batch.ids = lost.flush() or None
+            elif batch.ids is not None:
+                batch.ids = lost.complete(batch.text, batch.ids)
+            return self._said(data, batch)
 
         return read
 
     def _said(self, data: Mapping[str, Any], batch: Batch | None = None) -> Batch:
         """A batch with its log probabilities, if its event has them."""
         batch = batch or self.read(data)
-        if data.get("completion_probabilities") is None or batch.end is not None:
-            return batch
-        found = records(data["completion_probabilities"])
-        by_ids = (batch.ids or []) if self.ids else None
-        return replace(batch, logprobs=placed(found, by_ids, batch.text))
+        if "completion_probabilities" in data and batch.end is None:
+            found = records(data["completion_probabilities"])
+            batch.logprobs = placed(found, (batch.ids or []) if self.ids else None, batch.text)
+        return batch
 
     def read(self, data: Mapping[str, Any]) -> Batch:
         ids = ids_of(data.get("tokens"))

@@ -1,10 +1,11 @@
 """The response to one request: it runs the engine, sends what comes, and stops the engine when the client leaves.
 
-Strategy: four tasks. The reader reads the engine and puts frames in a buffer; of several answers each has a reader.
-The sender sends what is in the buffer: frames that come while it sends go out together. The reader waits while the
-buffer is full, so a slow client slows the engine. One task waits for the client to leave. One watches the silence: it
-puts a comment in the buffer after a while, and leaves a client that takes nothing for long. When the reader is done or
-the client has left, all end, and the engine's connection is closed.
+Strategy: a reader for each answer takes batches from the engine and leaves them. The writer takes all that was left
+since it last looked, makes frames of it, and sends them. So what comes while it sends goes out together, and costs as
+much as one batch: under load there are fewer and larger pieces. A reader waits while too many batches lie there, so a
+slow client slows the engine. One more task waits for the client to leave. One watches the silence: it asks for a
+comment after a while, and leaves a client that takes nothing for long. When the writer is done or the client has left,
+all end, and the engine's connections are closed.
 
 A stream begins with the engine's first batch, or with the first comment. Until then an error is an HTTP status.
 """
@@ -23,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 
 from ..serving import ApiError
 from .answer import Answer, Answers
-from .engine import End, Engine, Job
+from .engine import Batch, End, Engine, Job, joined
 from .metrics import Metrics
 from .record import Record
 from .settings import Settings
@@ -36,17 +37,39 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _COMMENT = ": waiting\n\n"
-_FULL = 65_536
-"""How many characters of frames may wait."""
+_FULL, _BATCH = 65_536, 16
+"""How many characters of an answer may lie there, and what a batch counts besides its text."""
 _LATE = 16
 """How many batches an engine may send after the end of the turn, before it is stopped. Most say how it ended."""
 _LEFT = 499
 """The status in the metrics of a request whose client left."""
 
 
+class _Reader:
+    """What was read of one answer, and is not yet written. ``over``: the engine sends no more."""
+
+    __slots__ = ("answer", "batches", "emptied", "end", "late", "over", "scope", "size")
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.batches: list[Batch] = []
+        self.size = 0
+        self.emptied: anyio.Event | None = None
+        """What the reader waits for, if it waits."""
+        self.end = End(None)
+        self.late = 0
+        self.over = False
+        self.scope = anyio.CancelScope()
+
+    @property
+    def enough(self) -> bool:
+        """Whether nothing that the engine may still send is wanted."""
+        return self.answer.stopped or self.late > _LATE
+
+
 class Responding:
     """An ASGI application that answers one request. ``jobs``: one for each of the answers. ``failed(error)`` is the
-    response for an early error."""
+    response for an early error. ``running``: it is in there while it runs."""
 
     def __init__(
         self,
@@ -59,6 +82,7 @@ class Responding:
         settings: Settings,
         metrics: Metrics,
         failed: Any,
+        running: set[Responding],
     ) -> None:
         self._engine = engine
         self._jobs = jobs
@@ -68,132 +92,140 @@ class Responding:
         self._settings = settings
         self._metrics = metrics
         self._failed = failed
-        self._buffer: list[str] = []
-        self._size = 0
+        self._running = running
+        self._readers = [_Reader(answer) for answer in answers.all]
+        self._error: ApiError | None = None
         self._begun = False
-        """Whether the stream has begun: its first frames are in the buffer, or sent."""
-        self._over = False
-        """Whether no more frames come."""
+        """Whether the head of the response has been sent."""
         self._filled = anyio.Event()
-        self._emptied = anyio.Event()
+        self._some = False
+        """Whether something of the engine was read."""
+        self._quiet = False
+        """Whether a comment is due."""
         self._sending = False
         self._moved = time.monotonic()
-        self._head = ""
-        """The first frames, made before anything is read."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._running.add(self)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
                 if self._stream:
                     tasks.start_soon(self._watch, tasks.cancel_scope)
-                    tasks.start_soon(self._send, send, tasks.cancel_scope)
-                early = await self._read()
-                if not self._begun:
+                self._record.asked()
+                for job, reader in zip(self._jobs, self._readers, strict=True):
+                    tasks.start_soon(self._read, job, reader)
+                early = await self._write(send)
+                if early is not None:
                     await early(scope, receive, send)
-                    tasks.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
         finally:
+            self._running.discard(self)
             self._metrics.active -= len(self._jobs)
             self._record.end(_LEFT)
 
-    async def _read(self) -> Any:
-        """Reads the engine to its end. Returns the response if no stream has begun."""
-        self._record.asked()
-        self._head = self._answers.start()
-        try:
-            if len(self._jobs) == 1:
-                await self._one(self._jobs[0], self._answers.all[0])
-            else:
-                await self._several()
-        except Exception as error:
-            if not isinstance(error, ApiError):
-                traceback.print_exception(error)
-            return self._fail(ApiError.of(error))
-        if not self._stream:
-            self._record.end(200)
-            return Response(self._answers.text(), media_type="application/json")
-        return None
-
-    async def _several(self) -> None:
-        """Reads all answers at once. The first error ends them all."""
-        failed: list[Exception] = []
-
-        async def one(job: Job, answer: Answer, scope: anyio.CancelScope) -> None:
-            try:
-                await self._one(job, answer)
-            except Exception as error:
-                failed.append(error)
-                scope.cancel()
-
-        async with anyio.create_task_group() as tasks:
-            for job, answer in zip(self._jobs, self._answers.all, strict=True):
-                tasks.start_soon(one, job, answer, tasks.cancel_scope)
-        if failed:
-            raise failed[0]
-
-    async def _one(self, job: Job, answer: Answer) -> None:
-        """Reads one answer to its end."""
-        end = End()
-        late = 0
-        async with aclosing(self._engine.generate(job)) as batches:
-            async for batch in batches:
-                self._record.first()
-                frames = answer.read(batch)
-                if self._stream and (frames or not self._begun):
-                    self._put(frames)
-                    while self._size > _FULL:
-                        await self._emptied.wait()
-                if batch.end is not None:
-                    end = batch.end
-                late += answer.done
-                if answer.stopped or late > _LATE:
-                    break
-        last = self._answers.finish(answer, end, self._record)
-        if self._stream:
-            over = self._answers.over
-            if over:
-                self._record.end(200)  # before the client sees that it is over
-            self._put(last, over=over)
-
-    def _fail(self, error: ApiError) -> Any:
-        if not self._begun:
-            self._record.end(error.status)
-            self._over = True
-            return self._failed(error)
-        last = self._answers.fail(error, self._record)
-        self._record.end(error.status)
-        self._put(last, over=True)
-        return None
-
-    def _put(self, frames: str, over: bool = False) -> None:
-        """Puts frames in the buffer."""
-        if not self._begun:
-            self._begun = True
-            frames = self._head + frames
-        self._buffer.append(frames)
-        self._size += len(frames)
-        self._over = over
+    def stop(self) -> None:
+        """Ends the answer with an error, because the server ends."""
+        self._fail(ApiError("this server is ending: ask again", status=503, code="server_ending"))
         self._filled.set()
 
-    async def _send(self, send: Send, scope: anyio.CancelScope) -> None:
-        """Sends what is in the buffer, until no more comes. Then the request is done."""
-        await self._filled.wait()
-        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        more = True
-        while more:
+    # reading
+
+    async def _read(self, job: Job, reader: _Reader) -> None:
+        """Reads one answer to its end."""
+        try:
+            with reader.scope:
+                async with aclosing(self._engine.generate(job)) as batches:
+                    async for batch in batches:
+                        if not reader.size:
+                            self._record.first()
+                            self._filled.set()
+                        reader.batches.append(batch)
+                        reader.size += len(batch.text) + _BATCH
+                        if reader.size > _FULL:
+                            reader.emptied = anyio.Event()
+                            await reader.emptied.wait()
+                            reader.emptied = None
+        except Exception as error:
+            self._fail(error)
+        reader.over = True
+        self._filled.set()
+
+    def _fail(self, error: Exception) -> None:
+        """The first error is the one that the client reads."""
+        if not isinstance(error, ApiError):
+            traceback.print_exception(error)
+        self._error = self._error or ApiError.of(error)
+
+    # writing
+
+    async def _write(self, send: Send) -> Response | None:
+        """Writes the answers as they come. Returns the response if nothing has been sent."""
+        answers = self._answers
+        frames = answers.start()
+        while True:
             await self._filled.wait()
             self._filled = anyio.Event()
-            data = "".join(self._buffer).encode()
-            self._buffer.clear()
-            self._size = 0
-            self._emptied.set()
-            self._emptied = anyio.Event()
-            more = not self._over
-            self._sending = True
-            await send({"type": "http.response.body", "body": data, "more_body": more})
-            self._sending = False
-            self._moved = time.monotonic()
-        scope.cancel()
+            try:
+                for reader in self._readers:
+                    frames += self._taken(reader)
+            except Exception as wrong:
+                self._fail(wrong)
+            error = self._error
+            if error is not None:
+                if not (self._begun or (self._stream and self._some)):
+                    self._record.end(error.status)
+                    response: Response = self._failed(error)
+                    return response
+                frames += answers.fail(error, self._record)
+                self._record.end(error.status)
+            elif answers.over:
+                self._record.end(200)  # before the client sees that it is over
+                if not self._stream:
+                    return Response(answers.text(), media_type="application/json")
+            if not self._stream or not (self._some or self._quiet or error):
+                continue
+            if self._quiet and not frames:
+                frames = _COMMENT
+            self._quiet = False
+            if frames and await self._sent(send, frames, over=answers.over or error is not None):
+                return None
+            frames = ""
+
+    def _taken(self, reader: _Reader) -> str:
+        """The frames of what was read of an answer since the last time."""
+        frames = ""
+        over = reader.over
+        found, reader.batches, reader.size = reader.batches, [], 0
+        if reader.emptied is not None:
+            reader.emptied.set()
+        answer = reader.answer
+        if found:
+            batch = joined(found)
+            if batch.end is not None:
+                reader.end = reader.end.then(batch.end)
+            reader.late += answer.done * len(found)
+            frames = answer.read(batch)
+            self._some = True
+            if reader.enough and not over:
+                over = True
+                reader.scope.cancel()
+        if over and self._error is None and not answer.finished:
+            frames += self._answers.finish(answer, reader.end, self._record)
+        return frames
+
+    async def _sent(self, send: Send, frames: str, over: bool) -> bool:
+        """Sends frames. Returns whether the response is over."""
+        if not self._begun:
+            self._begun = True
+            await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        self._sending = True
+        await send({"type": "http.response.body", "body": frames.encode(), "more_body": not over})
+        self._sending = False
+        self._moved = time.monotonic()
+        return over
+
+    # watching
 
     async def _until_left(self, receive: Receive, scope: anyio.CancelScope) -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -208,5 +240,6 @@ class Responding:
             if self._sending:
                 if silent > slow:
                     scope.cancel()
-            elif silent >= keep_alive / 2 and not self._over:
-                self._put(_COMMENT if self._begun else "")
+            elif silent >= keep_alive / 2:
+                self._quiet = True
+                self._filled.set()

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ KINDS: dict[str, type[HttpEngine]] = {
 }
 """The engines over HTTP by the names of ``--upstream-kind``."""
 _AGAIN = 1.0
+_LAST_WORDS = 2
+"""How many seconds answers have to say that they are cut off."""
 SWITCH = 0.001
 """How many seconds a thread that prepares a request may keep the interpreter from the thread of the streams."""
 
@@ -118,7 +120,7 @@ async def _serve(
                 f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
                 flush=True,
             )
-            server = _Draining(config, app.state.metrics)
+            server = _Draining(config, app.state.metrics, app.state.stop)
             await server.serve(sockets=[listening])
     finally:
         listening.close()
@@ -157,18 +159,26 @@ def _bound(arguments: Namespace) -> socket.socket:
 
 
 class _Draining(uvicorn.Server):
-    """A server that says what it waits for when it ends."""
+    """A server that says what it waits for when it ends. ``stop``: ends the answers that take longer."""
 
-    def __init__(self, config: uvicorn.Config, metrics: Metrics) -> None:
+    def __init__(self, config: uvicorn.Config, metrics: Metrics, stop: Callable[[], int]) -> None:
         super().__init__(config)
         self._metrics = metrics
+        self._stop = stop
+        self._cut = 0
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         limit, begun = self.config.timeout_graceful_shutdown, self._metrics.active
         print(f"chatparsers: ending: {begun} requests have {limit} seconds", file=sys.stderr)
+        self.config.timeout_graceful_shutdown = (limit or 0) + _LAST_WORDS
+        timer = asyncio.get_running_loop().call_later(limit or 0, self._late)
         await super().shutdown(sockets)
-        cut = self._metrics.active
+        timer.cancel()
+        cut = self._cut + self._metrics.active
         print(f"chatparsers: ended: {begun - cut} requests were answered, {cut} cut off", file=sys.stderr)
+
+    def _late(self) -> None:
+        self._cut = self._stop()
 
 
 def _remote(arguments: Namespace) -> tuple[Chat, Engine, str]:

@@ -182,3 +182,8 @@ def test_a_source_as_the_name_of_a_template_is_not_repeated() -> None:
 def test_what_is_no_name_of_a_format(name: Any) -> None:
     with pytest.raises(UnknownFormat, match="expected the name of a format, found"):
         chatparsers.get_format(name)
+    with pytest.raises(UnknownFormat, match="expected the name of a format, found"):
+        chatparsers.unregister(name)
+    if not isinstance(name, chatparsers.Format):
+        with pytest.raises(chatparsers.DefinitionError, match="expected a Format or a FormatRef, found"):
+            chatparsers.register(name)

@@ -195,20 +195,31 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
         soon(lambda: listens(port), 30)
         from concurrent.futures import ThreadPoolExecutor
 
-        def ask(tokens: int) -> str:
-            body = {**ASK, "stream": True, "max_tokens": tokens}
+        def ask(tokens: int, path: str = URL) -> str:
+            most = (
+                {"max_output_tokens": tokens, "input": "Hi"}
+                if "responses" in path
+                else {"max_tokens": tokens}
+            )
+            body = {**ASK, "stream": True, **most}
             try:
-                return str(httpx2.post(f"http://127.0.0.1:{port}{URL}", json=body, timeout=30).text)
+                return str(httpx2.post(f"http://127.0.0.1:{port}{path}", json=body, timeout=30).text)
             except httpx2.HTTPError as error:
                 return type(error).__name__
 
         with ThreadPoolExecutor(12) as pool:
             short = [pool.submit(ask, 20) for _ in range(6)]
-            long = [pool.submit(ask, 400) for _ in range(6)]
+            ways = (URL, "/v1/responses", "/v1/messages") * 2
+            long = [pool.submit(ask, 400, path) for path in ways]
             soon(lambda: len(engine.requests) > 12)
             server.send_signal(signal.SIGTERM)
             assert all(found.result().endswith("data: [DONE]\n\n") for found in short)
-            assert all(found.result() == "RemoteProtocolError" for found in long)
+            for path, found in zip(ways, long, strict=True):  # each API's own error, after what was written
+                text = found.result()
+                assert "word" in text and "this server is ending: ask again" in text
+                last = text.rstrip().split("\n\n")[-1]
+                assert last == "data: [DONE]" if path == URL else last.startswith("event: error\n")
+                assert ("event: response.failed" in text) == (path == "/v1/responses")
         _, errors = server.communicate(timeout=20)
         assert (
             "ending: 12 requests have 2 seconds" in errors and "6 requests were answered, 6 cut off" in errors
