@@ -9,6 +9,7 @@ from contextlib import aclosing, asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, ClassVar, TypeAlias
 
+import anyio
 import httpx2
 
 from ..chat.chat import Chat
@@ -23,6 +24,8 @@ _SHOWN = 500
 _LARGEST_ERROR = 65_536
 _LARGEST_ANSWER = 4 * 1024 * 1024
 """How many bytes of an engine's error, and of its other answers, are read."""
+_PIECE = 8192
+"""How many ids are written at once."""
 _PROBE = "Hello"
 _REPEATED = 16
 
@@ -136,7 +139,7 @@ class HttpEngine(Engine):
         self, body: dict[str, Any], headers: dict[str, str] | None
     ) -> AsyncIterator[httpx2.Response]:
         """The engine's response, which is closed at the end."""
-        raw = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+        raw = await _written(body)
         body.clear()  # a long prompt is held once, and not for as long as its answer lasts
         response = await self.send(self.path, raw, {"content-type": "application/json", **(headers or {})})
         del raw
@@ -257,6 +260,20 @@ class HttpEngine(Engine):
         """A whole short completion."""
         async with aclosing(self._batches(body)) as batches:
             return joined([batch async for batch in batches])
+
+
+async def _written(body: dict[str, Any]) -> bytes:
+    """The body as JSON. The ids of a long prompt are written piece by piece, so that other tasks wait for none."""
+    ids = body.get("prompt")
+    if not isinstance(ids, list) or len(ids) <= _PIECE:
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    pieces = []
+    for start in range(0, len(ids), _PIECE):
+        pieces.append(",".join(map(str, ids[start : start + _PIECE])).encode())
+        await anyio.sleep(0)
+    rest = {name: value for name, value in body.items() if name != "prompt"}
+    head = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
+    return b"".join([head, b"," if rest else b"", b'"prompt":[', b",".join(pieces), b"]}"])
 
 
 def _drops(seen: str) -> EngineError:

@@ -11,6 +11,7 @@ the next instruction of Python. A call of C is not interrupted: `chatparsers.gat
 from __future__ import annotations
 
 import ctypes
+import gc
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -24,6 +25,8 @@ from ..serving import ApiError
 __all__ = ["BESIDE", "FAST", "Lanes", "Left"]
 
 T = TypeVar("T")
+_NEVER = 2**31 - 1
+"""So many passes over the younger objects come before a whole one."""
 
 FAST = 0.05
 """How many seconds work may hold the fast lane."""
@@ -85,11 +88,36 @@ class Lanes:
     async def _watch(self, given: _Work[T], fast: _Held) -> None:
         await anyio.sleep(FAST)
         fast.release()
-        while True:
-            if given.cpu() > self._seconds:
-                said = f"the request takes more than {self._seconds:g} seconds of CPU: send smaller tools or schemas"
-                given.give_up(ApiError(said, status=413, code="too_expensive"))
-            await anyio.sleep(_LOOK)
+        with _sweeps:
+            while True:
+                if given.cpu() > self._seconds:
+                    taken = f"the request takes more than {self._seconds:g} seconds of CPU"
+                    said = f"{taken}: send smaller tools or schemas"
+                    given.give_up(ApiError(said, status=413, code="too_expensive"))
+                await anyio.sleep(_LOOK)
+
+
+class _Sweeps:
+    """While it is entered, the garbage collector makes no whole pass. One stops all threads, the longer the more
+    objects there are: with a large grammar half made, a quarter of a second, again and again."""
+
+    def __init__(self) -> None:
+        self._entered = 0
+        self._usual = gc.get_threshold()
+
+    def __enter__(self) -> None:
+        if not self._entered:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(*self._usual[:2], _NEVER)
+        self._entered += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._entered -= 1
+        if not self._entered:
+            gc.set_threshold(*self._usual)
+
+
+_sweeps = _Sweeps()
 
 
 class _Held:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import math
 import os
 import socket
@@ -120,6 +121,8 @@ async def _serve(
                 f"chatparsers: {settings.model} ({chat.format.title}) at http://{config.host}:{config.port}/v1",
                 flush=True,
             )
+            gc.collect()
+            gc.freeze()  # what is there now stays: the collector need not look at it again
             server = _Draining(config, app.state.metrics, app.state.stop)
             await server.serve(sockets=[listening])
     finally:

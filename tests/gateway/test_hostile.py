@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import socket
 import threading
@@ -18,6 +19,7 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 import anyio
 import httpx2
 
+import chatparsers
 from chatparsers.cli.main import main
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import DEPTH, VALUES, Account
@@ -261,16 +263,38 @@ def test_work_is_given_up() -> None:
 
 def test_long_work_lets_others_pass() -> None:
     async def both() -> None:
-        lanes, over = Lanes(20), threading.Event()
+        lanes, over, usual = Lanes(20), threading.Event(), gc.get_threshold()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lanes.run, lambda: over.wait(10))
             await anyio.sleep(0)
             for _ in range(3):
                 await lanes.run(lambda: None)
             assert not over.is_set()
+            until = time.monotonic() + 10
+            while gc.get_threshold()[2] < 1000:  # no whole pass of the collector, which stops all threads
+                await anyio.sleep(0.01)
+                assert time.monotonic() < until
             over.set()
+        assert gc.get_threshold() == usual
 
     anyio.run(both)
+
+
+def test_a_grammar_leaves_no_circles() -> None:
+    """What is in a circle waits for a whole pass of the collector, and a large grammar makes that one long."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 3, "maximum": 1234}}}
+    for name in ("qwen3", "glm-4-5", "gpt-oss"):
+        turn = chatparsers.get_format(name).bind(tools=[{"name": f"f{time.time_ns()}", "parameters": schema}])
+        turn.grammar("gbnf"), turn.grammar("lark"), turn.grammar("structural_tag")  # what is made once
+        turn = chatparsers.get_format(name).bind(tools=[{"name": f"f{time.time_ns()}", "parameters": schema}])
+        for dialect in ("gbnf", "lark", "structural_tag"):
+            gc.collect()
+            gc.disable()
+            try:
+                assert turn.grammar(dialect) is not None
+                assert gc.collect() < 50, (name, dialect)
+            finally:
+                gc.enable()
 
 
 def test_a_client_that_leaves_stops_the_work(gateway: Callable[..., Any], monkeypatch: Any) -> None:

@@ -104,6 +104,13 @@ class Reader:
         self._defined: dict[str, Node] = {}
         """The rules of the tree that were met."""
 
+    def close(self) -> None:
+        """Forgets its parts. They stand in circles, and would keep the whole grammar until a whole pass of the garbage
+        collector, which stops all threads for as long as the grammar is large."""
+        self.values.close()
+        for part in (self.calls, self.turn):
+            vars(part).clear()
+
     def read(self, node: Node, at: At) -> Ir:
         """The grammar of ``node``."""
         read = _READ.get(type(node))
@@ -207,8 +214,16 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
         raise DefinitionError("a format's tree needs a body()")
     if body.calls is None and body.start is None and not request.shaped:
         return None
+    try:
+        return _read(reader, body)
+    finally:
+        reader.close()
+
+
+def _read(reader: Reader, body: Body) -> Reading | None:
+    request = reader.request
     at = At(thoughts=request.options.thinking is not False)
-    if not request.shaped and request.options.mode == "auto" and not target.free:
+    if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
         return _lazy(reader, body, at)
     root = residual(reader.read(request.tree, at), request.prefix)
     if root is None:

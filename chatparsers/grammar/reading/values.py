@@ -42,6 +42,11 @@ class Values:
             )
         return found
 
+    def close(self) -> None:
+        """Forgets the compilers, each of which is in a circle with its parts."""
+        for compiler in self._compilers.values():
+            vars(compiler).clear()
+
     def whole(self, schema: Any, path: str) -> Ir:
         """A value in JSON whose schema is a document of its own."""
         return self.compiler(Document(schema), JSON).value([(schema, path)])
