@@ -10,6 +10,7 @@ import pytest
 
 from chatparsers import get_format
 from chatparsers.serving import AnthropicMessages, ApiError, OpenAIChat, OpenAIResponses, Usage, Writer
+from chatparsers.serving.logprobs import TokenLogprob, TopLogprob
 from chatparsers.serving.tools import responses_tools
 from chatparsers.serving.unsupported import Drops
 
@@ -67,6 +68,37 @@ def test_strict_models_take_all(api: str, text: str, reason: Any) -> None:
     found += writer.finish(reason, Usage.of(stream.message, 5, completion=9, cached=2))
     takes(event, found)
     takes(whole, [json.loads(writer.text())])
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_strict_models_take_log_probabilities_and_ids(api: str) -> None:
+    _, whole, event = APIS[api]
+    writer = APIS[api][0]()
+    writer.logprobs, writer.prompt_token_ids, writer.token_ids = {}, [1, 2], []
+    stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    top: TopLogprob = {"token": "☃", "logprob": -2.5, "bytes": [226, 152, 131]}
+    text = TEXTS["all"]
+    found, done = [*writer.start(5)], 0
+    for place in range(len(text) + 1):
+        events = stream.feed(text[place]) if place < len(text) else stream.finish("stop")
+        chunks = [chunk for one in events for chunk in writer.event(one)]
+        for kind in stream.token_regions(done, starts=range(min(place + 1, len(text)))):
+            one: TokenLogprob = {**top, "token": text[done], "top_logprobs": [top]}
+            chunks = writer.tokens(kind, [one], chunks)
+            done += 1
+        if chunks:
+            writer.ids([place], chunks)
+        found += chunks
+    assert done == len(text)
+    found += writer.finish("stop", Usage.of(stream.message, 5, completion=9))
+    takes(event, found)
+    takes(whole, [json.loads(writer.text())])
+    answer: Any = writer.answer
+    assert answer["prompt_token_ids"] == [1, 2] and answer["token_ids" if api == "responses" else "choices"]
+    several = [OpenAIChat("m", id="a", index=index) for index in range(2)]
+    for one_of in several:
+        takes(APIS["chat"][2], [*one_of.start(), *one_of.finish("stop"), one_of.used(Usage(3, 4))])
+    takes(APIS["chat"][1], [OpenAIChat.together(several, Usage(3, 4))])
 
 
 def test_strict_models_take_freeform_calls_and_failures() -> None:
