@@ -6,30 +6,29 @@ Strategy. A segment begins with the rendering of some messages. Each step adds a
 behind it only the text that the template writes between this answer's end and the next generation prompt (`bridge`).
 Where the template rewrites what was given or sampled, a new segment begins, and `Rollout.breaks` says why.
 
-Invariants: inside a segment, ids are only added. Parts and answers never change, so copies share them. ``_mark`` is the
-state right behind the last sampled answer: `append` after `append` starts there again.
+`Line` has the state between answers, and the steps. Here are what a user asks, and the answer that is being sampled.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import RequestError, TemplateError
+from ..core.errors import RequestError
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
 from ..core.shown import Shown
 from ..templates.messages import own
-from ..tokens.growing import common_ids
-from .bridge import Delta, History, in_order, stand_in, with_prompt
-from .compare import Break, Difference, Verdict, compare
-from .ends import behind_answer, joined_message, with_objects
+from .bridge import with_prompt
+from .compare import Break, Difference
+from .ends import joined_message
+from .line import Line
 from .parts import Given, Said
 from .request import Request, plain_messages
 from .sample import Sample
-from .segment import Segment, Step, opened, sample_of
+from .segment import sample_of
 from .spoken import Chunk, Spoken
 
 if TYPE_CHECKING:
@@ -38,17 +37,6 @@ if TYPE_CHECKING:
     from .options import PrepareOptions
 
 __all__ = ["Rollout"]
-
-
-class _Mark(NamedTuple):
-    """A state right behind a sampled answer."""
-
-    segments: tuple[Segment, ...]
-    messages: int
-    kind: History
-    last: Spoken
-    breaks: int
-    differs: int
 
 
 @public
@@ -73,38 +61,46 @@ class Rollout(Shown):
         if request.chat.tokenizer is None:
             raise RequestError("rollout: ids need the model's tokenizer: load(…, tokenizer=…)")
         self.history, self.count_stop = history, count_stop
-        self.breaks: list[Break] = []
-        self.differs: list[Difference] = []
-        self._request = request
         self._spoken: Spoken | None = None
-        self._mark: _Mark | None = None
-        self._pending: list[Mapping[str, Any]] = []
-        self._begin([own(message) if isinstance(message, Mapping) else message for message in messages])
+        given = [own(message) if isinstance(message, Mapping) else message for message in messages]
+        self._line = Line(request, given, exact=history == "exact", count_stop=count_stop)
 
     # what a user asks
 
     @property
+    def breaks(self) -> list[Break]:
+        """Where the template rewrote what was given or sampled, so that a new segment began."""
+        return self._line.breaks
+
+    @property
+    def differs(self) -> list[Difference]:
+        """Where the ids differ from what the template would write."""
+        return self._line.differs
+
+    @property
     def ids(self) -> list[int]:
         """All ids of this segment: what the engine is given next, or what it was given and sampled."""
-        found = self._segments[-1].ids()
+        found = self._line.segments[-1].ids()
         return found + self._spoken.ids if self._spoken is not None else found
 
     @property
     def text(self) -> str:
         """What the ids spell, up to the answer that is being sampled."""
-        return self._segments[-1].text(self._request.chat.tokenizer)
+        return self._line.segments[-1].text(self._line.request.chat.tokenizer)
 
     @property
     def turn(self) -> Turn:
         """The turn that is being answered: its stops, its grammar, its reader."""
-        return with_prompt(self._turn, self.text)
+        return with_prompt(self._line.turn, self.text)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """All messages, with the answers as they were read."""
-        found = [own(message) for message in self._messages]
+        found = [own(message) for message in self._line.messages]
         return (
-            [*found, joined_message(self._begun, self._spoken.message)] if self._spoken is not None else found
+            [*found, joined_message(self._line.begun, self._spoken.message)]
+            if self._spoken is not None
+            else found
         )
 
     # steps
@@ -132,10 +128,10 @@ class Rollout(Shown):
         5
         """
         chunk = Chunk.of(ids, logprobs, counted, version)
-        spoken = (self._spoken or Spoken(self._numbered(self._turn))).heard(chunk, finish_reason)
+        spoken = (self._spoken or Spoken(self._numbered())).heard(chunk, finish_reason)
         dropped = spoken.dropped - (self._spoken.dropped if self._spoken is not None else 0)
         if dropped:
-            self._differ("dropped", len(self._messages), f"{dropped} ids behind the stop", "")
+            self._line.differ("dropped", len(self._line.messages), f"{dropped} ids behind the stop", "")
         self._spoken = spoken
         return spoken.message
 
@@ -161,15 +157,9 @@ class Rollout(Shown):
         before = self._saved()
         try:
             if self._spoken is not None:
-                self._close(self._spoken)
-            if self._mark is None:
-                self._change(changes)
-                self._begin([*self._messages, *new])
-                return
-            pending = [*self._pending, *new]
-            self._restore(self._mark)
-            self._step(pending, self._change(changes))
-            self._pending = pending
+                self._line.close(self._spoken)
+                self._spoken = None
+            self._line.append(new, changes)
         except BaseException:
             self.__dict__.update(before)
             raise
@@ -204,12 +194,12 @@ class Rollout(Shown):
         found: list[Sample] = []
         empty = 0
         for rollout in (self, *forks):
-            for number, segment in enumerate(rollout._segments):
-                last = rollout._spoken if number + 1 == len(rollout._segments) else None
+            for number, segment in enumerate(rollout._line.segments):
+                last = rollout._spoken if number + 1 == len(rollout._line.segments) else None
                 parts = [*segment.parts()]
                 if last is not None:
-                    parts.append(Said(last, len(rollout._messages)))
-                sample = sample_of(self._request.chat.tokenizer, parts, seen, truncated=_cut(parts))
+                    parts.append(Said(last, len(rollout._line.messages)))
+                sample = sample_of(self._line.request.chat.tokenizer, parts, seen, truncated=_cut(parts))
                 if sample.counted:
                     found.append(sample)
                 else:
@@ -222,165 +212,13 @@ class Rollout(Shown):
 
     # how it is done
 
-    def _begin(self, messages: list[Mapping[str, Any]]) -> None:
-        turn = self._request.prepare(messages)
-        self._begun = messages[-1] if self._request.options.get("continue_final_message") else None
-        self._segments: tuple[Segment, ...] = (
-            opened(self._request, turn, messages, self._begun is not None, {}),
-        )
-        self._turn = turn
-        self._messages = messages[:-1] if self._begun is not None else messages
-        self._kind = History()
-        for message in self._messages:
-            self._kind = self._kind.then(message)
-
-    def _numbered(self, turn: Turn) -> Turn:
+    def _numbered(self) -> Turn:
         """The turn, whose calls get other ids than those of earlier answers."""
-        return turn._replace(id_seed=f"{turn.id_seed}{len(self._messages)}")
-
-    def _close(self, spoken: Spoken) -> None:
-        """Makes the answer a message."""
-        message = joined_message(self._begun, spoken.message)
-        segment = self._segments[-1]
-        self._segments = (*self._segments[:-1], segment.answered(Said(spoken, len(self._messages))))
-        self._messages = [*self._messages, message]
-        self._kind = self._kind.then(message)
-        self._begun, self._spoken, self._pending = None, None, []
-        self._mark = _Mark(
-            self._segments, len(self._messages), self._kind, spoken, len(self.breaks), len(self.differs)
-        )
-
-    def _restore(self, mark: _Mark) -> None:
-        self._segments, self._kind = mark.segments, mark.kind
-        self._messages = self._messages[: mark.messages]
-        self.breaks, self.differs = self.breaks[: mark.breaks], self.differs[: mark.differs]
-
-    def _change(self, changes: Mapping[str, Any]) -> bool:
-        """Takes other options; whether there are any."""
-        if not changes:
-            return False
-        options = {**self._request.options, **changes, "continue_final_message": False}
-        self._request = Request(self._request.chat, options)
-        return True
-
-    def _step(self, pending: list[Mapping[str, Any]], changed: bool) -> None:
-        assert self._mark is not None
-        answer = self._messages[-1]
-        new = in_order(self._request, answer, pending)
-        if new != pending:
-            self._differ(
-                "order", len(self._messages), "results in the order given", "in the order of the calls"
-            )
-        self._answered(answer, new)
-        generate = bool(self._request.options.get("add_generation_prompt", True))
-        system = any(message.get("role") in ("system", "developer") for message in self._messages[:1])
-        delta = stand_in(self._request, answer, new, system=system, generate=generate)
-        kind = self._kind
-        for message in new:
-            kind = kind.then(message)
-        key = self._kind, kind, generate
-        proved = self._request.frames.proved
-        status = proved.get(key)
-        messages = [*self._messages, *new]
-        known = delta is not None and not changed
-        if known and (status == "kept" or (status not in (None, "tail") and self.history == "exact")):
-            verdict = Verdict(None, delta) if status == "kept" else self._known(str(status), delta)
-        else:
-            whole = self._rendered(messages, generate)
-            verdict = compare(self._request, self._segments[-1], whole, delta, messages)
-            if changed:
-                verdict = verdict._replace(reason="variables")
-            else:
-                proved[key] = verdict.status
-        for index, lacking in verdict.lacking:
-            self._differ("prompt", index, lacking, "")
-        if (
-            verdict.reason is not None
-            and self.history == "exact"
-            and verdict.delta is not None
-            and not changed
-        ):
-            self._differ(verdict.reason, verdict.message, verdict.held, verdict.shown)
-        elif verdict.reason is not None:
-            self._break(verdict, messages)
-            self._kind, self._messages = kind, messages
-            return
-        assert verdict.delta is not None
-        self._add(verdict.delta, new)
-        self._turn = verdict.delta.turn
-        self._kind, self._messages = kind, messages
-
-    def _rendered(self, messages: list[Mapping[str, Any]], generate: bool) -> Turn:
-        """The rendering of messages. A call that was cut off has no arguments for a template that wants an object."""
-        options = {"continue_final_message": False, "add_generation_prompt": generate}
-        try:
-            return self._request.prepare(messages, **options)
-        except TemplateError:
-            mended = [with_objects(message) for message in messages]
-            if mended == messages:
-                raise
-            return self._request.prepare(mended, **options)
-
-    def _known(self, reason: str, delta: Delta | None) -> Verdict:
-        """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""
-        named = {difference.message for difference in self.differs if difference.what == reason}
-        for said in self._segments[-1].said():
-            thought = said.spoken.message.reasoning
-            if reason == "thought" and thought and said.index not in named:
-                return Verdict(reason, delta, True, said.index, thought, "")
-        return Verdict(None if reason == "thought" else reason, delta)
-
-    def _add(self, delta: Delta, new: Sequence[Mapping[str, Any]]) -> None:
-        """Puts the text behind the answer."""
-        assert self._mark is not None
-        indexed = tuple(enumerate(new, len(self._messages)))
-        part, notes = behind_answer(self._request, self._mark.last, delta, indexed, self.count_stop)
-        for held, shown in notes:
-            self._differ("stop", len(self._messages) - 1, held, shown)
-        segment = self._segments[-1].added(Step(part, delta.text, delta.generated, delta.turn.prefix))
-        self._segments = (*self._segments[:-1], segment)
-
-    def _break(self, verdict: Verdict, messages: list[Mapping[str, Any]]) -> None:
-        """Begins a segment with the rendering of all messages; answers whose text is unchanged keep their ids."""
-        assert verdict.whole is not None
-        held = {said.index: said for segment in self._segments for said in segment.said()}
-        old = self._segments[-1].ids()
-        segment = opened(self._request, verdict.whole, messages, False, held)
-        self._segments = (*self._segments, segment)
-        self._turn = verdict.whole
-        self.breaks.append(
-            Break(
-                str(verdict.reason),
-                verdict.message,
-                common_ids(old, segment.ids()),
-                verdict.held,
-                verdict.shown,
-            )
-        )
-        if verdict.reason == "thought" and not any(b.reason == "thought" for b in self.breaks[:-1]):
-            warnings.warn(
-                "rollout: the template drops the thoughts of older answers, so a new segment begins "
-                "(history='exact' keeps what was sampled)",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _answered(self, answer: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> None:
-        """Warns of calls without a result."""
-        calls = answer.get("tool_calls") or ()
-        results = sum(message.get("role") == "tool" for message in new)
-        if results < len(calls):
-            warnings.warn(
-                f"append: {len(calls)} calls have {results} results; none is made up",
-                UserWarning,
-                stacklevel=4,
-            )
-
-    def _differ(self, what: str, index: int, held: str, shown: str) -> None:
-        self.differs = [*self.differs, Difference(what, index, held, shown)]
+        turn = self._line.turn
+        return turn._replace(id_seed=f"{turn.id_seed}{len(self._line.messages)}")
 
     def _saved(self) -> dict[str, Any]:
-        return {**self.__dict__, "breaks": [*self.breaks], "differs": [*self.differs]}
+        return {**self.__dict__, "_line": self._line.copy()}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Rollout:
         return self.fork()
