@@ -117,6 +117,12 @@ def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timelin
     """The timeline of an output that arrives in ``pieces``, text or ids; the last step is the end of the stream.
 
     ``most``: how many steps are kept; further pieces are fed, and make one step. Raises as `Stream.feed` does.
+
+    >>> from chatparsers import display
+    >>> print(display.timeline(chatparsers.get_format("qwen3").bind(prefix="<think>"), ["Hm.</th", "ink>Hi"]))
+    Hm.</th  →  Hm.  [held </th]
+    ink>Hi  →  Hi
+    (end)  →  ·
     """
     stream = turn.stream()
     steps: list[Step] = []

@@ -25,6 +25,11 @@ class ApiError(ChatParsersError):
 
     ``status`` is the HTTP status: 4xx if the request is wrong, 5xx if the server failed. ``param`` is the path of the
     wrong field, such as ``messages[2].content``. ``code`` is a short name for programs, or None.
+
+    >>> from chatparsers.serving import ApiError
+    >>> error = ApiError.of(chatparsers.RequestError("tools[0]: no name"))
+    >>> error.status, error.openai()["error"]["message"]
+    (400, 'tools[0]: no name')
     """
 
     def __init__(

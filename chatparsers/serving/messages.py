@@ -61,7 +61,12 @@ class MessageEvent(TypedDict, total=False):
 
 
 class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
-    """Writes a message."""
+    """Writes a message.
+
+    >>> from chatparsers.serving import AnthropicMessages
+    >>> AnthropicMessages("m").whole(chat.bind(tools=tools).parse(call))["stop_reason"]
+    'tool_use'
+    """
 
     def __init__(
         self,

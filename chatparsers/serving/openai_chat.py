@@ -126,6 +126,11 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
     ``toolkit``: the request's tools; calls of freeform tools are written as one text. ``index``: of the choice.
 
     Of several choices each has a writer, with one id. `together` makes one answer of theirs.
+
+    >>> from chatparsers.serving import OpenAIChat
+    >>> answer = OpenAIChat("m").whole(chat.bind(tools=tools).parse(call))
+    >>> answer["choices"][0]["finish_reason"]
+    'tool_calls'
     """
 
     named: ClassVar[bool] = False

@@ -34,6 +34,13 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
 
     Of other servers' fields it reads ``chat_template_kwargs``, ``enable_thinking``, ``continue_final_message``,
     ``add_generation_prompt``, ``return_token_ids``, ``top_k``, ``min_p`` and ``repetition_penalty``.
+
+    >>> from chatparsers.serving import read_chat
+    >>> request = read_chat({"model": "m", "messages": messages, "max_tokens": 100})
+    >>> request.max_tokens
+    100
+    >>> chat.prepare(**request.prepare).prompt[-22:]
+    '<|im_start|>assistant\\n'
     """
     body = whole_request(body)
     drops = Drops(drop_unsupported)

@@ -32,6 +32,11 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
 
     ``counting``: the body is one for ``/v1/messages/count_tokens``, which needs no ``max_tokens``.
     ``drop_unsupported``: images and the like, and tools that a server would run, are left out and not refused.
+
+    >>> from chatparsers.serving import read_messages
+    >>> request = read_messages({"model": "m", "messages": messages, "max_tokens": 100, "system": "Be short."})
+    >>> [message["role"] for message in request.prepare["messages"]]
+    ['system', 'user']
     """
     body = whole_request(body)
     drops = Drops(drop_unsupported)

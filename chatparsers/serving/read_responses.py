@@ -40,6 +40,10 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
 
     ``drop_unsupported``: images and the like, items of other servers' tools, and these tools are left out and not
     refused.
+
+    >>> from chatparsers.serving import read_responses
+    >>> read_responses({"model": "m", "input": "Is it cold?"}).prepare["messages"]
+    [{'role': 'user', 'content': 'Is it cold?'}]
     """
     body = whole_request(body)
     drops = Drops(drop_unsupported)

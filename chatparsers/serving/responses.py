@@ -95,6 +95,11 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
 
     Log probabilities of the content are where the API has them. Those of other tokens are in ``token_logprobs`` of the
     whole response, which ends a stream, and ids in its ``token_ids`` and ``prompt_token_ids``.
+
+    >>> from chatparsers.serving import OpenAIResponses
+    >>> answer = OpenAIResponses("m").whole(chat.bind(tools=tools).parse(call))
+    >>> [item["type"] for item in answer["output"]]
+    ['function_call']
     """
 
     def __init__(

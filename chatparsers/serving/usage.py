@@ -14,7 +14,12 @@ __all__ = ["Usage"]
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of tokens: of the prompt, of the whole answer, and of the answer's reasoning. ``cached``: how many of the
-    prompt's tokens the engine had already."""
+    prompt's tokens the engine had already.
+
+    >>> from chatparsers.serving import Usage
+    >>> Usage.of(chat.bind().parse("Hi"), prompt=10, completion=1).openai()["total_tokens"]
+    11
+    """
 
     prompt: int = 0
     completion: int = 0

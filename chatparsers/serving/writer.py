@@ -134,7 +134,12 @@ class Writer(ABC, Generic[Chunk, Answer]):
 
 
 def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:
-    """The frames of a stream of server-sent events. ``named``: each has the name of its ``type`` (`Writer.named`)."""
+    """The frames of a stream of server-sent events. ``named``: each has the name of its ``type`` (`Writer.named`).
+
+    >>> from chatparsers.serving import sse
+    >>> sse([{"type": "ping"}], named=True)
+    'event: ping\\ndata: {"type":"ping"}\\n\\n'
+    """
     frames = []
     for chunk in chunks:
         data = _dumps(chunk)
