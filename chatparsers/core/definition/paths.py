@@ -29,9 +29,9 @@ from .nodes import (
     EachTool,
     Header,
     Implied,
+    Inner,
     JsonName,
     Leaf,
-    Lenient,
     Many,
     Name,
     Node,
@@ -155,7 +155,7 @@ class _Call:
     def tagged(self, node: Tagged, states: _States) -> _States:
         return self.stranger(node, states) if node.tag is Tag.CALL else self.after(node.node, states)
 
-    def inner(self, node: Atomic | Lenient, states: _States) -> _States:
+    def inner(self, node: Atomic | Inner, states: _States) -> _States:
         return self.after(node.inner(self.reading.generated), states)
 
     def part(self, node: Node, states: _States) -> _States:
@@ -308,7 +308,7 @@ _FOLLOWED: Mapping[type[Node], Callable[[_Call, Any, _States], _States]] = of_ev
         Leaf: _Call.text,
         **dict.fromkeys((*PARTS_OF_A_CALL, Cut), _Call.part),
         **dict.fromkeys((EachTool, Calls, Think, Body), _Call.stranger),
-        **dict.fromkeys((Atomic, Lenient), _Call.inner),
+        **dict.fromkeys((Atomic, Inner), _Call.inner),
         Sequence: _Call.sequence,
         Choice: _Call.choice,
         Many: _Call.repeated,

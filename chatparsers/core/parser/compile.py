@@ -33,10 +33,10 @@ from ..definition.nodes import (
     End,
     Header,
     Implied,
+    Inner,
     JsonName,
     JsonText,
     JsonValue,
-    Lenient,
     Literal,
     Many,
     Name,
@@ -146,8 +146,8 @@ class _Compiler:
     def choice(self, node: Choice, at: Place) -> None:
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
 
-    def lenient(self, node: Lenient, at: Place) -> None:
-        self.node(node.lenient, at)
+    def inner(self, node: Inner, at: Place) -> None:
+        self.node(node.inner(False), at)
 
     def many(self, node: Many, at: Place) -> None:
         for _ in range(node.least):
@@ -421,7 +421,7 @@ _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_ev
         Value: _Compiler.value,
         JsonValue: _Compiler.json_value,
         JsonText: _Compiler.json_text,
-        Lenient: _Compiler.lenient,
+        Inner: _Compiler.inner,
         Calls: _Compiler.calls,
         Think: _Compiler.think,
         Body: _Compiler.body,

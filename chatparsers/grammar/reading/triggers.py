@@ -17,15 +17,13 @@ from ...core.definition.nodes import (
     AnyChar,
     Atomic,
     Body,
-    Calls,
     Choice,
     Cut,
     Declared,
-    EachTool,
     End,
     Implied,
+    Inner,
     Leaf,
-    Lenient,
     Literal,
     Many,
     Name,
@@ -278,9 +276,7 @@ _PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
         Sequence: _pieces_of_sequence,
         Choice: _pieces_of_choice,
         Many: _pieces_of_many,
-        **dict.fromkeys(
-            (Rule, Tagged, Atomic, Lenient, EachTool, Calls), lambda node: _pieces(node.inner(False))
-        ),
+        **dict.fromkeys((Rule, Tagged, Atomic, Inner), lambda node: _pieces(node.inner(False))),
         Leaf: lambda node: [[EMPTY, EMPTY]],  # any text
         # no text
         **dict.fromkeys((*NO_TEXT, Peek, Not, SameName, Think, Body), lambda node: [[EMPTY]]),

@@ -226,6 +226,9 @@ class EachTool(Inner):
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.any,)
 
+    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
+        return ((self,),)
+
     def stands_for(self, generated: bool) -> Node | None:
         return self.any
 
@@ -404,6 +407,9 @@ class Calls(Inner):
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.item, self.separator)
+
+    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
+        return ((self,),)
 
     def stands_for(self, generated: bool) -> Node | None:
         return self.item

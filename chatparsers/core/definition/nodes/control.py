@@ -278,14 +278,8 @@ class Lenient(Inner):
     strict: Node
     lenient: Node
 
-    def parts(self, generated: bool) -> tuple[Node, ...]:
-        return (self.inner(generated),)
-
     def stands_for(self, generated: bool) -> Node | None:
         return self.strict if generated else self.lenient
-
-    def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return self.lenient.spellings()
 
     def shown(self) -> str:
         return f"p.reads({spelt(self.strict)}, …)"

@@ -301,7 +301,7 @@ class Silent(Leaf, family=True):
 
 
 class Inner(Node, family=True):
-    """Kinds that stand for another node: they are as empty and begin as that one does."""
+    """Kinds that stand for another node: they are as empty and begin as that one does, and readers read that one."""
 
     __slots__ = ()
 
@@ -309,6 +309,9 @@ class Inner(Node, family=True):
         found = self.stands_for(generated)
         assert found is not None
         return found
+
+    def parts(self, generated: bool) -> tuple[Node, ...]:
+        return (self.inner(generated),)
 
     def tokens(self) -> tuple[str, ...]:
         return ()
@@ -326,7 +329,7 @@ class Inner(Node, family=True):
         return self.inner(True).opens()
 
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
+        return self.inner(False).spellings()
 
     def commits(self) -> bool:
         return False  # what it stands for is asked itself
