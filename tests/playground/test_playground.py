@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -13,6 +14,7 @@ import pytest
 
 from chatparsers.cli.main import main
 from chatparsers.core.errors import LoadError
+from chatparsers.display.looks import STYLE
 from chatparsers.playground import build as building
 from chatparsers.playground.examples import examples
 from chatparsers.playground.reading import SECTIONS, Asked, answer, sections
@@ -52,6 +54,14 @@ def test_no_field_breaks_another_or_writes_markup(field: str) -> None:
         assert f"{field}: expected" in html["strip"] or "no format is named" in html["strip"]
     elif field == "output":
         assert "&lt;script&gt;" in html["strip"]
+
+
+def test_the_page_holds_the_first_example() -> None:
+    html = building._index()
+    assert STYLE in html
+    assert all(f'id="s-{name}"' in html for name in SECTIONS) and 'data-n="0"' in html
+    data = re.search(r'<script type="application/json" id="examples">(.*?)</script>', html, re.S)
+    assert data is not None and json.loads(data[1]) == [example.asked for example in examples()]
 
 
 def test_nothing_at_all_is_answered() -> None:
