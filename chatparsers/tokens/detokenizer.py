@@ -15,6 +15,7 @@ from .vocabulary import Pieces, Vocabulary
 __all__ = ["Detokenizer"]
 
 _EACH_BYTE = "chatparsers.each_byte"
+_ONLY_TEXT = frozenset({str})
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -62,6 +63,13 @@ class Detokenizer:
         if isinstance(piece, str) and not self._held:
             return piece
         return self._mend(piece)
+
+    def whole(self, ids: Iterable[int]) -> list[str] | None:
+        """The text of each id; None if one of them begins or ends inside a character, or has no text."""
+        if self._held:
+            return None
+        found = list(map(self._pieces.__getitem__, ids))
+        return found if _ONLY_TEXT.issuperset(map(type, found)) and "" not in found else None  # type: ignore[return-value]
 
     def decode_all(self, ids: Iterable[int]) -> str:
         """The text that ``ids`` complete, as if decoded one by one."""

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from ..core.parser.alphabet import Alphabet
@@ -140,30 +141,43 @@ class IdFeed:
         """
         texts: list[str] = []
         kind = ORDINARY
-        special, offsets, decode = self._special, self.offsets, self._detokenizer.decode
-        for id in ids:
+        special, offsets = self._special, self.offsets
+        ids = list(ids)
+        begun = 0
+        for place in [place for place, id in enumerate(ids) if id in special]:
+            position = self._ordinary(ids[begun:place], position, texts)
+            begun = place + 1
+            end, text = special[ids[place]]
+            held = self._detokenizer.flush()
+            if held:
+                position += len(held)
+                texts.append(held)
             offsets.append(position)
-            found = special.get(id)
-            if found is None:
-                text = decode(id) or self._empty(id, position)
-                texts.append(text)
+            if end:
+                if texts:
+                    yield kind, "".join(texts)
+                    texts, kind = [], ORDINARY
+                yield end, text
             else:
-                end, text = found
-                held = self._detokenizer.flush()
-                if held:
-                    position += len(held)
-                    texts.append(held)
-                    offsets[-1] = position
-                if end:
-                    if texts:
-                        yield kind, "".join(texts)
-                        texts, kind = [], ORDINARY
-                    yield end, text
-                else:
-                    texts.append(text)
-                    kind = NOT_AN_END
+                texts.append(text)
+                kind = NOT_AN_END
             position += len(text)
+        self._ordinary(ids[begun:] if begun else ids, position, texts)
         yield kind, "".join(texts)
+
+    def _ordinary(self, ids: list[int], position: int, texts: list[str]) -> int:
+        """Adds the texts of ordinary ids, which begin at ``position``, and returns where they end."""
+        whole = self._detokenizer.whole(ids)
+        if whole is not None:
+            texts += whole
+            self.offsets += accumulate(map(len, whole), initial=position)
+            return self.offsets.pop()
+        for id in ids:
+            self.offsets.append(position)
+            text = self._detokenizer.decode(id) or self._empty(id, position)
+            texts.append(text)
+            position += len(text)
+        return position
 
     def flush(self) -> str:
         """Returns the held bytes of an incomplete character as U+FFFD."""
@@ -229,7 +243,7 @@ def id_feed(
     in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
-    ends = stop_ids(vocabulary, stops, config)
+    ends = stop_ids(vocabulary, stops, config) if config else _usual_ends(vocabulary, stops)
     found = _special_ids(vocabulary, texts, stops, ends, skip_special_tokens, token_text_fallback)
     return IdFeed(tokenizer, Detokenizer(vocabulary), *found)
 
@@ -239,6 +253,11 @@ def stop_ids(
 ) -> frozenset[int]:
     """The ids that end the turn: those of the stops, and the ends of turn that ``config`` or the tokenizer name."""
     return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
+
+
+@lru_cache(maxsize=64)
+def _usual_ends(vocabulary: Vocabulary, stops: tuple[str, ...]) -> frozenset[int]:
+    return stop_ids(vocabulary, stops)
 
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
