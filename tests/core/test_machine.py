@@ -44,7 +44,7 @@ def programs() -> Iterator[tuple[str, Program]]:
 
 
 def test_the_table_names_each_instruction_once() -> None:
-    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.DRAFT + 1))
+    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.USUAL + 1))
 
 
 def test_instructions_have_the_operands_of_the_table() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -67,6 +67,7 @@ from .code import Code, Ends, Label, Place
 from .machine import Machine, Program
 from .names import Names, Parts
 from .recovery import Recovery
+from .usual import JSON_INSIDE, usual
 
 __all__ = ["program"]
 
@@ -101,7 +102,9 @@ def _program(format: Definition, options: Options, inline: bool, alphabet: Alpha
     _Compiler(format.name, code, tree, whole).node(tree, Place(m.MARKUP, m.MARKUP, Ends()))
     code.emit(m.JUMP, fallback)
     recipe = (program, (format, options, inline, alphabet))
-    return Program(code.linked(), start.at, fallback.at, format.late_ids, options.mode == "none", recipe)
+    linked = code.linked()
+    usual(linked, start.at, tree, code.alphabet)
+    return Program(linked, start.at, fallback.at, format.late_ids, options.mode == "none", recipe)
 
 
 class _Compiler:
@@ -113,6 +116,8 @@ class _Compiler:
         self.emit = code.emit
         self.inline = outline.inline
         self.rules = {node.name: node.node for node in walk(tree) if isinstance(node, Rule)}
+        self.kinds: dict[tuple[Hashable, ...], int] = {}
+        """The kinds of names, of which each spells names in one way."""
         self.entries: dict[tuple[Any, ...], Label] = {}
         """The code of each rule, by its name and the place that it is compiled for."""
         sections = [node.calls for node in walk(tree) if isinstance(node, Body) and node.calls is not None]
@@ -247,13 +252,13 @@ class _Compiler:
     def name(self, node: Name, at: Place) -> None:
         item = _ITEMS[node.tag]
         plain = partial(_plain, item, dict(node.escapes)) if node.escapes else lambda run: [(item, run)]
-        self.captured(node.chars, plain, node.tag, partial(escaped, escapes=node.escapes), at)
+        self.captured(node.chars, plain, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
 
     def same_name(self, node: SameName, at: Place) -> None:
         self.emit(m.SAME, at.region, "the argument's name", partial(self._spelt, str))
 
     def json_name(self, node: JsonName, at: Place) -> None:
-        self.captured(_JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
+        self.captured(JSON_INSIDE, partial(_unescaped, _ITEMS[node.tag]), node.tag, _inside, at)
 
     def header(self, node: Header, at: Place) -> None:
         whole = re.compile(node.pattern, re.DOTALL).fullmatch
@@ -261,18 +266,28 @@ class _Compiler:
         self.captured(node.chars, parts, Tag.NAME, str, None)
 
     def captured(
-        self, chars: str, parts: Parts, tag: Tag, spell: Callable[[str], str], at: Place | None
+        self,
+        chars: str,
+        parts: Parts,
+        tag: Tag,
+        spell: Callable[[str], str],
+        at: Place | None,
+        spelling: Hashable = None,
     ) -> None:
         """Reads a part of a call's header as a run of ``chars``, and a declared name whatever it holds.
 
-        ``spell``: how a name is written. ``at``: where a name alone stands; None: the run holds more.
+        ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone stands; None:
+        the run holds more.
         """
         run = re.compile(f"(?:{self.code.alphabet.no_token}{chars})*", re.DOTALL).match
         what = "an argument's name" if tag is Tag.ARG_NAME else f"the {tag.value} of a call"
         names = None
-        if tag is not Tag.ID:
+        # Without special tokens, a run of JSON holds every name that JSON can spell.
+        if tag is not Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
             follows = [] if at is None else self.code.spellings(_first(at.after))
-            names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None)
+            kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
+            key = (self.code.alphabet, kind)
+            names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None, key)
         self.emit(m.CAPTURE, run, parts, what, names)
 
     def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
@@ -343,10 +358,6 @@ _lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
 _ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
 _GROUPS = {"id": m.ID, "name": m.NAME}
-
-
-_JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
-"""One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
 
 
 def _inside(name: str) -> str:

@@ -109,6 +109,9 @@ END
     Fails unless the text is at its end. Fails there too if the turn was cut off.
 AFTER
     Reads all that follows as markup, because the turn is over.
+USUAL ways label insides
+    Reads in one step what usually follows, if one of ``ways`` (see `Usual`) finds it whole. Holds the beginning of it.
+    Else goes to the label, where instructions read the text one by one. ``insides`` match what may be inside its names.
 """
 
 from __future__ import annotations
@@ -121,6 +124,9 @@ from ..schema.tools import Toolset
 from ..values.base import Search, Transcoder
 
 __all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
+
+IN_NAME: Final = "\0"
+"""At the end of a `Machine.hope`: a name comes there, of which any part is held."""
 
 MAX_HEADER = 1024
 """The most characters that a name, an id or a run of white space in a call's header may have."""
@@ -178,6 +184,7 @@ AFTER: Final = 31
 HOLD: Final = 32
 DRAFT: Final = 33
 RESUME: Final = 34
+USUAL: Final = 35
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
@@ -230,7 +237,7 @@ class Machine:
     """One run of a program over a text that comes in pieces.
 
     ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
-    running text that the machine reads.
+    running text that the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too.
     """
 
     __slots__ = (
@@ -243,6 +250,7 @@ class Machine:
         "final",
         "flags",
         "floor",
+        "hope",
         "i",
         "ip",
         "live",
@@ -281,6 +289,7 @@ class Machine:
         self.want: list[str] = []
         self.drafted = -1
         self.resumed = -1
+        self.hope = ""
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
@@ -292,7 +301,7 @@ class Machine:
         other.value = self.value.copy() if self.value is not None else None
         other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
         other.far, other.want = self.far, self.want[:]
-        other.drafted, other.resumed = self.drafted, self.resumed
+        other.drafted, other.resumed, other.hope = self.drafted, self.resumed, self.hope
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:
@@ -308,6 +317,21 @@ class Machine:
         else:
             self.text += piece
         self.run(scanned)
+
+    def hold(self, piece: str) -> bool:
+        """Adds ``piece`` to the window, if it goes on with the text that is held, and does not end it."""
+        hope = self.hope
+        size = len(piece)
+        if size < len(hope) and hope.startswith(piece):
+            self.hope = hope[size:]
+        elif hope != IN_NAME or len(self.text) > MAX_HEADER:
+            return False
+        else:
+            for inside in self.program.code[self.ip][3]:
+                if inside(piece) is None:
+                    return False
+        self.text += piece
+        return True
 
     def waiting(self) -> tuple[int, Search | None] | None:
         """The region and a search, if the machine waits in the middle of running text or of a value, holds nothing and
@@ -330,9 +354,14 @@ class Machine:
     @property
     def region(self) -> int:
         """The region in which the machine is."""
+        ins = self.program.code[self.ip]
+        if ins[0] == USUAL:
+            other = self.copy()
+            other.ip = ins[2]
+            other.run()
+            return other.region
         if self.calling or self.value is not None:
             return CALL
-        ins = self.program.code[self.ip]
         region: int = ins[1] if ins[0] == TEXT else self.place
         return region
 
@@ -370,6 +399,7 @@ class Machine:
         text, i, ip, final = self.text, self.i, self.ip, self.final
         n = len(text)
         stack, trail = self.stack, self.trail
+        self.hope = ""
         while True:
             ins = code[ip]
             op = ins[0]
@@ -419,6 +449,8 @@ class Machine:
                     self._wanted(i, value.error)
                     ip = 0
                 else:
+                    if i < n:
+                        self.hope = value.hope(text[i:])
                     break
             elif op == LIT:
                 literal = ins[2]
@@ -442,6 +474,21 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
                 ip = ins[1]
+            elif op == USUAL:
+                hope = None
+                for way in ins[1]:
+                    match = way.match(text, i)
+                    if match is None:
+                        if hope is None and not final:
+                            hope = way.hope(text, i)
+                    elif hope is None and way.read(self, match):
+                        i, ip = match.end(), way.ip
+                        break
+                else:
+                    if hope is not None:
+                        self.hope = hope
+                        break
+                    ip = ins[2]
             elif op == FAIL:
                 ip = -1
                 while stack:

@@ -8,7 +8,7 @@ for once for each request and place, and a request without them pays one look-up
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..definition.nodes import Tag
@@ -32,10 +32,10 @@ class Names:
     ``tag``: whose names stand there; ``item`` is its trail item. ``run`` matches the ordinary ones. ``spell`` gives the
     ways to write a name.
     ``follows``: the texts that may follow a name, white space aside; empty: any text may. ``header``: the run holds
-    more than the name.
+    more than the name. ``key``: equal where ``tag``, ``run`` and ``spell`` are.
     """
 
-    __slots__ = ("follow", "follows", "header", "item", "run", "spell", "tag")
+    __slots__ = ("follow", "follows", "header", "item", "key", "run", "spell", "tag")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Names:
         spell: Callable[[str], Iterable[str]],
         follows: Iterable[str],
         header: bool,
+        key: Hashable,
     ) -> None:
         self.tag = tag
         self.item = item
@@ -53,11 +54,12 @@ class Names:
         self.follows = tuple(follows)
         self.follow = re.compile(rf"[ \t\r\n]*?(?:{'|'.join(map(re.escape, self.follows))})").match
         self.header = header
+        self.key = key
 
     def declared(self, machine: Machine) -> Spelt:
         """The declared names that the run does not hold; they are kept with the request's tools."""
         tools = machine.tools
-        key = (self, machine.tool) if self.tag is Tag.ARG_NAME else self
+        key = (self.key, machine.tool) if self.tag is Tag.ARG_NAME else self.key
         known: Spelt | None = tools.kept.get(key)
         if known is None:
             names: Iterable[str] = tools.names()

@@ -128,6 +128,7 @@ class Stream:
         self._parts: list[str] = self._pieces
         self._value: Transcoder | None = None
         if call:
+            machine.hope = ""
             self._transcript.apply(call, self._early)
         self._settle()
 
@@ -153,6 +154,10 @@ class Stream:
                 return [self._make(piece)]
             if self._value is not None:
                 return self._feed_value(self._value, piece)
+            if self._machine.hold(piece):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                return []
         return self._feed(piece)
 
     def finish(self, reason: FinishReason | None = None) -> list[Event]:
@@ -332,6 +337,9 @@ class Stream:
             events.append(self._make(text))
         elif text and self._value is not None:
             events += self._feed_value(self._value, text)
+        elif text and self._machine.hold(text):
+            self._pieces.append(text)
+            self._fed += len(text)
         else:
             self._run(text, events)
 
@@ -381,7 +389,9 @@ class Stream:
             return
         machine = self._machine
         machine.feed(text, scanned)
-        self._transcript.apply(machine.take(), events)
+        items = machine.take()
+        if items:
+            self._transcript.apply(items, events)
         self._settle()
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:

@@ -13,19 +13,19 @@ Invariants:
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
 from itertools import groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Protocol
 
 from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall
 from ..schema.tools import Toolset
+from ..values.base import escape
 from . import machine as m
 
 __all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]
@@ -42,7 +42,8 @@ Sink = tuple[Callable[[str], Event], "list[str]"]
 _SNIPPET = 40
 _NAMES_SHOWN = 6
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_ID_LENGTH = 9
+_PAIRS = [second + first for first in _ALPHABET for second in _ALPHABET]
+_SQUARE = len(_PAIRS)
 
 _Note = tuple[DiagnosticCode, int, str, "int | None"]
 
@@ -61,19 +62,21 @@ def call_id(seed: str, index: int) -> str:
     ``seed``."""
     digest = blake2b(f"{seed}\0{index}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
     number = int.from_bytes(digest, "big")
-    letters = []
-    for _ in range(_ID_LENGTH):
-        number, digit = divmod(number, len(_ALPHABET))
-        letters.append(_ALPHABET[digit])
-    return "".join(letters)
+    first, number = number % _SQUARE, number // _SQUARE
+    second, number = number % _SQUARE, number // _SQUARE
+    third, number = number % _SQUARE, number // _SQUARE
+    fourth, number = number % _SQUARE, number // _SQUARE
+    return (
+        _PAIRS[first] + _PAIRS[second] + _PAIRS[third] + _PAIRS[fourth] + _ALPHABET[number % len(_ALPHABET)]
+    )
 
 
 class _Call:
     """A call that is being read.
 
     ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
-    out. ``broken``: the object of its arguments is not JSON, so the text that follows is kept unchanged. ``record``:
-    the finished call, once somebody has asked for it.
+    out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
+    that follows is kept unchanged. ``record``: the finished call, once somebody has asked for it.
     """
 
     __slots__ = (
@@ -82,6 +85,7 @@ class _Call:
         "complete",
         "id",
         "index",
+        "made",
         "members",
         "name",
         "record",
@@ -100,6 +104,7 @@ class _Call:
         self.started = False
         self.broken = False
         self.complete = False
+        self.made = ""
         self.record: ToolCall | None = None
         self.sink: Sink = (partial(CallArguments, index), self.arguments)
 
@@ -227,29 +232,32 @@ class Transcript:
                     for dropped, text in spelling.runs(raw):
                         self.advance(m.MARKUP if dropped else op, len(text))
                     raw = spelling.text(raw)
-                else:
-                    self.advance(op if op < m.CALL else m.CALL, len(raw))
-            if op == m.MARKUP:
-                continue
-            if op == m.CONTENT:
+                elif raw:
+                    kind = op if op < m.CALL else m.CALL
+                    if kind != self.kind:
+                        self.runs.append((self.length, kind))
+                        self.kind = kind
+                    self.length += len(raw)
+            if op >= m.CALL:
+                if op == m.CALL_BEGIN:
+                    if self.unwanted:
+                        self.note("unwanted-call", self.length, "no call")
+                    else:
+                        self.call = _Call(len(self.calls), self.length)
+                        self.calls.append(self.call)
+                elif op == m.NOTE:
+                    self.note(*value)
+                elif self.call is not None:
+                    self._in_call(self.call, op, raw, value, events)
+            elif op == m.CONTENT:
                 text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
                     self.content.append(text)
                     events.append(Content(text))
-            elif op == m.REASONING:
-                if raw:
-                    self.reasoning.append(raw)
-                    events.append(Reasoning(raw))
-            elif op == m.NOTE:
-                self.note(*value)
-            elif op == m.CALL_BEGIN and self.unwanted:
-                self.note("unwanted-call", self.length, "no call")
-            elif op == m.CALL_BEGIN:
-                self.call = _Call(len(self.calls), self.length)
-                self.calls.append(self.call)
-            elif self.call is not None:
-                self._in_call(self.call, op, raw, value, events)
-        if len(events) > 1:
+            elif op == m.REASONING and raw:
+                self.reasoning.append(raw)
+                events.append(Reasoning(raw))
+        if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = _joined_events(events)
 
     def _in_call(self, call: _Call, op: int, raw: str, value: str, events: list[Event]) -> None:
@@ -264,8 +272,7 @@ class Transcript:
             call.members = 0
             self._start(call, events)
         elif op == m.ARG_NAME:
-            name = json.dumps(value, ensure_ascii=False)
-            self._argue(call, (", " if call.members else "{") + name + ": ", events)
+            self._argue(call, f'{", " if call.members else "{"}"{escape(value)}": ', events)
             call.members += 1
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
@@ -322,7 +329,11 @@ class Transcript:
                         del self.diagnostics[place:]
 
     def _id(self, call: _Call) -> str:
-        return call.id or call_id(self.seed, call.index)
+        if call.id:
+            return call.id
+        if not call.made:
+            call.made = call_id(self.seed, call.index)
+        return call.made
 
     def over(self) -> None:
         """Notes that no more text will come. The items of the held text follow."""

@@ -56,6 +56,10 @@ class Transcoder:
         """
         raise NotImplementedError
 
+    def hope(self, held: str) -> str:
+        """What may come after ``held``, the text that the last scan left, so that any beginning of it is left too."""
+        return ""
+
     def cut_off(self) -> None:
         """The text was cut off: its end does not end this value."""
 
