@@ -214,9 +214,8 @@ class Transformers:
 
 @cache
 def _transformers(format: Format) -> Callable[..., Any]:
-    from transformers.utils.chat_parsing import response_parser, response_templates
-
     from chatparsers.interop.response_template import write_response_template
+    from transformers.utils.chat_parsing import response_parser, response_templates
 
     spec = response_templates.load_response_template(write_response_template(format))
     return partial(response_parser.ResponseParser, spec)
