@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from chatparsers import list_formats
+from chatparsers import RequestError, get_format, list_formats
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.format import Turn
 from chatparsers.core.parser import machine as m
@@ -102,3 +102,78 @@ def test_tools_are_read_by_name_when_asked() -> None:
     """Binding reads no schema. A broken schema is found when its tool is used."""
     tools = read_tools([{"type": "function", "function": {"name": "f", "parameters": 5}}])
     assert "f" in tools and "g" not in tools
+
+
+def plain(compiled: Program) -> Program:
+    """The program without `USUAL`: its instructions read everything."""
+    code = [(m.JUMP, ins[2]) if ins[0] == m.USUAL else ins for ins in compiled.code]
+    return Program(
+        code, compiled.start, compiled.fallback, compiled.late_ids, compiled.unwanted, compiled.recipe
+    )
+
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            },
+        },
+    }
+    for name in ("get_weather", "no_arguments")
+]
+CALLS = [
+    {"type": "function", "id": f"a1b2c3d4{number}", "function": {"name": name, "arguments": arguments}}
+    for number, (name, arguments) in enumerate(
+        [
+            ("get_weather", {"city": "Oslo", "days": 2}),
+            ("no_arguments", {}),
+            ("get_weather", {"city": 'a "b"'}),
+        ]
+    )
+]
+
+
+@pytest.mark.parametrize("name", [info.name for info in list_formats()])
+def test_usual_texts_are_read_as_the_instructions_read_them(name: str) -> None:
+    """Piece by piece: the events, the region, and in the end the message; also of texts with a hole."""
+    format = get_format(name)
+    try:
+        whole = format.render({"role": "assistant", "content": None, "tool_calls": CALLS}, tools=TOOLS)
+    except RequestError:
+        pytest.skip("the format writes no such calls")
+    turn = format.bind(tools=TOOLS, id_seed="usual")
+    hole = whole[: len(whole) // 2] + whole[len(whole) // 2 + 3 :]
+    for text in (whole, whole + "\nText.", hole):
+        for size in (1, 5, len(text)):
+            usual, other = turn.stream(), turn.stream()
+            machine = other._machine
+            machine.program = plain(machine.program)
+            for at in range(0, len(text), size):
+                piece = text[at : at + size]
+                assert usual.feed(piece) == other.feed(piece), (size, text[: at + size][-40:])
+                assert usual.region == other.region, (size, text[: at + size][-40:])
+            assert usual.finish() == other.finish(), size
+            assert usual.message == other.message, size
+
+
+def test_a_usual_call_is_read_in_few_steps() -> None:
+    """A call of Hermes takes two steps: to its arguments, and to its end."""
+    machine = get_format("hermes-2-pro").bind(tools=TOOLS).stream()._machine
+    machine.feed('<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>')
+    read = [kind for kind, _, _ in machine.trail]
+    assert machine.program.code[machine.ip][0] == m.USUAL
+    assert read == [
+        m.MARKUP,
+        m.CALL_BEGIN,
+        m.MARKUP,
+        m.CALL,
+        m.NAME,
+        m.MARKUP,
+        m.ARGUMENT,
+        m.MARKUP,
+        m.CALL_END,
+    ]

@@ -204,7 +204,7 @@ class _Trial:
         self.top = False
         self.cut = False
         self.ended = False
-        """Whether the last step was at the end of the text, so that the next text begins here."""
+        """Whether something became final, so that the text must end here."""
 
     def run(self) -> Usual | None:
         """What the run did, up to the last place where the machine may stop; None if there is none."""
@@ -279,6 +279,8 @@ class _Trial:
             self.ip = 0
             return
         if place != self.place:
+            if self.ended:
+                raise _Unknown
             self.trail.append((region, (self.place, place), None))
             self.place = place
         self.ip += 1
@@ -300,7 +302,12 @@ class _Trial:
     def _capture(self, ins: Instruction) -> None:
         k, offset = self.place
         atom = self._atom(k)
-        if atom.kind != "name" or offset or _pattern(ins[1]) != f"(?:{self.no_token}{atom.text})*":
+        if (
+            self.ended
+            or atom.kind != "name"
+            or offset
+            or _pattern(ins[1]) != f"(?:{self.no_token}{atom.text})*"
+        ):
             raise _Unknown
         if self._may_begin(k + 1, self._inside(atom)):
             raise _Unknown
