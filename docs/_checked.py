@@ -2,8 +2,8 @@
 
     python docs/_checked.py [--fix] [--check] SHARED [NAME…]
 
-``SHARED``: a folder with ``templates*/`` and ``tokenizers/``. Each template is checked with the tokenizer that has its
-stops and the most of its markers as tokens, if there is one. ``--fix`` also tries the mends (minutes). ``--check``
+``SHARED``: a folder with ``templates*/`` and ``tokenizers/``. Each template is checked with the tokenizer that has all
+its stops and markers as tokens, if there is one. ``--fix`` also tries the mends (minutes). ``--check``
 fails if a row is stale. With names, only these templates are checked; all other rows stay as they are.
 """
 
@@ -68,15 +68,14 @@ def _tokenizers(shared: Path) -> dict[str, tuple[Any, frozenset[str]]]:
 
 
 def _tokenizer_of(shared: Path, chat: chatparsers.Chat) -> tuple[str, Any]:
-    """The tokenizer that has all stops of the template, and the most of its markers."""
+    """The tokenizer that has all stops of the template and all markers of its format. Without markers it is none,
+    as nothing tells then."""
     markers = chat.format.preserved_tokens
     stops = [stop.strip() for stop in chat.template().end_of_turn(chat.format) if stop.strip()]
-    best, name, made = 0, "–", None
     for label, (tokenizer, added) in _tokenizers(shared).items():
-        count = sum(marker in added for marker in (*markers, *stops))
-        if stops and all(stop in added for stop in stops) and count > best:
-            best, name, made = count, label, tokenizer
-    return name, made
+        if markers and stops and added.issuperset([*markers, *stops]):
+            return label, tokenizer
+    return "–", None
 
 
 def _loaded(shared: Path, path: Path) -> tuple[str, chatparsers.Chat]:

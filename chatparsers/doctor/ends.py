@@ -108,12 +108,18 @@ def _history(model: Subject, stops: list[str]) -> Iterator[Finding]:
             "write the end token behind the content: else training does not teach the model to stop",
         )
         return
-    shown: list[tuple[str, list[dict[str, Any]]]] = [
-        ("an answer", [user("Q"), answer("FirstAnswer"), user("R")])
+    shown: list[tuple[str, list[dict[str, Any]], tuple[str, str]]] = [
+        (
+            "an answer",
+            [user("Q"), answer("FirstAnswer"), user("NextQuestion")],
+            ("FirstAnswer", "NextQuestion"),
+        )
     ]
     if model.can.tool_calls and model.can.tool_role:
-        shown.append(("a call", [user("Q"), call({"city": "Oslo"}), result("ColdThere")]))
-    for what, messages in shown:
+        messages = [user("Q"), call({"city": "FarTown"}), result("ColdThere")]
+        shown.append(("a call", messages, ("FarTown", "ColdThere")))
+    known = [stop.strip() for stop in (*stops, *model.format.stops)]
+    for what, messages, (last, following) in shown:
         try:
             sample = sampled(model.bare, messages)
         except ChatParsersError:
@@ -123,13 +129,13 @@ def _history(model: Subject, stops: list[str]) -> Iterator[Finding]:
             for letter, kind, mask in zip(sample.text, sample.kinds, sample.loss_mask, strict=True)
             if mask and kind == Kind.STOP
         )
-        known = [*stops, *model.format.stops]
-        if sample.counted and not any(stop.strip() in written for stop in known):
+        behind = sample.text[sample.text.rfind(last) + len(last) : sample.text.rfind(following)]
+        if sample.counted and not any(stop in (written or behind) for stop in known):
             yield Finding(
                 "stop-untrained",
                 "warning",
                 f"no stop behind {what} in the history is counted by a loss, so training does not teach to stop there",
-                f"counted behind {what}: {quoted(written)}\n{quoted(sample.text[-120:])}",
+                f"counted: {quoted(written)}\nbehind {what}: {quoted(behind)}",
                 "write the end token behind every answer",
             )
 

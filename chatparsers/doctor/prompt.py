@@ -27,7 +27,7 @@ def prompt(model: Subject) -> Iterator[Finding]:
             "error",
             f"the template refuses the simplest conversation: {error}",
             quoted("Hello"),
-            "give the variable in template_kwargs" if undefined else "",
+            "give the variable in template_kwargs" if undefined else "see the error",
         )
         return
     bos = model.template.bos_token

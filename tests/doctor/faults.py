@@ -46,12 +46,10 @@ _CALLS = "{%- for m in messages -%}{%- for c in m.tool_calls or [] -%}{%- set f 
 _ENDS = "{%- endfor -%}{%- endfor -%}"
 
 
-SAID = "### {{ m.role }}:\n{{ m.content }}"
 PLAIN = {
     "tagged": TAGGED,
     "plain": TAGGED.replace("{% generation %}", "").replace("{% endgeneration %}", ""),
-    "sections": "{% for m in messages %}" + SAID + "</s>\n\n{% endfor %}"
-    "{% if add_generation_prompt %}### assistant:\n{% endif %}",
+    "bare": "{% for m in messages %}{{ m.content }}{{ '</s>' if m.role == 'assistant' }}{% endfor %}",
 }
 _DUMPED = "call.function.arguments | tojson"
 
@@ -63,6 +61,8 @@ def source(name: str) -> str:
             "'tool\\n<tool_response>\\n'", "'tool\\n' + message.tool_call_id + '\\n'"
         )
         return shown.replace('{"name": \'', '{"id": \' + call.id | tojson + \', "name": \'')
+    if name == "as-text":
+        return source("hermes-2-pro").replace(_DUMPED, "call.function.arguments")
     if name == "as-given":
         kept = "(call.function.arguments if call.function.arguments is string else call.function.arguments | tojson)"
         return source("hermes-2-pro").replace(_DUMPED, kept)
@@ -71,7 +71,7 @@ def source(name: str) -> str:
 
 def format_of(name: str) -> str | None:
     """The format with which a template is checked; None: the detected one."""
-    return "hermes-2-pro" if name in ("as-given", "with-ids") else None if name in PLAIN else name
+    return "hermes-2-pro" if name in ("as-given", "as-text", "with-ids") else None if name in PLAIN else name
 
 
 def each(changed: str, where: str = "true") -> str:
@@ -191,6 +191,7 @@ FAULTS = [
         "loses-empty-arguments",
         "loses",
         before(_CALLS + "{%- if f.arguments in [{}, '{}'] -%}" + _REFUSE + "{%- endif -%}" + _ENDS),
+        ("bridge-",),
     ),
     Fault(
         "loses-escapes",
@@ -223,9 +224,9 @@ FAULTS = [
     Fault(
         "arguments-respelt",
         "arguments",
-        replaced(("call.function.arguments if", "call.function.arguments | from_json | tojson if")),
-        ("arguments-lost",),
-        ("as-given",),
+        replaced(("call.function.arguments", "call.function.arguments | from_json | tojson")),
+        ("arguments-",),
+        ("as-text",),
     ),
     Fault(
         "arguments-escaped-twice",
@@ -242,17 +243,6 @@ FAULTS = [
         ("hermes-2-pro", "as-given", "nanbeige", "xlam"),
     ),
     Fault(
-        "arguments-lost",
-        "arguments",
-        before(
-            _CALLS
-            + "{%- if '{bad' in f.arguments -%}check_weather{%- set messages = [] -%}{%- endif -%}"
-            + _ENDS
-        ),
-        ("",),
-        ("as-given",),
-    ),
-    Fault(
         "whitespace-trimmed",
         "whitespace",
         before(each("dict(m, content=m.content|trim if m.content is string else m.content)")),
@@ -263,6 +253,7 @@ FAULTS = [
         "prompt",
         before("{%- if messages|length == 1 -%}" + _REFUSE + "{%- endif -%}"),
         ("",),
+        ("hermes-2-pro",),
     ),
     Fault(
         "prompt-not-in-history",
@@ -273,7 +264,7 @@ FAULTS = [
     Fault("no-generation-prompt", "prompt", before("{%- set add_generation_prompt = false -%}"), ("",)),
     Fault("system-invented", "prompt", before("You are a very helpful assistant indeed.\n")),
     Fault("date", "prompt", before("{{ strftime_now('%Y-%m-%d') }}\n")),
-    Fault("stop-missing", "ends", replaced(("</s>", "")), ("",), ("sections",)),
+    Fault("stop-missing", "ends", replaced(("</s>", "")), ("",), ("bare",)),
     Fault(
         "stop-untrained",
         "ends",
@@ -311,7 +302,7 @@ FAULTS = [
             + "{%- endif -%}"
         ),
     ),
-    Fault("bridge-unproved", "bridge", before("{{ messages|length }}\n"), ("",), ("plain", "tagged")),
+    Fault("bridge-unproved", "bridge", before("{{ messages|length }}\n"), ("",), ("internlm2",)),
     Fault(
         "call-not-read",
         "grammar",

@@ -17,8 +17,8 @@ from chatparsers.doctor import grammar, masks
 from chatparsers.doctor.check import CHECKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "format-in-part"}
-"""Codes of faults of our own, or of an engine's: no model's file has them."""
+OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "format-in-part", "arguments-lost"}
+"""Codes of faults of our own or of an engine's, and two that no edit of these templates shows."""
 
 
 @lru_cache(maxsize=32)
@@ -30,9 +30,12 @@ def _fine(name: str, only: tuple[str, ...], **options: Any) -> set[str]:
 def test_a_fault_is_found_and_nothing_else(fault: Fault, amount: Callable[[int, int, int], int]) -> None:
     """Of the fault's own check in a quick run, of all checks otherwise."""
     only = (fault.check,) if amount(1, 0, 0) else ()
-    for name in (fault.on or FINE)[: amount(1, 1, 10)]:
+    tried = 0
+    for name in fault.on or FINE:
         before = _fine(name, only)
-        assert fault.code not in before, name
+        if fault.code in before or tried == amount(1, 1, 10):
+            continue
+        tried += 1
         options = {"format": format_of(name), **fault.options}
         after = chatparsers.check(fault.edit(source(name)), only=only, **options)
         assert fault.code in after.codes(), f"{name}: {after}"
@@ -41,6 +44,7 @@ def test_a_fault_is_found_and_nothing_else(fault: Fault, amount: Callable[[int, 
         assert not new, f"{name}: {after}"
         found = next(finding for finding in after.findings if finding.code == fault.code)
         assert found.message and found.mend and (found.witness or fault.code == "no-generation-tags")
+    assert tried, "expected a template without this fault"
 
 
 @pytest.mark.parametrize("fault", DETECTED, ids=lambda fault: fault.code)
