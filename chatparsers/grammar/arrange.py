@@ -7,6 +7,9 @@ order, anywhere between them: a state is a set and a position. Beyond that, the 
 come in the declared order, freely merged: a state is a pair of positions. Past `MOST_PAIRS` pairs, all members come in
 the declared order: a state is one position. Each member comes at most once, and every required one comes.
 
+Where not every order is generated, the members may also come sorted by their names, as some templates write them: one
+more position a member.
+
 The automaton depends only on the number of members and on which are required. So it is made of numbers (`State`), once
 for all tools of one shape, and a writer puts the members' rules in their places.
 """
@@ -17,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, seq
+from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, alt, seq
 
 __all__ = ["FREE", "FREE_REQUIRED", "MOST_PAIRS", "Member", "arrange"]
 
@@ -63,6 +66,14 @@ def arrange(
         if extra is None:
             return EMPTY, not counted
         return Rep(seq(extra, Rep(seq(separator, extra), 0, None)), 0, 1), not counted
+    nodes = {
+        member.name: member.node if isinstance(member.node, Shared) else Shared("m", member.node)
+        for member in members
+    }
+
+    def ordered(members: list[Member], states: tuple[State, ...]) -> Ir:
+        return Order(tuple(nodes[member.name] for member in members), separator, extra, states)
+
     if len(members) <= FREE:
         must = tuple(member.required for member in members)
         if counted:
@@ -71,19 +82,21 @@ def arrange(
             states = _sets_of(must, extra is not None)
         if not states:
             return NOTHING if states is None else EMPTY, True
+        return ordered(members, states), True
+    declared = _declared if len(members) <= LONGEST else _declared.__wrapped__
+    by_name = sorted(members, key=lambda member: member.name.lower())
+    required = [member for member in members if member.required]
+    optional = len(members) - len(required)
+    if len(required) > FREE_REQUIRED and len(required) * optional > MOST_PAIRS:
+        states = declared(tuple(member.required for member in members), extra is not None)
     else:
-        required = [member for member in members if member.required]
-        optional = len(members) - len(required)
-        if len(required) > FREE_REQUIRED and len(required) * optional > MOST_PAIRS:
-            declared = _declared if len(members) <= LONGEST else _declared.__wrapped__
-            states = declared(tuple(member.required for member in members), extra is not None)
-        else:
-            members = [*required, *(member for member in members if not member.required)]
-            states = _merged(len(required), optional, extra is not None)
-    nodes = [
-        member.node if isinstance(member.node, Shared) else Shared("m", member.node) for member in members
-    ]
-    return Order(tuple(nodes), separator, extra, states), len(members) <= FREE or not counted
+        members = [*required, *(member for member in members if not member.required)]
+        states = _merged(len(required), optional, extra is not None)
+    found = [ordered(members, states)]
+    if by_name != members:
+        states = declared(tuple(member.required for member in by_name), extra is not None)
+        found.append(ordered(by_name, states))
+    return alt(*found), not counted
 
 
 class _Plan:

@@ -401,5 +401,29 @@ def test_order_of_members(count: int, required: int, order: list[int], accepted:
         assert (judge.status(text) == FULL) is accepted, text
 
 
+@pytest.mark.parametrize("required", [0, 3, 6, 9])
+def test_members_sorted_by_name(required: int) -> None:
+    """As templates write them that sort, also where not every order is generated."""
+    names = ["to", "Body", "cc", "subject", "attach", "kind", "when", "id", "zone"]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "required": names[:required],
+        "additionalProperties": False,
+    }
+    root, rules, _ = compiled(schema)
+
+    def written(some: list[str]) -> str:
+        return "{" + ", ".join(f'"{name}": 1' for name in some) + "}"
+
+    by_name = sorted(names, key=str.lower)
+    needed = [name for name in by_name if name in names[:required]]
+    for judge in judges(root, rules).values():
+        for some in (by_name, needed, names):
+            assert judge.status(written(some)) == FULL, some
+        assert judge.status(written([*by_name, by_name[0]])) != FULL
+        assert judge.status(written(by_name[::-1])) != FULL
+
+
 def test_spelling_of_instances() -> None:
     assert spell({"a": [1.0, 1.5]}) == '{"a": [1, 1.5]}'

@@ -134,6 +134,42 @@ def test_a_preamble_in_the_channel_of_calls(dialect: str) -> None:
     assert [judge(turn, dialect).status(one) for one in (text, call)] == [FULL] * 2
 
 
+ONE_CALL = {
+    "gigachat-3": "<|message_sep|>\n\nfunction call<|role_sep|>\n",
+    "gigachat-3-1": "<|function_call|>",
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ONE_CALL)
+def test_a_format_of_one_call_ends_with_it(name: str, dialect: str) -> None:
+    """The marker that ends the message does not begin another call."""
+    call = ONE_CALL[name] + '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+    end = "<|message_sep|>"
+    checker = judge(chatparsers.get_format(name).bind(tools=[WEATHER]), dialect)
+    taken = ["Hi.", call, call + end, f"Hi.{call}", f"Hi.{call}{end}"]
+    assert [checker.status(text) for text in taken] == [FULL] * len(taken)
+    assert all(checker.status(call + more).kind == "rejected" for more in (call, f"{end}{call}", " Hi."))
+
+
+@EACH_FORMAT
+def test_one_call_where_no_second_is_wanted(name: str, dialect: str) -> None:
+    format = chatparsers.get_format(name)
+    if not format.features.parallel:
+        return
+    calls = [
+        {"id": f"call0000{n}", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+        for n in (1, 2)
+    ]
+    one, two = (
+        format.render({"role": "assistant", "content": "", "tool_calls": calls[:n]}, [WEATHER])
+        for n in (1, 2)
+    )
+    checker = judge(format.bind(tools=[WEATHER], parallel_tool_calls=False, thinking=False), dialect)
+    assert checker.status(one) == FULL
+    assert checker.status(two).kind == "rejected"
+
+
 CHOICES: dict[str, list[Any]] = {
     "tool_choice": ["auto", "required", "none", "get_weather"],
     "parallel_tool_calls": [True, False],

@@ -135,9 +135,11 @@ class Reader:
     def list_of_calls(self, node: Calls, at: At) -> Ir:
         """One call, or several with what stands between them."""
         item = self.read(node.item, at)
-        if not node.parallel or never(item):
+        if never(item):
             return item
         item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
+        if not node.parallel:
+            return item
         return seq(item, Rep(seq(self.read(node.separator, at), item), 0, None))
 
     def rule(self, node: Rule | RefNode, at: At) -> Ir:

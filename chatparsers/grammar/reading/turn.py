@@ -202,11 +202,8 @@ class TurnReader:
             if len(options) > 1 and content.close is None:
                 options = options[:1]
             return self._spans(node, content, options, at)
-        rest: Ir = (
-            Lang(stops=others)
-            if calls is None
-            else Free(calls, triggers, self.request.options.parallel, others)
-        )
+        parallel = self.request.options.parallel
+        rest: Ir = Lang(stops=others) if calls is None else Free(calls, triggers, parallel, others)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling))
@@ -216,7 +213,13 @@ class TurnReader:
             return rest
         plain = Lang(tuple(Part(part, False) for part in taken), stops=stops)
         begun = [seq(Shared("begin", head, True), after) for head, after in heads]
-        return alt(*begun, plain) if calls is None else alt(*begun, plain, seq(plain, calls, rest))
+        if calls is None:
+            return alt(*begun, plain)
+        assert node.calls is not None
+        if not any(isinstance(below, Calls) for below in walk(node.calls, True)):
+            # The format writes one call, as the end of the turn.
+            return alt(*begun, plain, seq(plain, calls))
+        return alt(*begun, plain, seq(plain, calls, rest if parallel else Lang(stops=stops)))
 
     def _spans(self, node: Body, span: Span, calls: list[Ir], at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
