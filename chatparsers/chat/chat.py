@@ -270,7 +270,8 @@ class Chat(Training):
         shown = None if tool_choice == "none" else tools
         given = renderer.rewrite(messages, shown)
         history = messages if isinstance(messages, History) else None
-        fmt = self.syntax if "tools" in given.names else self.format
+        # What the prompt shows in this syntax, the model answers in it.
+        fmt = self.syntax if {"tools", "tool_calls"}.intersection(given.names) else self.format
         prefix = ""
         try:
             if continue_final_message:

@@ -29,6 +29,32 @@ def called(message: chatparsers.core.message.Message) -> list[tuple[str, str]]: 
     return [(call.name, call.arguments) for call in message.tool_calls]
 
 
+# A template that shows the tools, and of calls nothing.
+TOOLS_ALONE = (
+    "{% if tools %}(tools {{ tools | tojson }}){% endif %}{% for m in messages %}({{ m.role }} {{ m.content }})"
+    "{% endfor %}{% if add_generation_prompt %}(assistant {% endif %}"
+)
+
+
+def test_calls_are_read_as_the_history_shows_them() -> None:
+    """Where a polyfill writes the calls of the history, the model answers in the syntax that it saw."""
+    chat = chatparsers.load(TOOLS_ALONE)
+    call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
+    history = [
+        *USER,
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call00001", "content": "Rain."},
+    ]
+    wire = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>'
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        turn = chat.prepare(history, tools=[TOOL])
+    assert "tool_calls" in turn.polyfills and wire in turn.prompt
+    assert called(turn.parse(wire)) == [("get_weather", "{}")]
+    with pytest.warns(UserWarning, match="tools are not read"):
+        assert not chat.prepare(USER, tools=[TOOL]).parse(wire).tool_calls
+
+
 class TestPolyfilledTools:
     def test_calls_are_asked_for_read_and_constrained(self) -> None:
         chat = chatparsers.load(CHATML)
