@@ -9,17 +9,14 @@ from typing import Any
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Span, Think
 from ..core.definition.tree import first, walk
-from ..core.errors import TemplateError
 from ..core.format import Format
 from ..core.public import public
-from ..detection.detect import Detection, prompt_prefix
+from ..detection.detect import Detection
 from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens
 
 __all__ = ["RoleMarkers", "TemplateFormat", "record"]
-
-_NEEDLE = "N33DLE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,32 +88,13 @@ def record(
 
 
 def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
-    user = {"role": "user", "content": "Hello"}
-    answer = {"role": "assistant", "content": "Hello."}
-    histories: dict[str, list[dict[str, Any]]] = {"system": [], "user": [user, answer], "assistant": [user]}
-    found = {}
-    for role, history in histories.items():
-        message = {"role": role, "content": _NEEDLE}
-        messages = [*history, message] if role != "system" else [message, user]
-        try:
-            text = template.render(messages)
-            plain = template.render(history) if history else ""
-        except TemplateError:
-            continue
-        before, needle, after = text.partition(_NEEDLE)
-        if needle:
-            found[role] = RoleMarkers(before[len(plain) :] if before.startswith(plain) else before, after)
-    if "system" in found and "user" in found:
-        system = found["system"]
-        found["system"] = RoleMarkers(system.before, system.after.partition(found["user"].before)[0])
-    prompt = template.probe().generation_prompt
-    header = prompt[: len(prompt) - len(prompt_prefix(fmt, prompt))]
-    if "assistant" in found and found["assistant"].before.startswith(header):
-        found["assistant"] = RoleMarkers(header, found["assistant"].after)
-    tool = role_headers(template, fmt).get("tool")
-    if tool is not None:
-        found["tool"] = RoleMarkers(tool.before[0].replace(ANY, "…"), tool.after)
-    return found
+    """What stands around a message of each role that the template tells apart, between messages of other roles."""
+    headers = role_headers(template, fmt)
+    return {
+        role: RoleMarkers(headers[role].before[0].replace(ANY, "…"), headers[role].after)
+        for role in ("system", "user", "assistant", "tool")
+        if role in headers
+    }
 
 
 def _spans(fmt: Format) -> list[Span]:

@@ -10,6 +10,7 @@ import pytest
 
 import chatparsers
 from chatparsers import LoadError, RequestError, TemplateError, UnknownFormat
+from chatparsers.chat.record import RoleMarkers
 
 OWN = Path(__file__).parent.parent / "templates_own"
 TOOL = {
@@ -192,7 +193,8 @@ class TestRecord:
         record = chatparsers.load(own("qwen3")).record()
         assert (record.format, record.reasoning_markers) == ("qwen3", ("<think>", "</think>"))
         assert record.roles["assistant"].before == "<|im_start|>assistant\n"
-        assert record.roles["user"].after == "<|im_end|>\n"
+        assert record.roles["user"] == RoleMarkers("<|im_start|>user\n", "<|im_end|>\n")
+        assert record.roles["system"] == RoleMarkers("<|im_start|>system\n", "<|im_end|>\n")
         assert record.roles["tool"].before == "<|im_start|>user\n<tool_response>\n"
         assert record.call_markers == ("<tool_call>",)
         assert "<|im_end|>" in record.stops
