@@ -23,7 +23,7 @@ TWICE = r"(?:(?P<twice>.+)\.(?=(?P=twice)\Z))?(?P<name>.+)"
 def build(p: Builder, nobody: str = "self") -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
     role = begin + "assistant"
-    wrapper, wrapper_end = "<atem:function_calls>", "</atem:function_calls>"
+    wrapper, closer = "<atem:function_calls>", "</atem:function_calls>"
     people = p.choice("self", "user", "commentary", "developer") + message
 
     def block(*to: str) -> Node:
@@ -40,19 +40,17 @@ def build(p: Builder, nobody: str = "self") -> Node:
 
     def misdirected(tool: Tool) -> Node:
         to = p.optional(p.space() + "to=" + p.choice("user", "commentary", "atem:function_calls"))
-        alone = p.until(wrapper_end) + wrapper_end << p.choice(end, begin, "<|eot|>", p.end())
+        alone = p.until(closer) + closer << p.choice(end, begin, "<|eot|>", p.end())
         return p.optional(role) + to + message << wrapper + p.peek(alone) + called(tool, p.declared())
 
     more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
     one = p.reads(p.each_tool(call), p.each_tool(call), p.each_tool(misdirected))
-    one += p.reads("", more) + p.space("\n") + wrapper_end
+    one += p.reads("", more) + p.space("\n") + closer
     calls = p.calls(one, p.expected(end)) + p.reads("", p.optional(end))
     content = p.span(block("user", "commentary"), end, optional=True)
     text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
     marks = role + " to=developer" + message + p.cut() + text
-    return p.body(
-        calls, reasoning=p.span(block("self"), end), content=content, marks=marks, closers=wrapper_end
-    )
+    return p.body(calls, reasoning=p.span(block("self"), end), content=content, marks=marks, closers=closer)
 
 
 def build_glimmer(p: Builder) -> Node:
