@@ -214,10 +214,11 @@ class Transformers:
 
 @cache
 def _transformers(format: Format) -> Callable[..., Any]:
-    from chatparsers.interop.response_template import write_response_template
     from transformers.utils.chat_parsing import response_parser, response_templates
 
-    spec = response_templates.load_response_template(write_response_template(format))
+    from chatparsers.interop.write import write_response_template
+
+    spec = response_templates.load_response_template(write_response_template(format, "<|assistant|>").spec)
     return partial(response_parser.ResponseParser, spec)
 
 
