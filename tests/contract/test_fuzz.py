@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -30,12 +31,13 @@ def test_a_few_cases_of_each_target(target: str, amount: Callable[[int, int, int
 def test_what_is_found_is_made_small_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    advance = Transcript.advance
+    apply = Transcript.apply
 
-    def lost(transcript: Transcript, kind: int, length: int) -> None:
-        advance(transcript, MARKUP if kind == CONTENT else kind, length)
+    def lost(transcript: Transcript, items: Any, events: Any) -> None:
+        apply(transcript, items, events)
+        transcript.runs[:] = [(at, MARKUP if kind == CONTENT else kind) for at, kind in transcript.runs]
 
-    monkeypatch.setattr(Transcript, "advance", lost)
+    monkeypatch.setattr(Transcript, "apply", lost)
     options = [
         "--minutes",
         "0.05",

@@ -460,17 +460,14 @@ class Usual:
         """What usually comes next, as `Machine.hold` needs it, if the window from ``i`` on is only the beginning of the
         text; None if it is not."""
         match = self.begun(text, i)
-        if match is None:
-            found, rest = 0, text[i:]
-        else:
-            found, rest = match.lastindex or 0, text[match.end() :]
-            if not rest and not match[found]:
-                found -= 1
-        if not rest:  # behind a backslash, nothing is known of the next character
+        found, at = (0, i) if match is None else (match.lastindex or 0, match.end())
+        if at == len(text):  # behind a backslash, nothing is known of the next character
+            found -= match is not None and not match[found]
             return "" if text.endswith("\\") else self.hopes[found]
-        if not self.texts[found].startswith(rest):
+        expected, over = self.texts[found], len(text) - at
+        if over > len(expected) or not expected.startswith(text[at:]):
             return None
-        return self.hopes[found][len(rest) :]
+        return self.hopes[found][over:]
 
     def read(self, machine: Machine, match: re.Match[str]) -> bool:
         """Does what the instructions would do. False if they must do it, because this text is not usual after all."""

@@ -21,7 +21,7 @@ from functools import lru_cache
 from ..errors import DefinitionError
 from .base import Search, Transcoder, escape, white
 from .json import NUMBER, JsonScanner
-from .unquoted import HELD, MOST, Ends, ends, is_scalar
+from .unquoted import HELD, MOST, NEAR, Ends, ends, is_scalar
 
 __all__ = ["GemmaScanner", "gemma_key"]
 
@@ -148,14 +148,14 @@ class GemmaScanner(Transcoder):
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
         end = text.find(quote, i)
-        found = self._cut_short(text, i, end)
+        found, certain = self._cut_short(text, i, end, final)
         if found is None and end >= 0:
             parts.append(escape(text[i:end]) + '"')
             self._over()
             return end + len(quote)
         end = len(text)
         if found is not None:
-            if final or self._certain(found, text):
+            if certain:
                 return self._unquoted(found, text, i, parts, "the end of a string")
             end = found.start()
             self.waiting = True
@@ -177,12 +177,27 @@ class GemmaScanner(Transcoder):
             i = text.find(quote[0], i + 1)
         return i if i >= 0 else len(text)
 
-    def _cut_short(self, text: str, i: int, end: int) -> re.Match[str] | None:
-        """Where the marker that ends the call ends the string, before its own quote at ``end``; -1: it has none."""
+    def _cut_short(self, text: str, i: int, end: int, final: bool) -> tuple[re.Match[str] | None, bool]:
+        """Where the marker that ends the call ends the string, before the next quote at ``end`` (-1: not yet there),
+        and whether more text cannot change that.
+
+        It does not if the string's own quote follows: a near one, and behind it a comma or a bracket. The next quote
+        behind a string that was cut short begins one of another call.
+        """
         n = end if end >= 0 else len(text)
-        at = [place for closer in self.closers if (place := text.find(closer, i, n)) >= 0]
-        found = ends(self.quote, self.closers).string(text, max(i, min(at) - 2 * MOST)) if at else None
-        return found if found is None or found.start() < n else None
+        begin = i
+        while at := [place for closer in self.closers if (place := text.find(closer, begin, n)) >= 0]:
+            found = ends(self.quote, self.closers).string(text, max(begin, min(at) - 2 * MOST))
+            if found is None or found.start() >= n:
+                break
+            near = found.start() + NEAR
+            if 0 <= end < near:
+                after = text[end + len(self.quote) :].lstrip(" \t\r\n")[:1]
+                return (None, False) if after and after in ",]}" else (found, bool(after or final))
+            if end < 0 and len(text) < near + len(self.quote):
+                return found, final
+            begin = found.end()
+        return None, False
 
     def _certain(self, found: re.Match[str], text: str) -> bool:
         """Whether more text cannot change that the value ends at ``found``."""

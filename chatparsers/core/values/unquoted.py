@@ -1,8 +1,9 @@
 """Where a value of Gemma's syntax ends whose quotes the model forgot.
 
 A string that is not closed ends before the marker that ends the call, or before closing brackets and that marker. As
-text, the marker counts only where another marker or the end of the turn follows. A value without quotes ends there too,
-and before a comma and the next key, or before the end of its list or inner object.
+text, the marker counts only where another marker or the end of the turn follows, and never where the string's own quote
+follows: such a marker is part of the string. A value without quotes ends there too, and before a comma and the next
+key, or before the end of its list or inner object.
 
 The patterns find these places in a window of the text. What may yet become such a place is at most `HELD` characters
 long, at the end of the window.
@@ -15,11 +16,13 @@ from functools import lru_cache
 
 from .json import NUMBER
 
-__all__ = ["HELD", "MOST", "Ends", "ends", "is_scalar"]
+__all__ = ["HELD", "MOST", "NEAR", "Ends", "ends", "is_scalar"]
 
 HELD = 128
 MOST = 8
 """The most brackets, and the most white space, before the marker."""
+NEAR = 1024
+"""How many characters behind such a marker its string's own quote may stand, so that the marker is text."""
 _WS = rf"[ \t\r\n]{{0,{MOST}}}"
 _KEY = r",[A-Za-z_]\w{0,63}:"
 _special = re.compile("[\ud800-\udbff]").fullmatch
