@@ -58,7 +58,7 @@ def _refused(turn: chatparsers.Turn, names: list[str]) -> bool:
         assert any(repr(name) in str(error) for name in names), error
         return True
     assert grammar is not None
-    said = [str(note) for note in grammar.weakened]
+    said = [f"{note.path}: {note.why}" for note in grammar.weakened]
     return any(repr(name) in note for note in said for name in names)
 
 
