@@ -172,7 +172,7 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
     """A gateway that is started before its engine, and ended under load: open streams end, none in silence."""
     port, later = free_port(), free_port()
     command = [
-        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), "--wait", "30", "--drain", "2"),
+        *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), "--wait", "30", "--drain", "4"),
         *("--upstream", f"http://127.0.0.1:{later}", "--upstream-kind", "llama-server", *flags(model)),
     ]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -211,7 +211,7 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
             short = [pool.submit(ask, 20) for _ in range(6)]
             ways = (URL, "/v1/responses", "/v1/messages") * 2
             long = [pool.submit(ask, 400, path) for path in ways]
-            soon(lambda: len(engine.requests) > 12)
+            soon(lambda: sum(one.get("n_predict", 1) > 1 for _, one in engine.requests) == 12, 30)
             server.send_signal(signal.SIGTERM)
             assert all(found.result().endswith("data: [DONE]\n\n") for found in short)
             for path, found in zip(ways, long, strict=True):  # each API's own error, after what was written
@@ -222,7 +222,7 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
                 assert ("event: response.failed" in text) == (path == "/v1/responses")
         _, errors = server.communicate(timeout=20)
         assert (
-            "ending: 12 requests have 2 seconds" in errors and "6 requests were answered, 6 cut off" in errors
+            "ending: 12 requests have 4 seconds" in errors and "6 requests were answered, 6 cut off" in errors
         )
     finally:
         server.kill()
