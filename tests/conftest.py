@@ -44,8 +44,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from hypothesis import settings
+
     from chatparsers.testing.plugin import CUTS, TEMPLATES, TOKENIZERS
 
+    # A busy machine fails no test, and the same code has the same cases. Nightly runs draw new ones.
+    settings.register_profile("usual", deadline=None, derandomize=not config.getoption("--nightly"))
+    settings.load_profile("usual")
     if os.environ.get("CHATPARSERS_QUICK"):
         config.option.quick = True
     folder = shared_folder(config)

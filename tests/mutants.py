@@ -1,8 +1,9 @@
 """Which tests see a fault: ``python tests/mutants.py [options] -- PYTEST ARGUMENTS``.
 
-It makes small faults (mutants) in the functions of some modules, one at a time, and runs the chosen tests on each until
-one fails. pytest collects once. For each mutant a forked process exchanges the code of one function and runs the tests,
-so a mutant that is seen at once costs milliseconds. Code outside functions is not changed. It prints each mutant with
+It makes small faults (mutants) in the functions of some modules, one at a time. pytest collects once. Each
+chosen test runs once without a fault in a forked process, to learn which functions it enters, and what it costs. Then a
+forked process for each mutant exchanges the code of its function and runs the tests that enter it, the cheapest first,
+until one fails or ``--seconds`` of CPU have passed. Code outside functions is not changed. It prints each mutant with
 the test that saw it, and at the end those that no test saw. ``--json`` keeps them, and ``--again`` runs those of such a
 file that were seen by none, for example with more tests:
 
@@ -21,11 +22,14 @@ import json
 import os
 import random
 import resource
+import signal
 import sys
+import threading
 import time
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,11 +146,53 @@ def apply(mutant: Mutant) -> bool:
     return done
 
 
+def function(mutant: Mutant) -> str:
+    """The innermost function that holds the place, as `entered` names it."""
+    path = ROOT / mutant.path
+    tree = ast.parse(path.read_text("utf-8"))
+    node = next(place[3] for number, place in enumerate(places(tree)) if number == mutant.number)
+    name = ""
+    for outer in ast.walk(tree):  # outer functions first
+        if isinstance(outer, (ast.FunctionDef, ast.Lambda)) and any(
+            inner is node for inner in ast.walk(outer)
+        ):
+            decorators = getattr(outer, "decorator_list", ())
+            first = min([outer.lineno, *(one.lineno for one in decorators)])
+            name = f"{mutant.path} {getattr(outer, 'name', '<lambda>')} {first}"
+    return name
+
+
+def entered(run: Callable[[], object]) -> tuple[float, list[str]]:
+    """What a test costs, in seconds of CPU, and the functions of the package that it enters."""
+    codes: set[types.CodeType] = set()
+
+    def called(frame: types.FrameType, event: str, argument: object) -> None:
+        if event == "call":
+            codes.add(frame.f_code)
+
+    since = time.process_time()
+    threading.setprofile(called)
+    sys.setprofile(called)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    cost = time.process_time() - since
+    inside = f"{ROOT}{os.sep}"
+    found = [code for code in codes if code.co_filename.startswith(f"{inside}chatparsers")]
+    return cost, [
+        f"{Path(code.co_filename[len(inside) :]).as_posix()} {code.co_name} {code.co_firstlineno}"
+        for code in found
+    ]
+
+
 class Runner:
     """Runs the collected tests in a forked process for each mutant, in the place of pytest's own loop."""
 
-    def __init__(self, chosen: list[Mutant]) -> None:
+    def __init__(self, chosen: list[Mutant], seconds: int) -> None:
         self.chosen = chosen
+        self.seconds = seconds
         self.seen: dict[Mutant, str] = {}
         self.failed = ""
 
@@ -155,22 +201,48 @@ class Runner:
             self.failed = report.nodeid
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        before = time.process_time(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        wrong = self.run(session, None, 3600)
-        if wrong:
-            raise pytest.UsageError(f"without a fault, the tests must pass: {wrong}")
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        usual = after.ru_utime - before[1].ru_utime
-        print(f"\n{len(session.items)} tests, {usual:.1f} s of CPU; {len(self.chosen)} mutants", flush=True)
+        since = time.monotonic()
+        tests: dict[str, list[tuple[float, int]]] = {}
+        for number, item in enumerate(session.items):
+            said = self.fork(session, partial(self.learn, session, number), 600)
+            if not said.startswith("["):
+                print(f"left out, as it fails without a fault: {item.nodeid} ({said})", flush=True)
+                continue
+            cost, names = json.loads(said)
+            for name in names:
+                tests.setdefault(name, []).append((cost, number))
+        print(f"\n{len(session.items)} tests, learned in {time.monotonic() - since:.0f} s", flush=True)
         for mutant in self.chosen:
-            found = self.run(session, mutant, int(3 * usual + 10))
+            numbers = [number for _, number in sorted(tests.get(function(mutant), ()))]
+            found = self.fork(session, partial(self.see, session, mutant, numbers), 3 * self.seconds)
             if found != "not applied":
                 self.seen[mutant] = found
-                print(f"{mutant}\n    {found or 'SEEN BY NONE'}", flush=True)
+                print(f"{mutant}\n    {found or f'SEEN BY NONE of {len(numbers)}'}", flush=True)
         return True
 
-    def run(self, session: pytest.Session, mutant: Mutant | None, seconds: int) -> str:
+    def learn(self, session: pytest.Session, number: int) -> str:
+        """What a test costs and enters, in JSON; its name if it fails."""
+        found = entered(lambda: self.protocol(session, number))
+        return self.failed or json.dumps(found)
+
+    def see(self, session: pytest.Session, mutant: Mutant, numbers: list[int]) -> str:
         """The test that fails first; "" if none does."""
+        if not apply(mutant):
+            return "not applied"
+        until = time.process_time() + self.seconds
+        for number in numbers:
+            self.protocol(session, number)
+            if self.failed or time.process_time() > until:
+                break
+        return self.failed
+
+    def protocol(self, session: pytest.Session, number: int) -> None:
+        """Runs a test, and takes down what it set up: the next one may be any."""
+        item = session.items[number]
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+
+    def fork(self, session: pytest.Session, run: Callable[[], str], seconds: int) -> str:
+        """What ``run`` returns in a process of its own, which ends after so many seconds of CPU."""
         reading, writing = os.pipe()
         child = os.fork()
         if child:
@@ -182,19 +254,14 @@ class Runner:
         session.config.pluginmanager.unregister(name="terminalreporter")
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        said = ""
+        signal.alarm(3 * seconds)  # a fault may wait for ever
         try:
-            if mutant is not None and not apply(mutant):
-                said = "not applied"
-            else:
-                for item, later in zip(session.items, [*session.items[1:], None], strict=True):
-                    item.ihook.pytest_runtest_protocol(item=item, nextitem=later)
-                    if self.failed:
-                        break
-                said = self.failed
+            said = run()
         except BaseException as error:  # the fault reached pytest itself
             said = f"{type(error).__name__} outside a test"
-        os.write(writing, f"{said}\0".encode())
+        data = f"{said}\0".encode()
+        while data:
+            data = data[os.write(writing, data) :]
         os._exit(0)
 
 
@@ -205,6 +272,7 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only files whose path has this text")
+    parser.add_argument("--seconds", type=int, default=30, help="of CPU for each mutant")
     parser.add_argument("--json", type=Path, help="where to write what was found")
     parser.add_argument("--again", type=Path, help="the mutants of this file that no test saw")
     parser.add_argument("tests", nargs="*", help="arguments of pytest")
@@ -217,7 +285,7 @@ def main() -> int:
         every = list(mutants([path for path in files if given.only in path]))
         chosen = random.Random(given.seed).sample(every, min(given.number, len(every)))
         print(f"{len(every)} places, {len(chosen)} chosen")
-    runner = Runner(chosen)
+    runner = Runner(chosen, given.seconds)
     status = pytest.main(["-q", "-p", "no:cacheprovider", *given.tests], plugins=[runner])
     seen = Counter(test.partition("::")[0] for test in runner.seen.values())
     for file, times in seen.most_common():

@@ -8,12 +8,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import pytest
-from hypothesis import settings
 
 from chatparsers.core.values.base import Transcoder
-
-settings.register_profile("no clock", deadline=None)  # a busy machine fails no test
-settings.load_profile("no clock")
 
 
 @dataclass
