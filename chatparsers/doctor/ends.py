@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..chat.sample import Kind
-from ..core.errors import ChatParsersError, TemplateError
+from ..core.errors import ChatParsersError
 from .report import Fact, Finding
-from .subject import CLOCK, Subject, answer, call, excerpt, quoted, result, sampled, user
+from .subject import Subject, answer, call, excerpt, quoted, result, sampled, user
 
 __all__ = ["ends"]
 
@@ -151,13 +151,10 @@ def _others(model: Subject, stops: list[str], listed: list[str]) -> Iterator[Fin
         )
     wanted = {stop.strip() for stop in stops}
     for message in said:
-        tools = model.tools if model.can.tools else None
-        try:
-            _, wire = model.template.assistant_turn(
-                message, history=[user("Q")], tools=tools, strftime_now=CLOCK
-            )
-        except TemplateError:
+        shown = model.answered(message)
+        if shown is None:
             continue
+        _, wire = shown
         for text in listed:
             at = wire.find(text)
             if text in wanted or at < 0 or not wire[at + len(text) :].strip():

@@ -117,9 +117,8 @@ def _with(model: Subject, source: str) -> Subject:
 
 def _written(model: Subject, messages: Messages) -> str:
     """A conversation as `Chat.encode` renders it."""
-    tools = model.tools if model.can.tools else None
     turn = model.chat.prepare(
-        messages, tools=tools, add_generation_prompt=False, template_kwargs={"strftime_now": CLOCK}
+        messages, tools=model.offered, add_generation_prompt=False, template_kwargs={"strftime_now": CLOCK}
     )
     return turn.prompt
 

@@ -186,7 +186,7 @@ def _exchange(model: Subject, message: dict[str, Any]) -> tuple[str, str] | None
         _, header, wire = model.template.exchange(
             message,
             history=[user("Q")],
-            tools=model.tools if model.can.tools else None,
+            tools=model.offered,
             strftime_now=CLOCK,
         )
     except TemplateError:

@@ -117,12 +117,8 @@ def _written(text: str | None) -> str:
 
 def _wire(model: Subject, message: dict[str, Any]) -> str | None:
     """What the model would have written of an answer; None if the template refuses it."""
-    tools = model.tools if model.can.tools else None
-    try:
-        wire = model.template.assistant_turn(message, history=[user("Q")], tools=tools, strftime_now=CLOCK)[1]
-    except TemplateError:
-        return None
-    return str(wire)
+    shown = model.answered(message)
+    return None if shown is None else shown[1]
 
 
 def _read_back(model: Subject, wire: str | None) -> Any:
@@ -255,15 +251,14 @@ def append_only(model: Subject) -> Iterator[Finding]:
 
 def _held(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str, str] | None:
     """The prompt, and the prompt with the answer that an engine holds after it; None if the template refuses."""
-    try:
-        shown = model.tools if model.can.tools else None
-        prompt = model.template.render(history, tools=shown, add_generation_prompt=True, strftime_now=CLOCK)
-        start, wire = model.template.assistant_turn(said, history=history, tools=shown, strftime_now=CLOCK)
-    except TemplateError:
+    prompt = model.tried(history, generate=True, tools=True)
+    shown = model.answered(said, history)
+    if prompt is None or shown is None:
         return None
-    return prompt, prompt + wire[max(len(prompt) - len(start), 0) :] if len(start) <= len(
-        prompt
-    ) else start + wire
+    start, wire = shown
+    if len(start) > len(prompt):
+        return prompt, start + wire
+    return prompt, prompt + wire[len(prompt) - len(start) :]
 
 
 def arguments(model: Subject) -> Iterator[Finding]:

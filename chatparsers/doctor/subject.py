@@ -114,11 +114,16 @@ class Subject:
     def tokenizer(self) -> Any:
         return self.chat.tokenizer
 
+    @property
+    def offered(self) -> list[Any] | None:
+        """The tools, if the template shows tools."""
+        return self.tools if self.can.tools else None
+
     def render(
         self, messages: Messages, *, generate: bool = False, tools: bool = False, **variables: Any
     ) -> str:
         """What the template writes. Raises `TemplateError`."""
-        shown = self.tools if tools and self.can.tools else None
+        shown = self.offered if tools else None
         variables.setdefault("strftime_now", CLOCK)
         return self.template.render(messages, tools=shown, add_generation_prompt=generate, **variables)
 
@@ -132,8 +137,18 @@ class Subject:
     def raw(self, messages: Messages) -> str | None:
         """What the template writes of messages that are not shaped for it, as a plain host gives them."""
         try:
-            tools = self.tools if self.can.tools else None
-            return self.template.render_unshaped(messages, tools=tools, strftime_now=CLOCK)
+            return self.template.render_unshaped(messages, tools=self.offered, strftime_now=CLOCK)
+        except TemplateError:
+            return None
+
+    def answered(self, message: Mapping[str, Any], history: Messages = ()) -> tuple[str, str] | None:
+        """The prompt, and how the model would have written ``message`` behind it; None if the template refuses.
+        ``history``: a question, if it is empty."""
+        history = history or [user("Q")]
+        try:
+            return self.template.assistant_turn(
+                message, history=history, tools=self.offered, strftime_now=CLOCK
+            )
         except TemplateError:
             return None
 
@@ -180,9 +195,8 @@ def sampled(model: Subject, messages: Messages, **options: Any) -> Sample:
     """The conversation as a loss sees it. Raises the errors of `Chat.encode`."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tools = model.tools if model.can.tools else None
         sample: Sample = model.chat.encode(
-            messages, tools=tools, template_kwargs={"strftime_now": CLOCK}, **options
+            messages, tools=model.offered, template_kwargs={"strftime_now": CLOCK}, **options
         )
         return sample
 
