@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     try:
         sample = chat.encode(_CONVERSATION)
         tokenizer: Any = chat.tokenizer
-        decode = None if tokenizer is None else lambda ids: tokenizer.decode(ids, skip_special_tokens=False)
+        decode = None if tokenizer is None else partial(tokenizer.decode, skip_special_tokens=False)
         parts += ["A conversation, and what a loss counts", strip(sample, decode=decode)]
     except ChatParsersError as error:
         parts.append(f"A conversation cannot be shown: {error}")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import Any
 
 from ..chat.rollout import Rollout
@@ -123,7 +122,7 @@ def _(thing: Turn) -> Picture:
 @show.register
 def _(thing: Rollout) -> Picture:
     tokenizer: Any = thing.turn.tokenizer
-    decode: Callable[[Sequence[int]], str] = lambda ids: tokenizer.decode(ids, skip_special_tokens=False)  # noqa: E731
+    decode = partial(tokenizer.decode, skip_special_tokens=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of segments in which nothing counts
         samples = thing.samples()

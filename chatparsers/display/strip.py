@@ -13,7 +13,7 @@ from ..chat.sample import Kind, Sample
 from ..core.message import Message
 from ..core.public import public
 from .drawing import drawn_chips
-from .looks import LOOKS, coloured, cut, for_html, for_terminal
+from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
 from .picture import Picture
 
 __all__ = ["Chip", "Strip", "strip"]
@@ -156,7 +156,7 @@ def _(reading: Sample, *, decode: Callable[[Sequence[int]], str] | None = None) 
     for (kind, counted), start, end in _runs(reading):
         text = text_of(reading.ids[start:end])
         size += len(text)
-        shown, rest = cut(text, max(200_000 - (size - len(text)), 0))
+        shown, rest = cut(text, max(MOST - (size - len(text)), 0))
         chips.append(Chip(shown, Kind(kind), (start, end), reading.unit, bool(counted)))
         if rest:
             return Strip(tuple(chips), (), f"… {len(reading.ids) - end:,} more {reading.unit}s are not shown")
