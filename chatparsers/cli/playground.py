@@ -6,8 +6,9 @@ import sys
 from argparse import Namespace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 __all__ = ["run", "server"]
 
@@ -47,11 +48,10 @@ def server(folder: Path, port: int) -> ThreadingHTTPServer:
 class _Handler(SimpleHTTPRequestHandler):
     """Serves files, with a policy that keeps every page from asking another host."""
 
-    extensions_map: ClassVar[dict[str, str]] = {  # type: ignore[misc]
-        **SimpleHTTPRequestHandler.extensions_map,
-        ".mjs": "text/javascript",
-        ".js": "text/javascript",
-    }
+    def guess_type(self, path: str | PathLike[str]) -> str:
+        """The type of a file: of scripts, not what the system has registered, as browsers run no others."""
+        script = Path(path).suffix in (".js", ".mjs")
+        return "text/javascript" if script else super().guess_type(path)
 
     def end_headers(self) -> None:
         self.send_header("Content-Security-Policy", _POLICY)
