@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from chatparsers import display, get_format  # noqa: E402
-from chatparsers.cli.demos import Sample, samples, tools  # noqa: E402
+from chatparsers import display, get_format
+from chatparsers.cli.demos import Sample, samples, tools
 
+IMAGES = Path(__file__).resolve().parent / "img"
 TOOLS = [
     {
         "name": "get_weather",
@@ -50,13 +50,13 @@ def main(check: bool) -> int:
     stale = [
         name
         for name, make in PICTURES.items()
-        if not (file := ROOT / "docs" / "img" / name).is_file() or file.read_text("utf-8") != make()
+        if not (file := IMAGES / name).is_file() or file.read_text("utf-8") != make()
     ]
     for name in stale:
         if check:
             print(f"docs/img/{name} is stale: run python docs/_pictures.py", file=sys.stderr)
         else:
-            (ROOT / "docs" / "img" / name).write_text(PICTURES[name](), encoding="utf-8", newline="\n")
+            (IMAGES / name).write_text(PICTURES[name](), encoding="utf-8", newline="\n")
     return 1 if check and stale else 0
 
 

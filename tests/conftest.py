@@ -17,7 +17,7 @@ from zlib import crc32
 import pytest
 
 _TESTS = Path(__file__).parent
-for _folder in ("core", "data", "doctor", "gateway", "grammar", "hosts"):
+for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts"):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
 # pytest itself must import this first, so that its asserts show the compared values.

@@ -11,12 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from check import faults  # noqa: E402
-from pages import as_text  # noqa: E402
-from stage import stage  # noqa: E402
+from check import faults
+from pages import ROOT, as_text
+from stage import stage
 
 
 def main() -> int:

@@ -9,9 +9,10 @@ from typing import Any
 
 from griffe import Attribute, Class, Extension, Function, Object
 
-sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[2])]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from public import anchors  # noqa: E402
+from public import anchors
 
 _NAME = re.compile(r"(?<!`)`(?P<name>[A-Za-z_][\w.]*)(?:\(\))?`(?!`)")
 _EXAMPLE = re.compile(r"^>>> .*\n(?:.+\n)*", re.MULTILINE)

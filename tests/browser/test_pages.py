@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from looking import SIZES, Looked, browser_of, chromium, served, serving
 
 import chatparsers
@@ -41,6 +37,13 @@ PATIENCE = 180_000
 """Milliseconds for what usually takes a few seconds: other work may run beside the test."""
 
 
+def installed(name: str) -> Path:
+    """The folder of an npm package; skips the test without it."""
+    if not (MODULES / name).is_dir():
+        pytest.skip(f"no {MODULES / name}: tests/browser/install")
+    return MODULES / name
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with browser_of(str(chromium())) as found:
@@ -49,18 +52,13 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    file = MODULES / "axe-core" / "axe.min.js"
-    if not file.is_file():
-        pytest.skip(f"no {file}: tests/browser/install")
-    return file.read_text("utf-8")
+    return (installed("axe-core") / "axe.min.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
 def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    if not (MODULES / "pyodide").is_dir():
-        pytest.skip(f"no {MODULES / 'pyodide'}: tests/browser/install")
     folder = tmp_path_factory.mktemp("playground")
-    size = build(folder, MODULES / "pyodide")
+    size = build(folder, installed("pyodide"))
     assert size < 10_000_000, "so much is transferred even without compression"
     with server(folder, 0) as made, serving(made) as address:
         yield address
@@ -162,12 +160,9 @@ def test_pages_that_commands_and_notebooks_show(browser: Any, axe: str, tmp_path
     look_at(browser, tmp_path, axe, LOOKS)
 
 
-@pytest.mark.parametrize("folder", PAGES or [None])
-def test_folders_of_static_pages(
-    folder: Path | None, browser: Any, axe: str, pytestconfig: pytest.Config
-) -> None:
-    if folder is None:
-        pytest.skip("no folder of pages: CHATPARSERS_PAGES=DIR, such as a built site")
+@pytest.mark.parametrize("folder", PAGES)
+def test_folders_of_static_pages(folder: Path, browser: Any, axe: str, pytestconfig: pytest.Config) -> None:
+    """Without a folder (``CHATPARSERS_PAGES``) this is skipped."""
     look_at(browser, folder, axe, LOOKS if pytestconfig.getoption("--nightly") else LOOKS[:1] + LOOKS[3:])
 
 
