@@ -147,35 +147,42 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        end = text.find(quote, i)
-        found, certain = self._cut_short(text, i, end, final)
-        if found is None and end >= 0:
-            parts.append(escape(text[i:end]) + '"')
-            self._over()
-            return end + len(quote)
-        end = len(text)
-        if found is not None:
-            if certain:
+        find = ends(quote, self.closers).stops
+        match = find(text, i)
+        if match is not None and match[1] is None and match[0] != quote:  # a marker that may end the call
+            found, certain = self._cut_short(text, i, text.find(quote, i), final)
+            if found is not None and certain:
                 return self._unquoted(found, text, i, parts, "the end of a string")
-            end = found.start()
-            self.waiting = True
-        elif not final:
-            begun = self._begun(text, max(i, end - len(quote) + 1))
-            if self.closers:
-                held = ends(quote, self.closers).begun(text, max(i, end - HELD))
-                begun = begun if held is None else min(begun, held.start())
-            self.waiting = begun < end
-            end = begun
-        parts.append(escape(text[i:end] if i or end < len(text) else text))
+            if found is not None:
+                self.waiting = True
+                parts.append(escape(text[i : found.start()]))
+                return found.start()
+            while match is not None and match[1] is None and match[0] != quote:
+                match = find(text, match.end())
+        if match is not None and match[1] is None:
+            parts.append(escape(text[i : match.start()]) + '"')
+            self._over()
+            return match.end()
+        end = len(text)
+        if not final:
+            end = self._decided(text, i, end if match is None else match.start())
+            self.waiting = end < len(text)
+        parts.append(escape(text[i:end] if i or self.waiting else text))
         return end
 
-    def _begun(self, text: str, i: int) -> int:
-        """Where the beginning of a marker stands at the end of the text, from ``i`` on; else the text's length."""
-        quote = self.quote
-        i = text.find(quote[0], i)
-        while i >= 0 and not quote.startswith(text[i:]):
-            i = text.find(quote[0], i + 1)
-        return i if i >= 0 else len(text)
+    def _decided(self, text: str, i: int, end: int) -> int:
+        """How far the text before ``end`` cannot become brackets before the marker that ends the call."""
+        if not self.closers:
+            return end
+        least = max(i, end - MOST)
+        close = end
+        while close > least and text[close - 1] in " \t\r\n":
+            close -= 1
+        least = max(i, close - min(MOST, len(self.stack)))
+        begin = close
+        while begin > least and text[begin - 1] in "}]":
+            begin -= 1
+        return begin if begin < close else end
 
     def _cut_short(self, text: str, i: int, end: int, final: bool) -> tuple[re.Match[str] | None, bool]:
         """Where the marker that ends the call ends the string, before the next quote at ``end`` (-1: not yet there),
@@ -190,7 +197,7 @@ class GemmaScanner(Transcoder):
             found = ends(self.quote, self.closers).string(text, max(begin, min(at) - 2 * MOST))
             if found is None or found.start() >= n:
                 break
-            near = found.start() + NEAR
+            near = found.end() + NEAR
             if 0 <= end < near:
                 after = text[end + len(self.quote) :].lstrip(" \t\r\n")[:1]
                 return (None, False) if after and after in ",]}" else (found, bool(after or final))

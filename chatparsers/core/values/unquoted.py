@@ -15,6 +15,7 @@ import re
 from functools import lru_cache
 
 from .json import NUMBER
+from .raw import StopFinder
 
 __all__ = ["HELD", "MOST", "NEAR", "Ends", "ends", "is_scalar"]
 
@@ -32,13 +33,14 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call. A match has the groups ``close``, closing brackets before the marker, ``sure`` and
-    ``likely``, the marker."""
+    marker that ends a call. ``stops`` finds any of them. A match of the others has the groups ``close``, closing brackets
+    before the marker, ``sure`` and ``likely``, the marker."""
 
     def __init__(self, quote: str, closers: tuple[str, ...]) -> None:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
         likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
         over = rf"(?P<close>(?:[}}\]]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
+        self.stops = StopFinder((quote, *closers)).find
         quote = re.escape(quote)
         self.string = re.compile(over).search
         self.member = re.compile(rf"(?={quote}|{_KEY})|{over}").search
@@ -46,8 +48,6 @@ class Ends:
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
         self.quoted = re.compile(rf"(?<=')(?={_WS}(?:{quote}|{_KEY}|[}}\]]))|{over}").search
         self.quoted_item = re.compile(rf"(?<=')(?={_WS}(?:{quote}|[,\]]))|{over}").search
-        begun = "|".join(re.escape(one[:end]) for one in closers for end in range(len(one), 0, -1))
-        self.begun = re.compile(rf"(?:[}}\]]{{1,{MOST}}}{_WS}(?:{begun})?|(?:{begun}){_WS})\Z").search
 
 
 @lru_cache(maxsize=64)

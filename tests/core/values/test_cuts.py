@@ -16,6 +16,7 @@ from chatparsers.core.values.gemma import GemmaScanner
 from chatparsers.core.values.json import JsonScanner, ObjectScanner, StringScanner
 from chatparsers.core.values.python import PythonScanner
 from chatparsers.core.values.raw import StopFinder, raw_transcoder
+from chatparsers.core.values.unquoted import NEAR
 
 Read = Callable[..., Any]
 Make = Callable[[], Transcoder]
@@ -152,4 +153,5 @@ def test_cuts_are_invisible(read: Read, name: str, data: st.DataObject) -> None:
 @given(text=opened)
 def test_what_is_not_consumed_is_short(read: Read, name: str, text: str) -> None:
     reading = read(MAKES[name], text + " " * 3000 + text, range(0, 2 * len(text) + 3000, 7))
-    assert reading.most_held <= 300
+    # Behind a marker in a string without its second quote, Gemma's syntax waits for that quote.
+    assert reading.most_held <= 300 + (NEAR if "mended" in name else 0)
