@@ -72,6 +72,7 @@ class Stream:
         "_fed",
         "_finished",
         "_ids",
+        "_kind",
         "_machine",
         "_make",
         "_not_given",
@@ -126,6 +127,7 @@ class Stream:
         self._plain: Callable[[str], object] = _no_shortcut
         self._make: Callable[[str], Event] = Content
         self._parts: list[str] = self._pieces
+        self._kind = m.CONTENT
         self._value: Transcoder | None = None
         if call:
             machine.hope = ""
@@ -202,9 +204,10 @@ class Stream:
     @property
     def message(self) -> Message:
         """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
-        end = self._fed if self._has_shortcut else self._transcript.length
+        if self._has_shortcut:
+            self._note_region()
         offsets = self._ids.offsets if self._ids is not None else None
-        return self._transcript.message(end, self._finished == "stop", offsets)
+        return self._transcript.message(self._finished == "stop", offsets)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
@@ -231,8 +234,9 @@ class Stream:
             starts = [origin + start for start in starts]
         elif fed_ids:
             starts = self._ids.offsets
-        end = self._fed if self._has_shortcut else self._transcript.length
-        return self._transcript.token_regions(starts or (), first, end, self._fed, bool(self._finished))
+        if self._has_shortcut:
+            self._note_region()
+        return self._transcript.token_regions(starts or (), first, self._fed, bool(self._finished))
 
     def fork(self) -> Stream:
         """An independent copy at this point: for beams, and for tokens that may yet be rejected.
@@ -433,16 +437,22 @@ class Stream:
             return
         self._make, self._parts = sink
         self._plain = plain or _no_shortcut
+        self._kind = region
         if region == m.ARGUMENT:
+            self._kind = m.CALL
             self._value = self._machine.value
 
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
             self._machine.skip_to(self._fed)
-            self._transcript.length = self._fed
+            self._note_region()
             self._plain = _no_shortcut
             self._value = None
+
+    def _note_region(self) -> None:
+        """Gives the transcript the region of the pieces that took the shortcut."""
+        self._transcript.advance(self._kind, self._fed - self._transcript.length)
 
     # strict mode
 
@@ -482,4 +492,4 @@ def _one_id(id: object) -> int:
 
 _ONLY_INT = {int}
 _NO_IDS = (bool, bytes, bytearray, memoryview, Mapping)
-_SHORTCUT = ("_make", "_parts", "_plain", "_value")
+_SHORTCUT = ("_kind", "_make", "_parts", "_plain", "_value")

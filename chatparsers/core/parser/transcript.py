@@ -200,12 +200,10 @@ class Transcript:
         return other
 
     def sink(self, region: int) -> Sink | None:
-        """What becomes of a piece that continues the last item's region; None if it must come through `apply`."""
+        """What becomes of a piece of the region; None if it must come through `apply`."""
         if region == m.ARGUMENT:
             call = self.call
-            return call.sink if call is not None and call.started and self.kind == m.CALL else None
-        if region != self.kind:
-            return None
+            return call.sink if call is not None and call.started else None
         if region == m.CONTENT:
             return Content, self.content
         return (Reasoning, self.reasoning) if region == m.REASONING else None
@@ -351,8 +349,8 @@ class Transcript:
 
     # the message
 
-    def message(self, end: int, ended: bool, offsets: list[int] | None) -> Message:
-        """The message up to the position ``end``.
+    def message(self, ended: bool, offsets: list[int] | None) -> Message:
+        """The message of the text so far.
 
         ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed.
         """
@@ -364,7 +362,7 @@ class Transcript:
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text),
-            regions=self._regions(end, offsets),
+            regions=self._regions(offsets),
             text=text,
         )
 
@@ -399,30 +397,30 @@ class Transcript:
         call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
         return self.calls[call].index if call >= 0 else None
 
-    def _regions(self, end: int, offsets: list[int] | None) -> list[Region]:
+    def _regions(self, offsets: list[int] | None) -> list[Region]:
         """One region for each run. A region that is over is made once."""
         kept = self.regions
         runs = self.runs
         for (start, kind), (over, _) in zip(runs[len(kept) : -1], runs[len(kept) + 1 :], strict=True):
             kept.append(self._region(start, kind, over, offsets))
-        return [*kept, self._region(*runs[-1], end, offsets)] if runs else []
+        return [*kept, self._region(*runs[-1], self.length, offsets)] if runs else []
 
     def _region(self, start: int, kind: int, end: int, offsets: list[int] | None) -> Region:
         tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
         return Region(KINDS[kind], self.text.position(start), self.text.position(end), *tokens)
 
     def token_regions(
-        self, starts: Sequence[int], first: int, end: int, fed: int, over: bool
+        self, starts: Sequence[int], first: int, fed: int, over: bool
     ) -> list[RegionKind]:
-        """As `Stream.token_regions`. ``starts``: where the tokens begin. The text is decided up to ``end``, and was fed
-        up to ``fed``. ``over``: no more comes."""
+        """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
+        more comes."""
         found: list[RegionKind] = []
         runs = self.runs
         for place in range(first, len(starts)):
             start = starts[place]
             after = bisect_right(starts, start, place)  # a token may hold only a part of a character
             stop = starts[after] if after < len(starts) else fed
-            if not over and not start < stop <= end:
+            if not over and not start < stop <= self.length:
                 break
             run = max(bisect_right(runs, start, key=_start) - 1, 0)
             kind = runs[run][1] if runs else m.MARKUP
