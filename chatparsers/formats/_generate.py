@@ -19,21 +19,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple, TypedDict
 
+from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
-from ..core.definition.nodes import (
-    Args,
-    Body,
-    JsonName,
-    Lenient,
-    Literal,
-    Node,
-    Span,
-    Tag,
-    Think,
-    Token,
-    Value,
-)
-from ..core.definition.nodes import Sequence as Items
+from ..core.definition.nodes import Node, Span, Tag
 from ..core.definition.tree import children, tokens, walk
 from ..core.format import Format
 from ..core.values import Json, Python
@@ -172,9 +160,9 @@ def thoughts(formats: Iterable[Format]) -> tuple[tuple[str, str], ...]:
         spans: list[Span] = []
         others: set[str] = set()
         for node in walk(format.tree(Options(tools=True))):
-            if isinstance(node, Think):
+            if isinstance(node, n.Think):
                 spans.append(node.span)
-            elif isinstance(node, Body):
+            elif isinstance(node, n.Body):
                 spans += [] if node.reasoning is None else [node.reasoning]
                 if node.content is not None and node.content.close is not None:
                     others.update(tokens(node.content.close))
@@ -187,12 +175,12 @@ def thoughts(formats: Iterable[Format]) -> tuple[tuple[str, str], ...]:
 
 def _alone(marker: Node) -> list[tuple[str, ...]]:
     """The names of each token that the parser may read as the whole marker."""
-    if isinstance(marker, Token):
+    if isinstance(marker, n.Token):
         return [marker.names]
     parts: Iterable[Node]
-    if isinstance(marker, Lenient):
+    if isinstance(marker, n.Lenient):
         parts = (marker.strict, marker.lenient)
-    elif isinstance(marker, Items):
+    elif isinstance(marker, n.Sequence):
         empty = [item.empty({}) for item in marker.items]
         parts = tuple(
             item for at, item in enumerate(marker.items) if all(empty[:at]) and all(empty[at + 1 :])
@@ -216,13 +204,13 @@ def _wire(format: Format) -> str:
     """How the format writes a call; of several ways the first."""
     objects = _OBJECTS
     for node in walk(format.tree(Options(tools=True)), True):
-        if isinstance(node, Literal) and node.text.endswith("["):
+        if isinstance(node, n.Literal) and node.text.endswith("["):
             objects = _ARRAYS
-        if isinstance(node, JsonName) and node.tag is Tag.NAME:
+        if isinstance(node, n.JsonName) and node.tag is Tag.NAME:
             return objects
-        if isinstance(node, Args):
+        if isinstance(node, n.Args):
             return _NAMES if isinstance(node.syntax, Json) else _OTHERS
-        if isinstance(node, Value):
+        if isinstance(node, n.Value):
             return _OTHERS if isinstance(node.syntax, Python) else _TAGS
     return _NONE
 

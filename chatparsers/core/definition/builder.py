@@ -7,31 +7,8 @@ A plain string is a literal.
 from __future__ import annotations
 
 from ..errors import DefinitionError
-from .nodes import (
-    AnyChar,
-    Atomic,
-    Chars,
-    Choice,
-    Cut,
-    End,
-    Implied,
-    Lenient,
-    Literal,
-    Many,
-    Node,
-    Nodelike,
-    Not,
-    Peek,
-    Ref,
-    Rule,
-    Sequence,
-    Space,
-    Tag,
-    Tagged,
-    Token,
-    Until,
-    as_node,
-)
+from . import nodes as n
+from .nodes import Node, Nodelike, Tag, as_node
 from .operands import checked
 
 __all__ = ["Primitives"]
@@ -43,7 +20,7 @@ class Primitives:
 
     def literal(self, text: str) -> Node:
         """Exactly this text. ``"text"``"""
-        return Literal(text)
+        return n.Literal(text)
 
     def token(self, text: str, *also: str) -> Node:
         """One special token: by id where ids are fed and the tokenizer has it, else its text. ``"text"``
@@ -51,72 +28,72 @@ class Primitives:
         ``also``: its names in other checkpoints of the family. The parser reads any of the names. The grammar writes
         the one that the tokenizer or the prompt has, else ``text``. Names at the same place belong to one checkpoint.
         """
-        return Token(text, also)
+        return n.Token(text, also)
 
     def until(self, *stops: str) -> Node:
         """Text up to the first stop or the end, streamed. ``(!stop .)*``"""
-        return Until(stops)
+        return n.Until(stops)
 
     def rest(self) -> Node:
         """All that follows, streamed. ``.*``"""
-        return Until(())
+        return n.Until(())
 
     def chars(self, ranges: str, least: int = 1, most: int | None = None) -> Node:
         """Characters of a class, as in ``[a-z]``. ``[ranges]{least,most}``"""
-        return Chars(ranges, least, most)
+        return n.Chars(ranges, least, most)
 
     def space(self, text: str = "") -> Node:
         """Parses any white space, or none; generates ``text``, as the model's template has it. ``[ \\t\\r\\n]*``"""
-        return Space(text)
+        return n.Space(text)
 
     def trim(self, text: str) -> Node:
         """Generates ``text``, which is white space beside a marker; parses it, or a beginning of it, or nothing.
         ``text / … / ""``"""
-        return self.reads(text, *(text[:end] for end in range(len(text), -1, -1))) if text else Literal("")
+        return self.reads(text, *(text[:end] for end in range(len(text), -1, -1))) if text else n.Literal("")
 
     def any(self) -> Node:
         """One character. ``.``"""
-        return AnyChar()
+        return n.AnyChar()
 
     def end(self) -> Node:
         """The end of the turn. A turn that was cut off (``finish("length")``) has no end. ``!.``"""
-        return End()
+        return n.End()
 
     def sequence(self, *items: Nodelike) -> Node:
         """The items, one after the other. ``a b c``"""
-        return Sequence.of(*items)
+        return n.Sequence.of(*items)
 
     def choice(self, *options: Nodelike) -> Node:
         """The first option that matches. ``a / b / c``"""
-        return Choice.of(*options)
+        return n.Choice.of(*options)
 
     def optional(self, node: Nodelike) -> Node:
         """The node, or nothing, in both readings. ``a?``"""
-        return Many(as_node(node), 0, 1)
+        return n.Many(as_node(node), 0, 1)
 
     def many(self, node: Nodelike, least: int = 0) -> Node:
         """The node any number of times, at least ``least``. ``a*``"""
-        return Many(as_node(node), least, None)
+        return n.Many(as_node(node), least, None)
 
     def repeat(self, node: Nodelike, least: int, most: int) -> Node:
         """The node between ``least`` and ``most`` times. ``a{least,most}``"""
-        return Many(as_node(node), least, most)
+        return n.Many(as_node(node), least, most)
 
     def peek(self, node: Nodelike) -> Node:
         """Succeeds without reading if the node follows. For parsing only: use it in what `reads` parses. ``&a``"""
-        return Peek(as_node(node))
+        return n.Peek(as_node(node))
 
     def negate(self, node: Nodelike) -> Node:
         """Succeeds without reading if the node does not follow. For parsing only, as `peek`. ``!a``"""
-        return Not(as_node(node))
+        return n.Not(as_node(node))
 
     def rule(self, name: str, node: Nodelike) -> Node:
         """A named rule. ``name <- a``"""
-        return Rule(name, as_node(node))
+        return n.Rule(name, as_node(node))
 
     def ref(self, name: str) -> Node:
         """The rule of that name. ``name``"""
-        return Ref(name)
+        return n.Ref(name)
 
     def tag(self, tag: Tag, node: Nodelike) -> Node:
         """The node's text is of that kind and becomes events. ``tag<a>``
@@ -124,32 +101,32 @@ class Primitives:
         ``Tag.CONTENT`` and ``Tag.REASONING`` are text; ``Tag.CALL`` is a whole call, as `each_tool` makes it. The parts
         of a call have methods of their own: `name`, `id`, `arg_name`.
         """
-        return Tagged(tag, as_node(node))
+        return n.Tagged(tag, as_node(node))
 
     def token_tag(self, tag: Tag, text: str) -> Node:
         """A special token whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, Token(text))
+        return self.tag(tag, n.Token(text))
 
     def literal_tag(self, tag: Tag, text: str) -> Node:
         """A literal whose text is of that kind. ``tag<"text">``"""
-        return self.tag(tag, Literal(text))
+        return self.tag(tag, n.Literal(text))
 
     def atomic(self, node: Nodelike) -> Node:
         """The node; nothing of it is emitted until all of it is read. ``a``"""
-        return Atomic(as_node(node))
+        return n.Atomic(as_node(node))
 
     def cut(self) -> Node:
         """Commits: the parser never goes back before this point, so it emits the text it held. ``^``"""
-        return Cut()
+        return n.Cut()
 
     def implied(self, tag: Tag, value: str) -> Node:
         """Reads nothing and gives a name that the text does not spell. For parsing only, as `peek`. ``tag="value"``"""
-        return Implied(tag, value)
+        return n.Implied(tag, value)
 
     def expected(self, node: Nodelike) -> Node:
         """Generates the node; parses it, or nothing if the model left it out. ``a?``"""
         node = as_node(node)
-        return Lenient(node, Many(node, 0, 1))
+        return n.Lenient(node, n.Many(node, 0, 1))
 
     def reads(self, strict: Nodelike, *lenient: Nodelike) -> Node:
         """Generates ``strict``; parses the first of ``lenient`` that matches, instead. ``lenient₁ / lenient₂ / …``
@@ -159,4 +136,4 @@ class Primitives:
         """
         if not lenient:
             raise DefinitionError("p.reads: expected what is parsed, after what is generated; found nothing")
-        return Lenient(as_node(strict), Choice.of(*lenient))
+        return n.Lenient(as_node(strict), n.Choice.of(*lenient))

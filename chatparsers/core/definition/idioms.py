@@ -10,39 +10,9 @@ from typing import Any, TypeVar
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ..values import Json, Raw, Syntax
+from . import nodes as n
 from .builder import Primitives
-from .nodes import (
-    Args,
-    Body,
-    Calls,
-    Choice,
-    Cut,
-    Declared,
-    EachArg,
-    EachTool,
-    Header,
-    Implied,
-    JsonName,
-    JsonText,
-    JsonValue,
-    Lenient,
-    Literal,
-    Name,
-    Node,
-    Nodelike,
-    Not,
-    Peek,
-    SameName,
-    Sequence,
-    Space,
-    Span,
-    Tag,
-    Tagged,
-    Think,
-    Token,
-    Value,
-    as_node,
-)
+from .nodes import Node, Nodelike, Span, Tag, as_node
 from .operands import checked
 
 __all__ = ["NAME_CHARS", "Builder", "Options", "escaped"]
@@ -114,7 +84,7 @@ class Builder(Primitives):
             raise DefinitionError(f"expected a marker, found {text!r}: give the text that is written there")
         before, _, after = text.partition(core)
         lead = self.reads(before, *(before[start:] for start in range(len(before) + 1))) if before else ""
-        return Sequence.of(lead, Token(core), self.trim(after))
+        return n.Sequence.of(lead, n.Token(core), self.trim(after))
 
     def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
         """Text between two markers. ``open text close``
@@ -138,7 +108,7 @@ class Builder(Primitives):
         without ``close``. Calls in open reasoning count if the turn ends with them.
         """
         span = self.span(open, close, optional=optional)
-        return Tagged(Tag.THOUGHT, Think(span, always))
+        return n.Tagged(Tag.THOUGHT, n.Think(span, always))
 
     def body(
         self,
@@ -162,13 +132,13 @@ class Builder(Primitives):
         if not self.options.tools:
             calls = start = closers = None
         parts = [None if part is None else as_node(part) for part in (calls, start, marks, closers)]
-        return Body(parts[0], parts[1], reasoning, content, lead, parts[2], parts[3])
+        return n.Body(parts[0], parts[1], reasoning, content, lead, parts[2], parts[3])
 
     # calls
 
     def calls(self, item: Nodelike, separator: Nodelike = "") -> Node:
         """One call, or several where parallel calls are allowed. ``item (separator item)*``"""
-        return Calls(as_node(item), as_node(separator), self.options.parallel)
+        return n.Calls(as_node(item), as_node(separator), self.options.parallel)
 
     def array(self, item: Nodelike, indent: str = "") -> Node:
         """Calls as a JSON array; ``indent`` is the white space that the template writes before each call.
@@ -178,16 +148,16 @@ class Builder(Primitives):
         """
         space = self.space()
         comma = space + "," + self.space(indent or " ")
-        items = self.calls(item, self.reads(comma, comma, space + Peek(Literal("{"))))
+        items = self.calls(item, self.reads(comma, comma, space + n.Peek(n.Literal("{"))))
         return "[" + self.space(indent) + items + self.space("\n" if indent else "") + "]"
 
     def each_tool(self, make: Callable[[Tool], Nodelike]) -> Node:
         """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
 
         def call(tool: Tool) -> Node:
-            return Tagged(Tag.CALL, as_node(make(tool)))
+            return n.Tagged(Tag.CALL, as_node(make(tool)))
 
-        return EachTool(call, _made("p.each_tool", call, ANY_TOOL))
+        return n.EachTool(call, _made("p.each_tool", call, ANY_TOOL))
 
     def each_arg(
         self,
@@ -201,7 +171,7 @@ class Builder(Primitives):
             return as_node(make(arg))
 
         between = None if separator is None else as_node(separator)
-        return EachArg(tool, argument, _made("p.each_arg", argument, ANY_ARGUMENT), between)
+        return n.EachArg(tool, argument, _made("p.each_arg", argument, ANY_ARGUMENT), between)
 
     def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
         """The tool's name. ``name``
@@ -209,74 +179,76 @@ class Builder(Primitives):
         ``escapes``: how the name spells some characters, such as ``{'"': "&quot;"}``, if the model's template does so.
         """
         pairs = tuple((escapes or {}).items())
-        return Name(Tag.NAME, chars, None if tool is ANY_TOOL else Literal(escaped(tool.name, pairs)), pairs)
+        return n.Name(
+            Tag.NAME, chars, None if tool is ANY_TOOL else n.Literal(escaped(tool.name, pairs)), pairs
+        )
 
     def json_name(self, tool: Tool) -> Node:
         """The tool's name as the inside of a JSON string. ``name``"""
         if tool is ANY_TOOL:
-            return JsonName(Tag.NAME, None)
-        return JsonName(Tag.NAME, Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
+            return n.JsonName(Tag.NAME, None)
+        return n.JsonName(Tag.NAME, n.Literal(json.dumps(tool.name, ensure_ascii=False)[1:-1]))
 
     def arg_name(
         self, arg: Argument, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None
     ) -> Node:
         """The argument's name; ``escapes`` as in `name`. ``name``"""
         pairs = tuple((escapes or {}).items())
-        return Name(
-            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else Literal(escaped(arg.name, pairs)), pairs
+        return n.Name(
+            Tag.ARG_NAME, chars, None if arg is ANY_ARGUMENT else n.Literal(escaped(arg.name, pairs)), pairs
         )
 
     def same_name(self, arg: Argument) -> Node:
         """The argument's name once more, after its value, as in ``</city>``. ``name``"""
-        return SameName(arg)
+        return n.SameName(arg)
 
     def id(self, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """The call's id, kept as the model writes it. ``id``"""
-        return Name(Tag.ID, chars, as_node(generate))
+        return n.Name(Tag.ID, chars, as_node(generate))
 
     def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
         finds the groups ``name`` and ``id``; generates ``generate``. ``header``"""
-        return Header(pattern, chars, as_node(generate))
+        return n.Header(pattern, chars, as_node(generate))
 
     def args(self, tool: Tool, syntax: Syntax = _JSON) -> Node:
         """All arguments as one object in a value syntax, streamed. Commits. ``object``"""
-        return Args(tool, syntax)
+        return n.Args(tool, syntax)
 
     def declared(self, *, lacks: str = "") -> Node:
         """Succeeds without reading if the name just read is a tool of the request. For parsing only. ``lacks``: the
         tool must also have no argument of this name. ``&{declared}``"""
-        return Declared(lacks)
+        return n.Declared(lacks)
 
     def value(self, arg: Argument, syntax: Syntax) -> Node:
         """One argument's value in a value syntax, streamed. Commits. ``value``"""
-        return Value(arg, syntax)
+        return n.Value(arg, syntax)
 
     def code_call(self, name: str, arg: str, *, declared: bool = False) -> Node:
         """A call whose text is code up to the end of the turn, for interpreters that are called without a header. For
         parsing only. ``declared``: only if the request has a tool of that name. ``code``"""
 
         def code(argument: Argument) -> Node:
-            value = Value(argument, Raw(until=self.stops, type="string", end=True))
-            return Sequence.of(Implied(Tag.ARG_NAME, arg), value)
+            value = n.Value(argument, Raw(until=self.stops, type="string", end=True))
+            return n.Sequence.of(n.Implied(Tag.ARG_NAME, arg), value)
 
-        arguments = EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
-        named = Sequence.of(Implied(Tag.NAME, name), *([Declared()] if declared else []))
-        return Tagged(Tag.CALL, Sequence.of(named, arguments))
+        arguments = n.EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
+        named = n.Sequence.of(n.Implied(Tag.NAME, name), *([n.Declared()] if declared else []))
+        return n.Tagged(Tag.CALL, n.Sequence.of(named, arguments))
 
     # calls as JSON
 
     def json_text(self) -> Node:
         """A JSON string whose text is content. Parsing also takes any other value, unchanged. ``"…"``"""
-        return JsonText()
+        return n.JsonText()
 
     def member(self, *keys: str) -> Node:
         """A JSON object's key and colon. Generates the first of ``keys``; parses any of them. ``"key" :``"""
         if not keys:
             raise DefinitionError('p.member: expected at least one key, found none; write p.member("name")')
-        strict, *also = (Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
+        strict, *also = (n.Literal(json.dumps(key, ensure_ascii=False)) for key in keys)
         key = self.reads(strict, strict, *also) if also else strict
-        return Sequence.of(key, Space("", True), ":", Space(" ", True))
+        return n.Sequence.of(key, n.Space("", True), ":", n.Space(" ", True))
 
     def json_call(self, *, wrapped: bool = True, id_pattern: Nodelike | None = None, **keys: str) -> Node:
         """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
@@ -296,18 +268,20 @@ class Builder(Primitives):
         id_chars = self.chars("a-zA-Z0-9", 9, 9) if id_pattern is None else as_node(id_pattern)
 
         def call(tool: Tool) -> Node:
-            name = Sequence.of('"', self.json_name(tool), '"')
-            ids = Sequence.of('"', JsonName(Tag.ID, id_chars), '"')
-            written = {"name": name, "args": Args(tool), "id": ids}
-            comma = Sequence.of(",", Space(" ", True))
-            members: list[Nodelike] = ["{", Space("", True)]
+            name = n.Sequence.of('"', self.json_name(tool), '"')
+            ids = n.Sequence.of('"', n.JsonName(Tag.ID, id_chars), '"')
+            written = {"name": name, "args": n.Args(tool), "id": ids}
+            comma = n.Sequence.of(",", n.Space(" ", True))
+            members: list[Nodelike] = ["{", n.Space("", True)]
             for part, key in keys.items():
                 members += [comma] if len(members) > 2 else []
                 members += [self.member(key), written[part]]
-            strict = Sequence.of(*members, Space("", True), "}")
+            strict = n.Sequence.of(*members, n.Space("", True), "}")
             # The grammar asks for each tool, and reads only the strict half.
             return (
-                strict if tool is not ANY_TOOL else Lenient(strict, self._any_order(keys, name, ids, wrapped))
+                strict
+                if tool is not ANY_TOOL
+                else n.Lenient(strict, self._any_order(keys, name, ids, wrapped))
             )
 
         return self.each_tool(call)
@@ -316,20 +290,20 @@ class Builder(Primitives):
         """The lenient reading of a JSON call: its members in any order, with others beside them."""
         named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
-        known = Choice.of(named, args_key, self.member("function") + "{")
-        other = self.member("type") + '"function"' | Not(known) + (
-            '"' + self.chars(r'^"\\') + '"' << ":" << JsonValue()
+        known = n.Choice.of(named, args_key, self.member("function") + "{")
+        other = self.member("type") + '"function"' | n.Not(known) + (
+            '"' + self.chars(r'^"\\') + '"' << ":" << n.JsonValue()
         )
         if "id" in keys:
             other = self.member(keys["id"]) + ids | other
-        comma: Node = Space("") + "," + Space("")
-        opening, closing = "{" + Space(""), Space("") + "}"
+        comma: Node = n.Space("") + "," + n.Space("")
+        opening, closing = "{" + n.Space(""), n.Space("") + "}"
         before, after = self.many(other + comma), self.many(comma + other)
-        named_first = named + comma + before + args_key + Args(ANY_TOOL)
-        args_first = args_key + Args(ANY_TOOL, commit=False) + comma + before + named + Cut()
+        named_first = named + comma + before + args_key + n.Args(ANY_TOOL)
+        args_first = args_key + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
         bare = (
             opening + before + (named_first | args_first) + after + closing
-            | opening + named + Declared() + closing
+            | opening + named + n.Declared() + closing
         )
         if not wrapped:
             return bare

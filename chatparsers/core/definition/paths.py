@@ -17,43 +17,15 @@ from typing import Any
 
 from ..errors import DefinitionError
 from ..values import Raw, Syntax
-from .nodes import (
-    Args,
-    Atomic,
-    Body,
-    Calls,
-    Choice,
-    Cut,
-    Declared,
-    EachArg,
-    EachTool,
-    Header,
-    Implied,
-    Inner,
-    JsonName,
-    Leaf,
-    Many,
-    Name,
-    Node,
-    Not,
-    Peek,
-    Ref,
-    Rule,
-    SameName,
-    Sequence,
-    Tag,
-    Tagged,
-    Think,
-    Value,
-    of_every_kind,
-)
+from . import nodes as n
+from .nodes import Node, Tag, of_every_kind
 from .reading import PARTS_OF_A_CALL, Reading
 from .wrong import wrong
 
 __all__ = ["check_call"]
 
 
-def check_call(reading: Reading, node: Tagged) -> None:
+def check_call(reading: Reading, node: n.Tagged) -> None:
     """Raises `DefinitionError` if a path through the call is wrong."""
     _Call(reading, node).check()
 
@@ -89,7 +61,7 @@ class _Call:
         self.rules: tuple[str, ...] = ()
 
     def check(self) -> None:
-        node = self.node.node if isinstance(self.node, Tagged) else self.node
+        node = self.node.node if isinstance(self.node, n.Tagged) else self.node
         states = self.after(node, (_State(),))
         for state in states:
             self.ended(state)
@@ -125,24 +97,24 @@ class _Call:
             raise DefinitionError(f"{type(node).__name__} is no kind of node: use what the builder makes")
         return follow(self, node, states)
 
-    def sequence(self, node: Sequence, states: _States) -> _States:
+    def sequence(self, node: n.Sequence, states: _States) -> _States:
         for item in node.items:
             states = self.after(item, states)
         return states
 
-    def choice(self, node: Choice, states: _States) -> _States:
+    def choice(self, node: n.Choice, states: _States) -> _States:
         return _once(state for option in node.options for state in self.after(option, states))
 
-    def ref(self, node: Ref, states: _States) -> _States:
+    def ref(self, node: n.Ref, states: _States) -> _States:
         return self.ruled(node, node.name, self.reading.rules[node.name], states)
 
-    def rule(self, node: Rule, states: _States) -> _States:
+    def rule(self, node: n.Rule, states: _States) -> _States:
         return self.ruled(node, node.name, node.node, states)
 
-    def peek(self, node: Peek, states: _States) -> _States:
+    def peek(self, node: n.Peek, states: _States) -> _States:
         return states if self.reading.empty(node.node) else self.closed(states)
 
-    def negate(self, node: Not, states: _States) -> _States:
+    def negate(self, node: n.Not, states: _States) -> _States:
         return states
 
     def stranger(self, node: Node, states: _States) -> _States:
@@ -152,10 +124,10 @@ class _Call:
             "write the calls one after the other, not in each other",
         )
 
-    def tagged(self, node: Tagged, states: _States) -> _States:
+    def tagged(self, node: n.Tagged, states: _States) -> _States:
         return self.stranger(node, states) if node.tag is Tag.CALL else self.after(node.node, states)
 
-    def inner(self, node: Atomic | Inner, states: _States) -> _States:
+    def inner(self, node: n.Atomic | n.Inner, states: _States) -> _States:
         return self.after(node.inner(self.reading.generated), states)
 
     def part(self, node: Node, states: _States) -> _States:
@@ -167,11 +139,11 @@ class _Call:
     def closed(self, states: _States) -> _States:
         return _once(replace(state, open="") for state in states)
 
-    def repeated(self, node: Many, states: _States) -> _States:
+    def repeated(self, node: n.Many, states: _States) -> _States:
         once = self.after(node.node, states)
         twice = once if node.most == 1 else self.after(node.node, once)
         left = states if node.least == 0 else ()
-        if self.reading.within(node.node, (Name, JsonName)) is not None:
+        if self.reading.within(node.node, (n.Name, n.JsonName)) is not None:
             left = tuple(
                 replace(s, open="what may be left out") if s.args and not s.held else s for s in left
             )
@@ -193,17 +165,17 @@ class _Call:
 
     def read(self, node: Node, state: _State) -> _State:
         """The state after ``node``, which is one of a call's parts or a cut."""
-        if isinstance(node, (Cut, EachArg)) or (isinstance(node, Args) and node.commit):
+        if isinstance(node, (n.Cut, n.EachArg)) or (isinstance(node, n.Args) and node.commit):
             if state.open in _HEADER:
                 self.unended(state.open)
             state = replace(state, held=False)
-        if isinstance(node, Declared) and not state.name:
+        if isinstance(node, n.Declared) and not state.name:
             wrong(node, "no name has been read before it", "put it after p.name(tool)")
-        if isinstance(node, (Args, EachArg)):
+        if isinstance(node, (n.Args, n.EachArg)):
             return self.arguments(node, state)
-        if isinstance(node, (Cut, Declared)):
+        if isinstance(node, (n.Cut, n.Declared)):
             return state
-        tag = getattr(node, "tag", Tag.NAME if isinstance(node, Header) else None)
+        tag = getattr(node, "tag", Tag.NAME if isinstance(node, n.Header) else None)
         if tag is Tag.ID:
             return replace(state, open="p.id")
         if tag is not Tag.NAME:
@@ -214,19 +186,19 @@ class _Call:
             wrong(node, "the call has a name already", "write the name once on each path through the call")
         if state.args and not state.held and not self.reading.generated:
             wrong(node, "the name stands after the arguments, which need it", "put it before them")
-        return replace(state, name=True, open="" if isinstance(node, Implied) else "p.name")
+        return replace(state, name=True, open="" if isinstance(node, n.Implied) else "p.name")
 
-    def arguments(self, node: Args | EachArg, state: _State) -> _State:
+    def arguments(self, node: n.Args | n.EachArg, state: _State) -> _State:
         if state.args:
             wrong(
                 node,
                 "the call has its arguments already",
                 "write p.args or p.each_arg once on each path through it",
             )
-        held = isinstance(node, Args) and not node.commit
+        held = isinstance(node, n.Args) and not node.commit
         if not (state.name or held or self.reading.generated):
             wrong(node, "the call has no name yet, and the arguments need it", "put p.name(tool) before them")
-        if isinstance(node, Args):
+        if isinstance(node, n.Args):
             return replace(state, args=True, held=held, open="")
         argument = _Argument(self.reading, node)
         argument.check()
@@ -242,7 +214,7 @@ class _Argument(_Call):
     what = "an argument"
     takes_the_rest = False
 
-    def __init__(self, reading: Reading, node: EachArg) -> None:
+    def __init__(self, reading: Reading, node: n.EachArg) -> None:
         super().__init__(reading, node)
         self.separated = node.separator is not None and not reading.empty(node.separator)
         self.each = reading.each(node)
@@ -270,9 +242,9 @@ class _Argument(_Call):
                 wrong(self.node, what, "write it after p.value(…)")
 
     def read(self, node: Node, state: _State) -> _State:
-        if isinstance(node, Cut):
+        if isinstance(node, n.Cut):
             return state
-        if isinstance(node, Value):
+        if isinstance(node, n.Value):
             if not state.name:
                 wrong(node, "the argument has no name yet", "put p.arg_name(arg) before p.value(…)")
             if state.args:
@@ -280,11 +252,11 @@ class _Argument(_Call):
             if state.open in _HEADER:
                 self.unended(state.open)
             return replace(state, args=True, open=self.ends(node.syntax))
-        if isinstance(node, SameName):
+        if isinstance(node, n.SameName):
             if not state.name:
                 wrong(node, "the argument has no name yet", "put p.arg_name(arg) before p.same_name(arg)")
             return replace(state, open="")
-        if not isinstance(node, (Name, JsonName, Implied)) or node.tag is not Tag.ARG_NAME:
+        if not isinstance(node, (n.Name, n.JsonName, n.Implied)) or node.tag is not Tag.ARG_NAME:
             wrong(
                 node,
                 "it stands inside an argument",
@@ -294,7 +266,7 @@ class _Argument(_Call):
             wrong(node, "the name stands after the value", "put it before p.value(…)")
         if state.name:
             wrong(node, "the argument has a name already", "write p.arg_name(arg) once")
-        return replace(state, name=True, open="" if isinstance(node, Implied) else "p.arg_name")
+        return replace(state, name=True, open="" if isinstance(node, n.Implied) else "p.arg_name")
 
     def ends(self, syntax: Syntax) -> str:
         """What must follow a value of ``syntax``."""
@@ -305,18 +277,18 @@ class _Argument(_Call):
 _FOLLOWED: Mapping[type[Node], Callable[[_Call, Any, _States], _States]] = of_every_kind(
     "core/definition/paths.py",
     {
-        Leaf: _Call.text,
-        **dict.fromkeys((*PARTS_OF_A_CALL, Cut), _Call.part),
-        **dict.fromkeys((EachTool, Calls, Think, Body), _Call.stranger),
-        **dict.fromkeys((Atomic, Inner), _Call.inner),
-        Sequence: _Call.sequence,
-        Choice: _Call.choice,
-        Many: _Call.repeated,
-        Ref: _Call.ref,
-        Rule: _Call.rule,
-        Peek: _Call.peek,
-        Not: _Call.negate,
-        Tagged: _Call.tagged,
+        n.Leaf: _Call.text,
+        **dict.fromkeys((*PARTS_OF_A_CALL, n.Cut), _Call.part),
+        **dict.fromkeys((n.EachTool, n.Calls, n.Think, n.Body), _Call.stranger),
+        **dict.fromkeys((n.Atomic, n.Inner), _Call.inner),
+        n.Sequence: _Call.sequence,
+        n.Choice: _Call.choice,
+        n.Many: _Call.repeated,
+        n.Ref: _Call.ref,
+        n.Rule: _Call.rule,
+        n.Peek: _Call.peek,
+        n.Not: _Call.negate,
+        n.Tagged: _Call.tagged,
     },
 )
 """How each kind of node is followed."""

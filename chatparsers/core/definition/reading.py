@@ -7,29 +7,24 @@ from typing import Any
 
 from ..errors import DefinitionError
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
-from .nodes import (
-    Args,
-    Calls,
-    Declared,
-    EachArg,
-    EachTool,
-    Header,
-    Implied,
-    JsonName,
-    Name,
-    Node,
-    Ref,
-    Rule,
-    SameName,
-    Sequence,
-    Value,
-)
+from . import nodes as n
+from .nodes import Node
 from .tree import children, nullable
 from .wrong import spelt, wrong
 
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
 
-PARTS_OF_A_CALL = (Name, SameName, JsonName, Header, Implied, Declared, Args, EachArg, Value)
+PARTS_OF_A_CALL = (
+    n.Name,
+    n.SameName,
+    n.JsonName,
+    n.Header,
+    n.Implied,
+    n.Declared,
+    n.Args,
+    n.EachArg,
+    n.Value,
+)
 """The nodes that read a part of a call."""
 
 PROBE = Tool(
@@ -49,25 +44,25 @@ class Reading:
         self._made: dict[int, tuple[Node, Node]] = {}
         self.nodes = list(self.walk(tree))
         for node in self.nodes:
-            if isinstance(node, Rule) and self.rules.setdefault(node.name, node.node) != node.node:
+            if isinstance(node, n.Rule) and self.rules.setdefault(node.name, node.node) != node.node:
                 wrong(node, f"the rule {node.name!r} is defined twice", "give one of them another name")
 
     def parts(self, node: Node) -> Iterator[Node]:
         """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
-        if isinstance(node, EachTool):
+        if isinstance(node, n.EachTool):
             yield self.made(node, self.tool) if self.generated else node.any
-        elif isinstance(node, EachArg):
+        elif isinstance(node, n.EachArg):
             yield self.each(node)
             if node.separator is not None:
                 yield node.separator
-        elif self.generated or not isinstance(node, (Name, JsonName, Header)):
+        elif self.generated or not isinstance(node, (n.Name, n.JsonName, n.Header)):
             yield from children(node, self.generated)
 
-    def each(self, node: EachArg) -> Node:
+    def each(self, node: n.EachArg) -> Node:
         """One argument of ``node``."""
         return self.made(node, self.argument) if self.generated else node.any
 
-    def made(self, node: EachTool | EachArg, given: Any) -> Node:
+    def made(self, node: n.EachTool | n.EachArg, given: Any) -> Node:
         """The node that the author's ``make`` returns for the probe; it is called once."""
         kept = self._made.get(id(node))
         if kept is not None:
@@ -103,7 +98,7 @@ class Reading:
         for below in self.walk(node):
             if wanted(below):
                 return below
-            if isinstance(below, Ref) and below.name not in seen:
+            if isinstance(below, n.Ref) and below.name not in seen:
                 inner = self.found(self.rules[below.name], wanted, (*seen, below.name))
                 if inner is not None:
                     return inner
@@ -115,10 +110,10 @@ class Reading:
 
     def lefts(self, node: Node) -> Iterator[str]:
         """The rules that ``node`` may enter before a character is read."""
-        if isinstance(node, Ref):
+        if isinstance(node, n.Ref):
             yield node.name
-        elif isinstance(node, (Sequence, Calls)):
-            items = node.items if isinstance(node, Sequence) else (node.item, node.separator)
+        elif isinstance(node, (n.Sequence, n.Calls)):
+            items = node.items if isinstance(node, n.Sequence) else (node.item, node.separator)
             for item in items:
                 yield from self.lefts(item)
                 if not self.empty(item):

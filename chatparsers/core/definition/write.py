@@ -19,46 +19,9 @@ from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
 from ..values import Elements, Gemma, Python, Raw
 from ..values.gemma import gemma_key
+from . import nodes as n
 from .features import Definition
-from .nodes import (
-    AnyChar,
-    Args,
-    Atomic,
-    Body,
-    Calls,
-    Chars,
-    Choice,
-    Cut,
-    Declared,
-    EachArg,
-    EachTool,
-    End,
-    Header,
-    Implied,
-    Inner,
-    JsonName,
-    JsonText,
-    JsonValue,
-    Literal,
-    Many,
-    Name,
-    Node,
-    Not,
-    Peek,
-    Ref,
-    Rule,
-    SameName,
-    Sequence,
-    Space,
-    Span,
-    Tag,
-    Tagged,
-    Think,
-    Token,
-    Until,
-    Value,
-    of_every_kind,
-)
+from .nodes import Node, Span, Tag, of_every_kind
 from .tree import walk
 from .wrong import spelt
 
@@ -163,11 +126,11 @@ class _Writer:
             "text with p.reads(text, …)"
         )
 
-    def json_text(self, node: JsonText) -> str:
+    def json_text(self, node: n.JsonText) -> str:
         text, self.content = json.dumps(self.content, ensure_ascii=False), ""
         return text
 
-    def arguments(self, node: Args) -> str:
+    def arguments(self, node: n.Args) -> str:
         if self.call is None or not isinstance(node.syntax, Gemma):
             return self.call.arguments if self.call else "{}"
         quote = node.syntax.quote
@@ -176,7 +139,7 @@ class _Writer:
 
     # the turn
 
-    def thought(self, node: Think) -> str:
+    def thought(self, node: n.Think) -> str:
         if not (self.reasoning or node.always):
             return ""
         text, self.reasoning = self.reasoning, ""
@@ -185,7 +148,7 @@ class _Writer:
     def _span(self, span: Span, text: str) -> str:
         return self.node(span.open) + text + (self.node(span.close) if span.close is not None else "")
 
-    def body(self, node: Body) -> str:
+    def body(self, node: n.Body) -> str:
         out = ""
         if self.reasoning and node.reasoning is not None:
             text, self.reasoning = self.reasoning, ""
@@ -201,7 +164,7 @@ class _Writer:
 
     # calls
 
-    def several(self, node: Calls) -> str:
+    def several(self, node: n.Calls) -> str:
         items = []
         while self.left:
             before = len(self.left)
@@ -210,14 +173,14 @@ class _Writer:
                 break
         return self.node(node.separator).join(items)
 
-    def one(self, node: EachTool) -> str:
+    def one(self, node: n.EachTool) -> str:
         if not self.left:
             return ""
         self.call, self.left = self.left[0], self.left[1:]
         tool = self.tools.get(self.call.name) or Tool(self.call.name)
         return self.node(node.make(tool))
 
-    def each_argument(self, node: EachArg) -> str:
+    def each_argument(self, node: n.EachArg) -> str:
         if self.call is None:
             return ""
         known = node.tool.arguments
@@ -227,15 +190,15 @@ class _Writer:
             items.append(self.node(node.make(known.get(key) or Argument(key, _typed(value), False))))
         return (self.node(node.separator) if node.separator is not None else "").join(items)
 
-    def captured(self, node: Name | JsonName | Header) -> str:
-        is_id = not isinstance(node, Header) and node.tag is Tag.ID
-        if is_id and self.call is not None and isinstance(node.generate, Chars):
+    def captured(self, node: n.Name | n.JsonName | n.Header) -> str:
+        is_id = not isinstance(node, n.Header) and node.tag is Tag.ID
+        if is_id and self.call is not None and isinstance(node.generate, n.Chars):
             inside = re.compile(_class(node.generate)).fullmatch
             if self.call.id and inside(self.call.id):
                 return self.call.id
         return self.node(node.generate) if node.generate is not None else ""
 
-    def characters(self, node: Chars) -> str:
+    def characters(self, node: n.Chars) -> str:
         """The fewest characters of the class that it allows. Digits give the number of the call, which counts from the
         first digit of the class."""
         index = self.call.index if self.call is not None else 0
@@ -249,25 +212,25 @@ class _Writer:
 
     # which of several is written
 
-    def _chosen(self, node: Choice) -> Node:
+    def _chosen(self, node: n.Choice) -> Node:
         """The option that has a place for the next part of the message."""
         fitting = [option for option in node.options if self._fits(option)]
         return fitting[0] if fitting else node.options[0]
 
     def _fits(self, option: Node) -> bool:
         nodes = list(walk(option, generated=True))
-        calls = any(isinstance(n, EachTool) for n in nodes)
-        several = any(isinstance(n, Calls) for n in nodes)
+        calls = any(isinstance(part, n.EachTool) for part in nodes)
+        several = any(isinstance(part, n.Calls) for part in nodes)
         if calls and (not self.left or (len(self.left) > 1 and not several)):
             return False
-        if any(isinstance(n, JsonText) for n in nodes) and not self.content:
+        if any(isinstance(part, n.JsonText) for part in nodes) and not self.content:
             return False
-        raws = [n.syntax for n in nodes if isinstance(n, Value) and isinstance(n.syntax, Raw)]
+        raws = [part.syntax for part in nodes if isinstance(part, n.Value) and isinstance(part.syntax, Raw)]
         return all(_may_be(raw, self.value) for raw in raws)
 
-    def _times(self, node: Many) -> int:
+    def _times(self, node: n.Many) -> int:
         """How often a repetition is written: calls as often as any are left, all else as rarely as allowed."""
-        if any(isinstance(n, EachTool) for n in walk(node.node, generated=True)):
+        if any(isinstance(part, n.EachTool) for part in walk(node.node, generated=True)):
             return min(len(self.left), len(self.left) if node.most is None else node.most)
         return node.least
 
@@ -275,26 +238,28 @@ class _Writer:
 _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
     "core/definition/write.py",
     {
-        **dict.fromkeys((Literal, Token, Space), lambda writer, node: node.text),
+        **dict.fromkeys((n.Literal, n.Token, n.Space), lambda writer, node: node.text),
         # what no text stands for, and text that may be empty
-        **dict.fromkeys((Cut, Declared, End, Implied, Not, Peek, Until), lambda writer, node: ""),
-        **dict.fromkeys((AnyChar, JsonValue, Ref), _Writer.unwritable),
-        **dict.fromkeys((Rule, Tagged, Atomic), lambda writer, node: writer.node(node.node)),
-        **dict.fromkeys((Name, JsonName, Header), _Writer.captured),
-        Sequence: lambda writer, node: "".join(map(writer.node, node.items)),
-        Inner: lambda writer, node: writer.node(node.inner(True)),
-        Choice: lambda writer, node: writer.node(writer._chosen(node)),
-        Many: lambda writer, node: "".join(writer.node(node.node) for _ in range(writer._times(node))),
-        Chars: _Writer.characters,
-        SameName: lambda writer, node: node.argument.name,
-        Think: _Writer.thought,
-        Body: _Writer.body,
-        Calls: _Writer.several,
-        EachTool: _Writer.one,
-        EachArg: _Writer.each_argument,
-        Args: _Writer.arguments,
-        Value: lambda writer, node: _value(node, writer.value),
-        JsonText: _Writer.json_text,
+        **dict.fromkeys(
+            (n.Cut, n.Declared, n.End, n.Implied, n.Not, n.Peek, n.Until), lambda writer, node: ""
+        ),
+        **dict.fromkeys((n.AnyChar, n.JsonValue, n.Ref), _Writer.unwritable),
+        **dict.fromkeys((n.Rule, n.Tagged, n.Atomic), lambda writer, node: writer.node(node.node)),
+        **dict.fromkeys((n.Name, n.JsonName, n.Header), _Writer.captured),
+        n.Sequence: lambda writer, node: "".join(map(writer.node, node.items)),
+        n.Inner: lambda writer, node: writer.node(node.inner(True)),
+        n.Choice: lambda writer, node: writer.node(writer._chosen(node)),
+        n.Many: lambda writer, node: "".join(writer.node(node.node) for _ in range(writer._times(node))),
+        n.Chars: _Writer.characters,
+        n.SameName: lambda writer, node: node.argument.name,
+        n.Think: _Writer.thought,
+        n.Body: _Writer.body,
+        n.Calls: _Writer.several,
+        n.EachTool: _Writer.one,
+        n.EachArg: _Writer.each_argument,
+        n.Args: _Writer.arguments,
+        n.Value: lambda writer, node: _value(node, writer.value),
+        n.JsonText: _Writer.json_text,
     },
 )
 """How each kind of node is written."""
@@ -303,7 +268,7 @@ _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
 # values
 
 
-def _class(node: Chars) -> str:
+def _class(node: n.Chars) -> str:
     most = "" if node.most is None else node.most
     return f"[{node.ranges}]{{{node.least},{most}}}"
 
@@ -364,7 +329,7 @@ def _may_be(syntax: Raw, value: str) -> bool:
     return whole is None or whole.fullmatch(found) is not None
 
 
-def _value(node: Value, value: str) -> str:
+def _value(node: n.Value, value: str) -> str:
     syntax = node.syntax
     if isinstance(syntax, Python):
         return _python(value)

@@ -7,18 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...core.definition.nodes import (
-    Args,
-    EachArg,
-    EachTool,
-    Header,
-    JsonName,
-    Name,
-    Node,
-    SameName,
-    Tag,
-    Value,
-)
+from ...core.definition import nodes as n
+from ...core.definition.nodes import Node, Tag
 from ...core.definition.tree import walk
 from ...core.errors import DefinitionError, SchemaError
 from ...core.schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
@@ -46,7 +36,7 @@ class CallReader:
         self._unreadable: dict[str, tuple[str, ...]] = {}
         """The names that the parser would not read back, of each tool."""
 
-    def each_tool(self, node: EachTool, at: At) -> Ir:
+    def each_tool(self, node: n.EachTool, at: At) -> Ir:
         """A call of each tool."""
         options: list[Ir] = []
         for tool in self.tools:
@@ -73,7 +63,7 @@ class CallReader:
                     f"$.tools.{tool.name}.name",
                 )
 
-    def each_arg(self, node: EachArg, at: At) -> Ir:
+    def each_arg(self, node: n.EachArg, at: At) -> Ir:
         """The arguments, written one by one."""
         tool = node.tool
         if tool is ANY_TOOL:
@@ -87,7 +77,7 @@ class CallReader:
             )
         return alt(*options)
 
-    def args(self, node: Args, at: At) -> Ir:
+    def args(self, node: n.Args, at: At) -> Ir:
         """The arguments as one object."""
         tool = node.tool
         if tool is ANY_TOOL:
@@ -98,7 +88,7 @@ class CallReader:
             )
         return self.values.compiler(tool.document, node.syntax).value(_wheres(tool))
 
-    def value(self, node: Value, at: At) -> Ir:
+    def value(self, node: n.Value, at: At) -> Ir:
         """The value of one argument."""
         argument = node.argument
         if argument is ANY_ARGUMENT or at.tool is None:
@@ -106,24 +96,24 @@ class CallReader:
         path = f"$.tools.{at.tool.name}.parameters.properties.{argument.name}"
         return self.values.argument(node, list(at.wheres) or [(argument.schema, path)])
 
-    def name(self, node: Name | JsonName | Header, at: At) -> Ir:
+    def name(self, node: n.Name | n.JsonName | n.Header, at: At) -> Ir:
         """The name of a tool or an argument, or an id."""
-        if at.other is not None and isinstance(node, Name) and node.tag is Tag.ARG_NAME:
+        if at.other is not None and isinstance(node, n.Name) and node.tag is Tag.ARG_NAME:
             return at.other.made(node.chars, "".join(char for char, _ in node.escapes))
         if node.generate is None:
             raise DefinitionError("name: make() must pass on the tool or argument that it was given")
         return self.read(node.generate, at)
 
-    def same_name(self, node: SameName, at: At) -> Ir:
+    def same_name(self, node: n.SameName, at: At) -> Ir:
         """An argument's name, written again."""
         if at.other is not None:
             at.other.twice = True
             return NOTHING
         return Text(node.argument.name)
 
-    def _ordinary(self, node: EachTool, tool: Tool) -> bool:
+    def _ordinary(self, node: n.EachTool, tool: Tool) -> bool:
         """Whether the tool's name has only characters of names here, or has others wherever it is written."""
-        places = [part for part in walk(self.request.tree, True) if isinstance(part, EachTool)]
+        places = [part for part in walk(self.request.tree, True) if isinstance(part, n.EachTool)]
         return _ordinary(node, tool) or not any(_ordinary(part, tool) for part in places if part is not node)
 
     def _unread(self, tool: Tool) -> tuple[str, ...]:
@@ -137,7 +127,7 @@ class CallReader:
 class _Arguments:
     """The members of a tool's arguments, as a format writes them one by one."""
 
-    def __init__(self, reader: CallReader, node: EachArg, tool: Tool, at: At) -> None:
+    def __init__(self, reader: CallReader, node: n.EachArg, tool: Tool, at: At) -> None:
         self.reader = reader
         self.node = node
         self.tool = tool
@@ -184,8 +174,8 @@ class _Arguments:
         return body
 
 
-def _ordinary(node: EachTool, tool: Tool) -> bool:
-    names = (part for part in walk(node.any, True) if isinstance(part, Name) and part.tag is Tag.NAME)
+def _ordinary(node: n.EachTool, tool: Tool) -> bool:
+    names = (part for part in walk(node.any, True) if isinstance(part, n.Name) and part.tag is Tag.NAME)
     return all(re.fullmatch(f"(?:{name.chars})+", tool.name) is not None for name in names)
 
 

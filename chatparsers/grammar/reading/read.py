@@ -15,39 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ...core.definition.nodes import (
-    AnyChar,
-    Args,
-    Atomic,
-    Body,
-    Calls,
-    Choice,
-    EachArg,
-    EachTool,
-    Header,
-    Inner,
-    JsonName,
-    JsonText,
-    JsonValue,
-    Literal,
-    Many,
-    Name,
-    Node,
-    Not,
-    Peek,
-    Rule,
-    SameName,
-    Sequence,
-    Space,
-    Tagged,
-    Think,
-    Token,
-    Until,
-    Value,
-    of_every_kind,
-)
-from ...core.definition.nodes import Chars as CharsNode
-from ...core.definition.nodes import Ref as RefNode
+from ...core.definition import nodes as n
+from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import walk
 from ...core.errors import DefinitionError
 from ..budget import Budget
@@ -125,14 +94,14 @@ class Reader:
         found = self.literals[text] = seq(*literals(text, self.request.marker_ids))
         return found
 
-    def choice(self, node: Choice, at: At) -> Ir:
+    def choice(self, node: n.Choice, at: At) -> Ir:
         """One of several. If no free text is asked for, the calls among them."""
         options: Iterable[Node] = node.options
         if (self.request.calls_only or self.request.shaped) and any(map(has_calls, node.options)):
             options = filter(has_calls, node.options)
         return alt(*(self.read(option, at) for option in options))
 
-    def list_of_calls(self, node: Calls, at: At) -> Ir:
+    def list_of_calls(self, node: n.Calls, at: At) -> Ir:
         """One call, or several with what stands between them."""
         item = self.read(node.item, at)
         if never(item):
@@ -142,10 +111,10 @@ class Reader:
             return item
         return seq(item, Rep(seq(self.read(node.separator, at), item), 0, None))
 
-    def rule(self, node: Rule | RefNode, at: At) -> Ir:
+    def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
         """A rule of the format, which is another one in the call of each tool."""
         name = f"{node.name}-{at.tool.name}" if at.tool else node.name
-        if isinstance(node, Rule):
+        if isinstance(node, n.Rule):
             self._defined[node.name] = node.node
         if name not in self.rules:
             if node.name not in self._defined:
@@ -155,7 +124,7 @@ class Reader:
         return Ref(name)
 
 
-def _space(node: Space) -> Ir:
+def _space(node: n.Space) -> Ir:
     return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
 
 
@@ -168,34 +137,34 @@ def _ranges(text: str) -> Any:
 _READ: Mapping[type[Node], Callable[[Reader, Any, At], Ir]] = of_every_kind(
     "grammar/reading/read.py",
     {
-        Literal: lambda reader, node, at: reader.literals.get(node.text) or reader.literal(node.text),
-        Token: lambda reader, node, at: TokenRef(node.names[min(reader.turn.spelling, len(node.also))]),
-        Space: lambda reader, node, at: _space(node),
-        AnyChar: lambda reader, node, at: Chars(ANY),
-        CharsNode: lambda reader, node, at: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
-        Until: lambda reader, node, at: Lang(stops=node.stops),
+        n.Literal: lambda reader, node, at: reader.literals.get(node.text) or reader.literal(node.text),
+        n.Token: lambda reader, node, at: TokenRef(node.names[min(reader.turn.spelling, len(node.also))]),
+        n.Space: lambda reader, node, at: _space(node),
+        n.AnyChar: lambda reader, node, at: Chars(ANY),
+        n.Chars: lambda reader, node, at: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
+        n.Until: lambda reader, node, at: Lang(stops=node.stops),
         **dict.fromkeys(NO_TEXT, lambda reader, node, at: EMPTY),
-        Sequence: lambda reader, node, at: seq(*(reader.read(item, at) for item in node.items)),
-        Choice: Reader.choice,
-        Many: lambda reader, node, at: Rep(reader.read(node.node, at), node.least, node.most),
-        Inner: lambda reader, node, at: reader.read(node.inner(True), at),
-        **dict.fromkeys((Tagged, Atomic), lambda reader, node, at: reader.read(node.node, at)),
-        **dict.fromkeys((Name, JsonName, Header), lambda reader, node, at: reader.calls.name(node, at)),
-        SameName: lambda reader, node, at: reader.calls.same_name(node, at),
-        Rule: Reader.rule,
-        RefNode: Reader.rule,
-        Calls: Reader.list_of_calls,
-        EachTool: lambda reader, node, at: reader.calls.each_tool(node, at),
-        EachArg: lambda reader, node, at: reader.calls.each_arg(node, at),
-        Args: lambda reader, node, at: reader.calls.args(node, at),
-        Value: lambda reader, node, at: reader.calls.value(node, at),
-        JsonValue: lambda reader, node, at: reader.values.whole(True, "$"),
-        JsonText: lambda reader, node, at: reader.values.whole(_STRING, "$"),
-        Think: lambda reader, node, at: reader.turn.think(node, at),
-        Body: lambda reader, node, at: reader.turn.body(node, at),
+        n.Sequence: lambda reader, node, at: seq(*(reader.read(item, at) for item in node.items)),
+        n.Choice: Reader.choice,
+        n.Many: lambda reader, node, at: Rep(reader.read(node.node, at), node.least, node.most),
+        n.Inner: lambda reader, node, at: reader.read(node.inner(True), at),
+        **dict.fromkeys((n.Tagged, n.Atomic), lambda reader, node, at: reader.read(node.node, at)),
+        **dict.fromkeys((n.Name, n.JsonName, n.Header), lambda reader, node, at: reader.calls.name(node, at)),
+        n.SameName: lambda reader, node, at: reader.calls.same_name(node, at),
+        n.Rule: Reader.rule,
+        n.Ref: Reader.rule,
+        n.Calls: Reader.list_of_calls,
+        n.EachTool: lambda reader, node, at: reader.calls.each_tool(node, at),
+        n.EachArg: lambda reader, node, at: reader.calls.each_arg(node, at),
+        n.Args: lambda reader, node, at: reader.calls.args(node, at),
+        n.Value: lambda reader, node, at: reader.calls.value(node, at),
+        n.JsonValue: lambda reader, node, at: reader.values.whole(True, "$"),
+        n.JsonText: lambda reader, node, at: reader.values.whole(_STRING, "$"),
+        n.Think: lambda reader, node, at: reader.turn.think(node, at),
+        n.Body: lambda reader, node, at: reader.turn.body(node, at),
     },
-    Peek,
-    Not,
+    n.Peek,
+    n.Not,
 )
 """How each kind of node is read. What looks ahead has no grammar."""
 
@@ -211,7 +180,7 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
     if not calls and not request.shaped:
         return None
     reader = Reader(request, target, budget or Budget())
-    body = next((node for node in walk(request.tree, True) if isinstance(node, Body)), None)
+    body = next((node for node in walk(request.tree, True) if isinstance(node, n.Body)), None)
     if body is None:
         raise DefinitionError("a format's tree needs a body()")
     if body.calls is None and body.start is None and not request.shaped:
@@ -222,7 +191,7 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
         reader.close()
 
 
-def _read(reader: Reader, body: Body) -> Reading | None:
+def _read(reader: Reader, body: n.Body) -> Reading | None:
     request = reader.request
     at = At(thoughts=request.options.thinking is not False)
     if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
@@ -237,7 +206,7 @@ def _read(reader: Reader, body: Body) -> Reading | None:
     return Reading(root, reader.rules, False, (), tuple(reader.values.output.weakened))
 
 
-def _lazy(reader: Reader, body: Body, at: At) -> Reading | None:
+def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
     """The calls without text, and their triggers. If the prompt already wrote the beginning of a call, the rest of
     that call too."""
     request = reader.request

@@ -13,33 +13,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.definition.nodes import (
-    AnyChar,
-    Atomic,
-    Body,
-    Choice,
-    Cut,
-    Declared,
-    End,
-    Implied,
-    Inner,
-    Leaf,
-    Literal,
-    Many,
-    Name,
-    Node,
-    Not,
-    Peek,
-    Rule,
-    SameName,
-    Sequence,
-    Space,
-    Tagged,
-    Think,
-    Token,
-    of_every_kind,
-)
-from ...core.definition.nodes import Chars as CharsNode
+from ...core.definition import nodes as n
+from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import tokens, walk
 from ...core.errors import DefinitionError
 from ...core.public import public
@@ -60,7 +35,7 @@ __all__ = [
     "words",
 ]
 
-NO_TEXT = (Cut, Implied, End, Declared)
+NO_TEXT = (n.Cut, n.Implied, n.End, n.Declared)
 """The nodes that generate nothing."""
 
 
@@ -100,7 +75,7 @@ def literal_heads(node: Ir) -> list[str]:
     return [""]
 
 
-def words(body: Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> tuple[Trigger, ...]:
+def words(body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> tuple[Trigger, ...]:
     """The texts that begin the calls in running text: their marker, and more if the body's other parts begin
     with the same. ``names``: which of a token's names are in use."""
     if body.calls is None or calls is None:
@@ -113,7 +88,7 @@ def words(body: Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> t
         text = "".join(item.text for item in begin)
         if (
             begin
-            and isinstance(begin[0], Token)
+            and isinstance(begin[0], n.Token)
             and not any(other.startswith(begin[0].text) for other in others)
         ):
             number = ids.get(begin[0].text)
@@ -142,16 +117,16 @@ def _first_markers(node: Ir) -> list[str]:
     return _first_markers(node.items[0]) if isinstance(node, Seq) and node.items else []
 
 
-def _in_use(node: Node, names: int) -> list[list[Literal | Token]]:
+def _in_use(node: Node, names: int) -> list[list[n.Literal | n.Token]]:
     """The literals that ``node`` can begin with, by the names of its tokens that are in use."""
 
-    def named(item: Literal | Token) -> Literal | Token:
-        return Token(item.names[min(names, len(item.also))]) if isinstance(item, Token) else item
+    def named(item: n.Literal | n.Token) -> n.Literal | n.Token:
+        return n.Token(item.names[min(names, len(item.also))]) if isinstance(item, n.Token) else item
 
     return [[named(item) for item in begin] for begin, _ in node.opens()]
 
 
-def stretches(body: Body, prefix: str, names: int) -> list[str]:
+def stretches(body: n.Body, prefix: str, names: int) -> list[str]:
     """The beginnings of reasoning and content in a body, after the text that the prompt has written."""
     spans = (span.open for span in (body.reasoning, body.content) if span is not None)
     texts = ("".join(item.text for item in begin) for open in spans for begin in _in_use(open, names))
@@ -162,7 +137,7 @@ def thoughts(tree: Node) -> tuple[str, ...]:
     """The texts that open reasoning: in free text the parser may take one for its beginning."""
     found: dict[str, None] = {}
     for node in walk(tree):
-        if isinstance(node, Think):
+        if isinstance(node, n.Think):
             opener = node.span.open
             found.update(dict.fromkeys(tokens(opener)))
             found.update(("".join(item.text for item in begin).strip(), None) for begin, _ in opener.opens())
@@ -224,7 +199,7 @@ def _pieces(node: Node) -> list[list[Ir]]:
     return read(node)
 
 
-def _pieces_of_sequence(node: Sequence) -> list[list[Ir]]:
+def _pieces_of_sequence(node: n.Sequence) -> list[list[Ir]]:
     ways: list[list[Ir]] = [[EMPTY]]
     for item in node.items:
         after = _pieces(item)
@@ -232,12 +207,12 @@ def _pieces_of_sequence(node: Sequence) -> list[list[Ir]]:
     return ways
 
 
-def _pieces_of_choice(node: Choice) -> list[list[Ir]]:
+def _pieces_of_choice(node: n.Choice) -> list[list[Ir]]:
     ways = [way for option in node.options for way in _pieces(option)]
     return ways if any(len(way) > 1 for way in ways) else [[alt(*(way[0] for way in ways))]]
 
 
-def _pieces_of_many(node: Many) -> list[list[Ir]]:
+def _pieces_of_many(node: n.Many) -> list[list[Ir]]:
     ways = _pieces(node.node)
     if any(len(way) > 1 for way in ways):
         return [[EMPTY, EMPTY]]  # between two values any text is one too
@@ -267,19 +242,19 @@ _ANYTHING = Rep(Chars(ANY), 0, None)
 _PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
     "grammar/reading/triggers.py",
     {
-        Literal: lambda node: [[Text(node.text)]],
-        Token: lambda node: [[alt(*map(Text, node.names))]],
-        Space: lambda node: [[SPACES]],
-        AnyChar: lambda node: [[Chars(ANY)]],
-        CharsNode: lambda node: [[Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
-        Name: lambda node: [[Rep(read_regex(f"^{node.chars}$"), 1, None)]],
-        Sequence: _pieces_of_sequence,
-        Choice: _pieces_of_choice,
-        Many: _pieces_of_many,
-        **dict.fromkeys((Rule, Tagged, Atomic, Inner), lambda node: _pieces(node.inner(False))),
-        Leaf: lambda node: [[EMPTY, EMPTY]],  # any text
+        n.Literal: lambda node: [[Text(node.text)]],
+        n.Token: lambda node: [[alt(*map(Text, node.names))]],
+        n.Space: lambda node: [[SPACES]],
+        n.AnyChar: lambda node: [[Chars(ANY)]],
+        n.Chars: lambda node: [[Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
+        n.Name: lambda node: [[Rep(read_regex(f"^{node.chars}$"), 1, None)]],
+        n.Sequence: _pieces_of_sequence,
+        n.Choice: _pieces_of_choice,
+        n.Many: _pieces_of_many,
+        **dict.fromkeys((n.Rule, n.Tagged, n.Atomic, n.Inner), lambda node: _pieces(node.inner(False))),
+        n.Leaf: lambda node: [[EMPTY, EMPTY]],  # any text
         # no text
-        **dict.fromkeys((*NO_TEXT, Peek, Not, SameName, Think, Body), lambda node: [[EMPTY]]),
+        **dict.fromkeys((*NO_TEXT, n.Peek, n.Not, n.SameName, n.Think, n.Body), lambda node: [[EMPTY]]),
     },
 )
 """The pieces of each kind of node."""

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ...core.definition.nodes import Body, Calls, EachTool, Lenient, Node, Sequence, Space, Span, Think
+from ...core.definition import nodes as n
+from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...core.errors import DefinitionError, RequestError, SchemaError
 from ..ir import (
@@ -68,7 +69,7 @@ class TurnReader:
         self.tools = request.called
         self.spelling = request.spelling
 
-    def think(self, node: Think, at: At) -> Ir:
+    def think(self, node: n.Think, at: At) -> Ir:
         """Reasoning at the start of the turn."""
         if not at.thoughts:
             return EMPTY
@@ -97,10 +98,10 @@ class TurnReader:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
         if self.request.options.mode != "auto":
             return ()
-        bodies = (node for node in walk(self.request.tree, True) if isinstance(node, Body))
+        bodies = (node for node in walk(self.request.tree, True) if isinstance(node, n.Body))
         return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
 
-    def body(self, node: Body, at: At) -> Ir:
+    def body(self, node: n.Body, at: At) -> Ir:
         """What the turn holds besides reasoning at its start."""
         if not self.tools and (self.request.shaped or not self.request.options.tools):
             node = replace(node, calls=None, start=None)
@@ -133,18 +134,18 @@ class TurnReader:
             calls.append(seq(open_, alt(*calls)))
         return seq(reasoning, alt(*calls))
 
-    def _span(self, node: Body, span: Span, at: At) -> Ir:
+    def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
         if span.close is None:
             return seq(self.read(span.open, at), Lang())
         return seq(self._stretch(node, span, at, *self.request.stops), self.read(span.close, at))
 
-    def _stretch(self, node: Body, span: Span, at: At, *stops: str) -> Ir:
+    def _stretch(self, node: n.Body, span: Span, at: At, *stops: str) -> Ir:
         """A run of text without its closer. The text holds none of ``stops`` either."""
         closers = () if span.close is None else first(span.close)
         return seq(self.read(span.open, at), _text_until(*closers, *_exits(node, span), *stops))
 
-    def _answer(self, node: Body, at: At) -> Ir | None:
+    def _answer(self, node: n.Body, at: At) -> Ir | None:
         """The content, if the request constrains it."""
         schema = self.request.options.schema
         if schema is not None:
@@ -171,10 +172,10 @@ class TurnReader:
             )
         return read_gbnf(source).embed(self.rules)
 
-    def _free_text(self, node: Body, start: Ir | None, at: At) -> Ir:
+    def _free_text(self, node: n.Body, start: Ir | None, at: At) -> Ir:
         """Text and calls together, for dialects that have a form for this."""
         outer = node.calls
-        while outer is not None and not isinstance(outer, Calls):
+        while outer is not None and not isinstance(outer, n.Calls):
             outer = through(outer, True)
         item = node.calls if outer is None else outer.item  # the text between two calls is free as well
         calls = None if item is None else self.read(item, at)
@@ -216,12 +217,12 @@ class TurnReader:
         if calls is None:
             return alt(*begun, plain)
         assert node.calls is not None
-        if not any(isinstance(below, Calls) for below in walk(node.calls, True)):
+        if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
             return alt(*begun, plain, seq(plain, calls))
         return alt(*begun, plain, seq(plain, calls, rest if parallel else Lang(stops=stops)))
 
-    def _spans(self, node: Body, span: Span, calls: list[Ir], at: At) -> Ir:
+    def _spans(self, node: n.Body, span: Span, calls: list[Ir], at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
         if span.close is None:
             return self._sections(span, calls, at)
@@ -252,19 +253,19 @@ class TurnReader:
         return opt(seq(Text(common), ref))
 
 
-def start_of(body: Body) -> Node | None:
+def start_of(body: n.Body) -> Node | None:
     """The calls that begin the turn, if they are generated in another way than the later ones."""
     start, calls = body.start, body.calls
-    while isinstance(start, Lenient):
+    while isinstance(start, n.Lenient):
         start = start.strict
-    while isinstance(calls, Lenient):
+    while isinstance(calls, n.Lenient):
         calls = calls.strict
     return None if start is calls else body.start
 
 
 def has_calls(node: Node) -> bool:
     """Whether a call is in ``node``'s strict reading."""
-    return any(isinstance(found, EachTool) for found in walk(node, True))
+    return any(isinstance(found, n.EachTool) for found in walk(node, True))
 
 
 def _text_until(*stops: str) -> Lang:
@@ -272,7 +273,7 @@ def _text_until(*stops: str) -> Lang:
     return Lang(stops=tuple(dict.fromkeys(stops)))
 
 
-def _taken(body: Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: tuple[str, ...]) -> list[Ir]:
+def _taken(body: n.Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: tuple[str, ...]) -> list[Ir]:
     """The texts that the parser takes for the beginning of calls, if they hold none of ``stops``: free text is none of
     them. ``heads``: how the calls at the start are written. ``marks``: the calls that may begin anywhere."""
     written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
@@ -296,8 +297,8 @@ def _common(texts: list[str]) -> str:
 def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
     """The texts that the parser takes for the beginning of calls, without the white space before them. Those that hold
     one of ``stops`` are left out, because free text has none of these anyway."""
-    while isinstance(node, Sequence) and node.items and isinstance(node.items[0], Space):
-        node = Sequence.of(*node.items[1:])
+    while isinstance(node, n.Sequence) and node.items and isinstance(node.items[0], n.Space):
+        node = n.Sequence.of(*node.items[1:])
     found = parsed_beginnings(head(node))
     return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
 
@@ -321,7 +322,7 @@ def _core(marker: Ir) -> Ir:
     return seq(*items)
 
 
-def _exits(body: Body, within: Span) -> tuple[str, ...]:
+def _exits(body: n.Body, within: Span) -> tuple[str, ...]:
     """The markers that end a run of text in a body, because another run or a call begins: special tokens, and texts
     only for a part that begins without a token."""
     found: dict[str, None] = {}
