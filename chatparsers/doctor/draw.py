@@ -11,22 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from random import Random
 
-from ..grammar.ir import (
-    Alt,
-    Blank,
-    Chars,
-    Free,
-    Ir,
-    Lang,
-    Order,
-    Ranges,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-)
+from ..grammar import ir
+from ..grammar.ir import Ir, Ranges
 from ..grammar.reading.read import Reading
 from ..grammar.regular.automaton import Dfa, TooLarge, build
 
@@ -36,7 +22,7 @@ _DEEP, _STEPS = 60, 40
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789 .,-é永"
 
 
-def drawn(reading: Reading, random: Random) -> list[Text | TokenRef]:
+def drawn(reading: Reading, random: Random) -> list[ir.Text | ir.TokenRef]:
     """A random text of the grammar, in parts. Raises `TooLarge` if one of its automata is too large."""
     return list(_Walk(reading, random).through(reading.root, 0))
 
@@ -46,40 +32,40 @@ class _Walk:
         self.rules = reading.rules
         self.random = random
 
-    def through(self, node: Ir, depth: int) -> Iterator[Text | TokenRef]:
-        if isinstance(node, (Text, TokenRef)):
+    def through(self, node: Ir, depth: int) -> Iterator[ir.Text | ir.TokenRef]:
+        if isinstance(node, (ir.Text, ir.TokenRef)):
             yield node
-        elif isinstance(node, Chars):
-            yield Text(self._letter(node.ranges))
-        elif isinstance(node, Blank):
-            yield Text(self.random.choice(("", " ")))
-        elif isinstance(node, Seq):
+        elif isinstance(node, ir.Chars):
+            yield ir.Text(self._letter(node.ranges))
+        elif isinstance(node, ir.Blank):
+            yield ir.Text(self.random.choice(("", " ")))
+        elif isinstance(node, ir.Seq):
             for item in node.items:
                 yield from self.through(item, depth + 1)
-        elif isinstance(node, Alt):
+        elif isinstance(node, ir.Alt):
             options = sorted(node.options, key=_size) if depth > _DEEP else [self.random.choice(node.options)]
             yield from self.through(options[0], depth + 1)
-        elif isinstance(node, Rep):
+        elif isinstance(node, ir.Rep):
             most = node.least + 2 if node.most is None else min(node.most, node.least + 2)
             for _ in range(node.least if depth > _DEEP else self.random.randint(node.least, most)):
                 yield from self.through(node.node, depth + 1)
-        elif isinstance(node, Shared):
+        elif isinstance(node, ir.Shared):
             yield from self.through(node.node, depth)
-        elif isinstance(node, Ref):
+        elif isinstance(node, ir.Ref):
             yield from self.through(self.rules[node.name], depth + 1)
-        elif isinstance(node, Order):
+        elif isinstance(node, ir.Order):
             yield from self.through(node.unfold(), depth + 1)
-        elif isinstance(node, Lang):
+        elif isinstance(node, ir.Lang):
             yield from self._string(node)
         else:
-            assert isinstance(node, Free)
+            assert isinstance(node, ir.Free)
             yield from self.through(node.calls, depth + 1)
 
     def _letter(self, ranges: Ranges) -> str:
         usual = [letter for letter in _LETTERS if _inside(ranges, letter)]
         return self.random.choice(usual) if usual else chr(self.random.choice(ranges)[0])
 
-    def _string(self, node: Lang) -> Iterator[Text | TokenRef]:
+    def _string(self, node: ir.Lang) -> Iterator[ir.Text | ir.TokenRef]:
         if not node.parts and not node.stops and node.encoding != "raw":
             most = node.least + 8 if node.most is None else min(node.most, node.least + 8)
             text = "".join(self.random.choices(_LETTERS, k=self.random.randint(node.least, most)))
@@ -87,10 +73,10 @@ class _Walk:
             text = self._by_automaton(_automaton(node))
         if node.encoding == "raw":
             end = node.end_text
-            yield Text(text.removesuffix(end) if end else text)
+            yield ir.Text(text.removesuffix(end) if end else text)
             yield from node.end
         else:
-            yield Text(json.dumps(text, ensure_ascii=False) if node.encoding == "json" else repr(text))
+            yield ir.Text(json.dumps(text, ensure_ascii=False) if node.encoding == "json" else repr(text))
 
     def _by_automaton(self, dfa: Dfa) -> str:
         """A walk through the automaton, which after some steps takes the shortest way to an end."""
@@ -112,13 +98,13 @@ def _inside(ranges: Ranges, letter: str) -> bool:
 
 def _size(node: Ir) -> int:
     """About how large what a node writes is."""
-    if isinstance(node, (Seq, Alt)):
-        return 1 + len(node.items if isinstance(node, Seq) else node.options)
-    return 9 if isinstance(node, (Ref, Order)) else 1
+    if isinstance(node, (ir.Seq, ir.Alt)):
+        return 1 + len(node.items if isinstance(node, ir.Seq) else node.options)
+    return 9 if isinstance(node, (ir.Ref, ir.Order)) else 1
 
 
 @lru_cache(maxsize=64)
-def _automaton(node: Lang) -> Dfa:
+def _automaton(node: ir.Lang) -> Dfa:
     found = build(node)
     if found is None:
         raise TooLarge

@@ -13,27 +13,9 @@ from ..core.errors import DefinitionError
 from ..core.kept import kept
 from ..core.values.gemma import gemma_key
 from ..core.values.raw import StopFinder, raw_transcoder
+from . import ir
 from .arrange import Member, arrange
-from .ir import (
-    EMPTY,
-    NOTHING,
-    Alt,
-    Blank,
-    Chars,
-    Ir,
-    Lang,
-    Part,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    alt,
-    charset,
-    never,
-    seq,
-)
+from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 from .regular.regex import read_regex
 
 __all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
@@ -41,7 +23,7 @@ __all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawTe
 
 @kept(4096, 256)
 def _json_key(name: str) -> Ir:
-    return Seq((Text(json.dumps(name, ensure_ascii=False)), Blank(), Text(":"), Blank()))
+    return ir.Seq((ir.Text(json.dumps(name, ensure_ascii=False)), ir.Blank(), ir.Text(":"), ir.Blank()))
 
 
 class JsonSyntax:
@@ -50,42 +32,42 @@ class JsonSyntax:
     name = "json"
     stops: tuple[str, ...] = ()
     """The texts that end a string that is written as raw text."""
-    true, false, null = Text("true"), Text("false"), Text("null")
-    no_members, no_items = Text("}"), Text("]")
+    true, false, null = ir.Text("true"), ir.Text("false"), ir.Text("null")
+    no_members, no_items = ir.Text("}"), ir.Text("]")
     """What closes an object without members, an array without items."""
-    bare: tuple[Part, ...] = ()
+    bare: tuple[ir.Part, ...] = ()
     """The constraint on names that the schema does not list, if not every name can be written."""
 
     def __init__(self) -> None:
-        blank = Blank()
-        self.open_object, self.close_object = seq(Text("{"), blank), seq(blank, Text("}"))
-        self.open_array, self.close_array = seq(Text("["), blank), seq(blank, Text("]"))
-        self.comma = seq(Text(","), blank)
+        blank = ir.Blank()
+        self.open_object, self.close_object = seq(ir.Text("{"), blank), seq(blank, ir.Text("}"))
+        self.open_array, self.close_array = seq(ir.Text("["), blank), seq(blank, ir.Text("]"))
+        self.comma = seq(ir.Text(","), blank)
 
-    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
+    def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
         """A string with these constraints on its characters; ``nested``: in an object or array."""
-        return Lang(parts, least, most, "json", nested=nested)
+        return ir.Lang(parts, least, most, "json", nested=nested)
 
     def text(self, value: str) -> Ir:
         """That string."""
-        return Text(json.dumps(value, ensure_ascii=False))
+        return ir.Text(json.dumps(value, ensure_ascii=False))
 
     def key(self, name: str) -> Ir:
         """A member's name and colon."""
         return _json_key(name)
 
-    def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+    def any_key(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
         """The name and colon of a member whose name has these constraints."""
-        return seq(Lang(parts, least, most, "json"), Blank(), Text(":"), Blank())
+        return seq(ir.Lang(parts, least, most, "json"), ir.Blank(), ir.Text(":"), ir.Blank())
 
     def member(self, name: str, node: Ir) -> Ir:
         """A member of that name, whose value is ``node``."""
         key = self.key(name)
-        if type(key) is Seq and type(node) in (Shared, Ref):  # nothing to join
-            return Seq((*key.items, node))
+        if type(key) is ir.Seq and type(node) in (ir.Shared, ir.Ref):  # nothing to join
+            return ir.Seq((*key.items, node))
         return seq(key, node)
 
-    def other(self, parts: tuple[Part, ...], least: int, most: int | None, node: Ir) -> Ir:
+    def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
         """A member whose name has these constraints; nothing if the syntax cannot write any such name."""
         return seq(self.any_key(parts, least, most), node)
 
@@ -107,7 +89,9 @@ class JsonSyntax:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, (int, float)):
-            return Text(json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value))
+            return ir.Text(
+                json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)
+            )
         if isinstance(value, Mapping):
             members = [
                 Member(name, seq(self.key(name), self.literal(part)), True) for name, part in value.items()
@@ -128,42 +112,44 @@ class PythonSyntax(JsonSyntax):
     """Python literals: JSON except for its three words. Only strings that mean the same in both are written."""
 
     name = "python"
-    true, false, null = Text("True"), Text("False"), Text("None")
+    true, false, null = ir.Text("True"), ir.Text("False"), ir.Text("None")
 
 
 class GemmaSyntax(JsonSyntax):
     """Gemma's syntax: keys without quotes, strings verbatim between two ``quote`` markers, no white space."""
 
     name = "gemma"
-    bare = (Part(Rep(Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)])), 1, None)),)
+    bare = (ir.Part(ir.Rep(ir.Chars(charset([(48, 57), (65, 90), "_", "-", (97, 122)])), 1, None)),)
 
     def __init__(self, quote: str) -> None:
         super().__init__()
         self.quote = quote
         self.stops = (quote,)
         self.name = "gemma" + quote
-        self.open_object, self.close_object = Text("{"), Text("}")
-        self.open_array, self.close_array = Text("["), Text("]")
-        self.comma = Text(",")
+        self.open_object, self.close_object = ir.Text("{"), ir.Text("}")
+        self.open_array, self.close_array = ir.Text("["), ir.Text("]")
+        self.comma = ir.Text(",")
 
-    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
-        return seq(TokenRef(self.quote), Lang(parts, least, most, "raw", self.stops), TokenRef(self.quote))
+    def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
+        return seq(
+            ir.TokenRef(self.quote), ir.Lang(parts, least, most, "raw", self.stops), ir.TokenRef(self.quote)
+        )
 
     def text(self, value: str) -> Ir:
-        return seq(TokenRef(self.quote), Text(value), TokenRef(self.quote))
+        return seq(ir.TokenRef(self.quote), ir.Text(value), ir.TokenRef(self.quote))
 
     def key(self, name: str) -> Ir:
-        return Text(gemma_key(name, self.quote) + ":")
+        return ir.Text(gemma_key(name, self.quote) + ":")
 
-    def any_key(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
-        return seq(Lang((*parts, *self.bare), least, most), Text(":"))
+    def any_key(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
+        return seq(ir.Lang((*parts, *self.bare), least, most), ir.Text(":"))
 
 
 class ElementsSyntax(JsonSyntax):
     """Nested elements, with ``prefix`` before each tag. Strings and other scalars are raw text, without ``prefix`` and
     ``markers``."""
 
-    no_members = no_items = Text("")
+    no_members = no_items = ir.Text("")
 
     def __init__(self, prefix: str, item: str, markers: tuple[str, ...]) -> None:
         self.prefix = prefix
@@ -177,16 +163,22 @@ class ElementsSyntax(JsonSyntax):
         found.marked = True
         return found
 
-    def string(self, parts: tuple[Part, ...], least: int, most: int | None, nested: bool) -> Ir:
-        return Lang(parts, least, most, "raw", self.stops)
+    def string(self, parts: tuple[ir.Part, ...], least: int, most: int | None, nested: bool) -> Ir:
+        return ir.Lang(parts, least, most, "raw", self.stops)
 
     def text(self, value: str) -> Ir:
-        return Text(value)
+        return ir.Text(value)
 
     def member(self, name: str, node: Ir) -> Ir:
-        return seq(TokenRef(self.prefix), Text(f"<{name}>"), node, TokenRef(self.prefix), Text(f"</{name}>"))
+        return seq(
+            ir.TokenRef(self.prefix),
+            ir.Text(f"<{name}>"),
+            node,
+            ir.TokenRef(self.prefix),
+            ir.Text(f"</{name}>"),
+        )
 
-    def other(self, parts: tuple[Part, ...], least: int, most: int | None, node: Ir) -> Ir:
+    def other(self, parts: tuple[ir.Part, ...], least: int, most: int | None, node: Ir) -> Ir:
         return NOTHING
 
     def item(self, node: Ir) -> Ir:
@@ -203,13 +195,13 @@ class ElementsSyntax(JsonSyntax):
 @lru_cache(maxsize=256)
 def _raw(
     syntax: values.Raw, markers: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[Part, ...], Callable[[str], object]]:
+) -> tuple[tuple[str, ...], tuple[ir.Part, ...], Callable[[str], object]]:
     """The stops of raw text, the constraints on all its strings, and whether a string may be written in this way."""
     char = syntax.chars
     if syntax.escapes:
         spelt = "|".join(re.escape(spelling) for _, spelling in syntax.escapes)
         char = f"{_unescaped(syntax)}|{spelt}"
-    only = (Part(read_regex(f"^(?:{char})*$")),) if char else ()
+    only = (ir.Part(read_regex(f"^(?:{char})*$")),) if char else ()
     may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
     return tuple(dict.fromkeys((*syntax.stops, *markers))), only, may
 
@@ -239,9 +231,11 @@ class RawText:
         self.types = said or types
         self.python = syntax.python
         self.escapes = syntax.escapes
-        self.verbatim = (Part(read_regex(f"^(?:{_unescaped(syntax)})*$")),) if syntax.escapes else self.only
+        self.verbatim = (
+            (ir.Part(read_regex(f"^(?:{_unescaped(syntax)})*$")),) if syntax.escapes else self.only
+        )
         """The constraints on strings of which more is said than their type. They hold no escaped character."""
-        self.written: list[Lang] = []
+        self.written: list[ir.Lang] = []
         self.apart: tuple[Ir, ...] = ()
         """Values that no text can be taken for, because a marker begins them."""
         self.words: Mapping[str, tuple[str, ...]] = _WORDS
@@ -263,12 +257,12 @@ class RawText:
         """A value that may be one or several of the words true, false and null."""
         if not self.python:
             return node
-        words = node.options if isinstance(node, Alt) else (node,)
-        return alt(node, *(_PRINTED[w.text] for w in words if isinstance(w, Text) and w.text in _PRINTED))
+        words = node.options if isinstance(node, ir.Alt) else (node,)
+        return alt(node, *(_PRINTED[w.text] for w in words if isinstance(w, ir.Text) and w.text in _PRINTED))
 
-    def write(self, parts: tuple[Part, ...], least: int, most: int | None) -> Ir:
+    def write(self, parts: tuple[ir.Part, ...], least: int, most: int | None) -> Ir:
         """A string with these constraints on its characters."""
-        self.written.append(Lang(parts, least, most, "raw", self.stops))
+        self.written.append(ir.Lang(parts, least, most, "raw", self.stops))
         return self.written[-1]
 
 

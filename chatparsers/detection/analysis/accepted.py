@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import accumulate
 
 from ...core.format import Turn
-from ...grammar.ir import Alt, Blank, Chars, Free, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, TokenRef
+from ...grammar import ir
+from ...grammar.ir import Ir
 from ...grammar.reading.read import Reading, Request, read
 from ...grammar.regular.automaton import Dfa, build
 
@@ -77,15 +78,15 @@ class _Matcher:
 
     def behind(self, node: Ir, at: int) -> set[int]:
         """The positions at which ``node`` can end if it begins at ``at``."""
-        if isinstance(node, (Text, TokenRef)):
+        if isinstance(node, (ir.Text, ir.TokenRef)):
             text = self._spelt(node)
             return {at + len(text)} if self.text.startswith(text, at) else set()
-        if isinstance(node, Chars):
+        if isinstance(node, ir.Chars):
             inside = at < len(self.text) and any(
                 low <= ord(self.text[at]) <= high for low, high in node.ranges
             )
             return {at + 1} if inside else set()
-        if isinstance(node, Blank):
+        if isinstance(node, ir.Blank):
             found = _BLANK.match(self.text, at)
             return {at, at + 1, found.end()} & set(range(at, found.end() + 1)) if found else {at}
         key = (id(node), at)
@@ -94,31 +95,31 @@ class _Matcher:
             self.known[key] = self._behind(node, at)
         return self.known[key]
 
-    def _spelt(self, node: Text | TokenRef) -> str:
-        return self.signs.get(node.text, node.text) if isinstance(node, TokenRef) else node.text
+    def _spelt(self, node: ir.Text | ir.TokenRef) -> str:
+        return self.signs.get(node.text, node.text) if isinstance(node, ir.TokenRef) else node.text
 
     def _behind(self, node: Ir, at: int) -> set[int]:
-        if isinstance(node, Seq):
+        if isinstance(node, ir.Seq):
             places = {at}
             for item in node.items:
                 places = {end for place in places for end in self.behind(item, place)}
             return places
-        if isinstance(node, Alt):
+        if isinstance(node, ir.Alt):
             return {end for option in node.options for end in self.behind(option, at)}
-        if isinstance(node, Rep):
+        if isinstance(node, ir.Rep):
             return self._repeated(node, at)
-        if isinstance(node, Shared):
+        if isinstance(node, ir.Shared):
             return self.behind(node.node, at)
-        if isinstance(node, Ref):
+        if isinstance(node, ir.Ref):
             return self.behind(self.rules[node.name], at)
-        if isinstance(node, Order):
+        if isinstance(node, ir.Order):
             return self.behind(_unfolded(node), at)
-        if isinstance(node, Lang):
+        if isinstance(node, ir.Lang):
             return self._string(node, at)
-        assert isinstance(node, Free)
+        assert isinstance(node, ir.Free)
         return set(range(at, len(self.text) + 1))
 
-    def _repeated(self, node: Rep, at: int) -> set[int]:
+    def _repeated(self, node: ir.Rep, at: int) -> set[int]:
         places, found, count = {at}, {at} if node.least == 0 else set(), 0
         seen = set(places)
         while places and (node.most is None or count < node.most):
@@ -131,7 +132,7 @@ class _Matcher:
             seen |= places
         return found
 
-    def _string(self, node: Lang, at: int) -> set[int]:
+    def _string(self, node: ir.Lang, at: int) -> set[int]:
         if not node.parts and node.least == 0 and node.most is None:
             return self._free_string(node, at)
         dfa = _dfa(node)
@@ -157,7 +158,7 @@ class _Matcher:
         ends = accumulate(map(len, parts), initial=0)
         return {count for count, end in enumerate(ends) if end in found}
 
-    def _free_string(self, node: Lang, at: int) -> set[int]:
+    def _free_string(self, node: ir.Lang, at: int) -> set[int]:
         """As `_string`, for a string whose characters are constrained only by stops."""
         if node.encoding != "raw":
             literal = _STRINGS[node.encoding].match(self.text, at)
@@ -188,10 +189,10 @@ def _accepted(dfa: Dfa, text: str) -> set[int]:
 
 
 @lru_cache(maxsize=256)
-def _dfa(node: Lang) -> Dfa | None:
+def _dfa(node: ir.Lang) -> Dfa | None:
     return build(node)
 
 
 @lru_cache(maxsize=256)
-def _unfolded(node: Order) -> Ir:
+def _unfolded(node: ir.Order) -> Ir:
     return node.unfold()

@@ -15,30 +15,8 @@ from functools import lru_cache
 from typing import ClassVar
 
 from ...core.kept import Kept, kept
-from ..ir import (
-    ANY,
-    CHAIN,
-    EMPTY,
-    LAST,
-    Alt,
-    Blank,
-    Chars,
-    Encoding,
-    Ir,
-    Lang,
-    Order,
-    Ranges,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    charset,
-    complement,
-    overlap,
-    without,
-)
+from .. import ir
+from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap, without
 from ..regular.automaton import Dfa, TooLarge, build
 from .rules import RuleWriter
 
@@ -130,7 +108,7 @@ _AUTOMATA: Kept[Dfa] = Kept(8_000_000)
 """By the languages. The text around calls is the same language for all tools of a format."""
 
 
-def _automaton(node: Lang) -> Dfa:
+def _automaton(node: ir.Lang) -> Dfa:
     key = repr(node)
     found = _AUTOMATA.get(key)
     if found is None:
@@ -143,20 +121,20 @@ def _automaton(node: Lang) -> Dfa:
 
 @lru_cache(maxsize=256)
 def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
-    found = build(Lang(stops=stops, end=(Text(end),) if end else ()))
+    found = build(ir.Lang(stops=stops, end=(ir.Text(end),) if end else ()))
     assert found is not None
     return found
 
 
 def alphabet(node: Ir) -> Ranges:
     """The characters that a regular node may have."""
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         return charset(node.text)
-    if isinstance(node, Chars):
+    if isinstance(node, ir.Chars):
         return node.ranges
-    if isinstance(node, (Rep, Shared)):
+    if isinstance(node, (ir.Rep, ir.Shared)):
         return alphabet(node.node)
-    items = node.items if isinstance(node, Seq) else node.options if isinstance(node, Alt) else ()
+    items = node.items if isinstance(node, ir.Seq) else node.options if isinstance(node, ir.Alt) else ()
     return charset(span for item in items for span in alphabet(item))
 
 
@@ -196,46 +174,46 @@ class GbnfWriter(RuleWriter):
 
     def atom(self, node: Ir) -> str:
         """One element of a sequence."""
-        if isinstance(node, Shared):
+        if isinstance(node, ir.Shared):
             return self.shared(node)
-        if isinstance(node, Text):
+        if isinstance(node, ir.Text):
             return literal(node.text)
-        if isinstance(node, Lang):
+        if isinstance(node, ir.Lang):
             return self.lang(node)
-        if isinstance(node, Chars):
+        if isinstance(node, ir.Chars):
             return char_class(node.ranges)
-        if isinstance(node, Blank):
+        if isinstance(node, ir.Blank):
             return self.common("ws")
-        if isinstance(node, Ref):
+        if isinstance(node, ir.Ref):
             return self.ref(node.name)
-        if isinstance(node, TokenRef):
+        if isinstance(node, ir.TokenRef):
             number = self.token_ids.get(node.text)
             return literal(node.text) if number is None else self.reference % number
-        if isinstance(node, Rep):
+        if isinstance(node, ir.Rep):
             return self.repeat(node)
-        if isinstance(node, Order):
+        if isinstance(node, ir.Order):
             return f"({self.order(node)})"
-        if isinstance(node, Alt) and len(node.options) != 1:
+        if isinstance(node, ir.Alt) and len(node.options) != 1:
             return f"({self.body(node)})"
-        if isinstance(node, Seq) and len(node.items) > 1:
+        if isinstance(node, ir.Seq) and len(node.items) > 1:
             return f"({self.body(node)})"
-        if isinstance(node, Alt):
+        if isinstance(node, ir.Alt):
             return self.atom(node.options[0])
-        if isinstance(node, Seq):
+        if isinstance(node, ir.Seq):
             return self.atom(node.items[0]) if node.items else '""'
         raise TypeError(f"GBNF has no form for {type(node).__name__}")
 
-    def new_shared(self, node: Shared) -> str:
-        return self.lang(node.node) if isinstance(node.node, Lang) else super().new_shared(node)
+    def new_shared(self, node: ir.Shared) -> str:
+        return self.lang(node.node) if isinstance(node.node, ir.Lang) else super().new_shared(node)
 
-    def repeat(self, node: Rep) -> str:
+    def repeat(self, node: ir.Rep) -> str:
         least, most = node.least, node.most
         if most == 0:
             return '""'
         if (least, most) == (1, 1):
             return self.atom(node.node)
         inner = node.node
-        plain = isinstance(inner, Chars) or (isinstance(inner, Text) and len(inner.text) == 1)
+        plain = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
         small = (most if most is not None else least) <= (64 if plain else 1)
         if small or (most is None and least <= 1):
             atom = self.atom(inner)
@@ -281,7 +259,7 @@ class GbnfWriter(RuleWriter):
 
     # strings and texts
 
-    def lang(self, node: Lang) -> str:
+    def lang(self, node: ir.Lang) -> str:
         key = (
             node.encoding,
             node.stops,
@@ -297,13 +275,13 @@ class GbnfWriter(RuleWriter):
             name = self.langs[key] = self.new_lang(node)
         return name
 
-    def new_lang(self, node: Lang) -> str:
-        if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
-            before = Lang(node.parts, node.least, node.most, node.encoding, node.stops)
+    def new_lang(self, node: ir.Lang) -> str:
+        if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
+            before = ir.Lang(node.parts, node.least, node.most, node.encoding, node.stops)
             return self.rule("text", " ".join([self.lang(before), *map(self.atom, node.end)]))
         quoted = node.encoding != "raw"
         if quoted and node.end:
-            inner = Lang(node.parts, node.least, node.most, node.encoding)
+            inner = ir.Lang(node.parts, node.least, node.most, node.encoding)
             return self.rule("key", " ".join([self.lang(inner), *map(self.atom, node.end)]))
         if not node.parts and not node.stops and not node.end:
             if quoted and not node.least and node.most is None:
@@ -362,7 +340,7 @@ class GbnfWriter(RuleWriter):
             last = self.rule("str", f'{end}[^"\\\\\\u0000-\\u001F]{then} | "\\\\" {escape}')
         return last
 
-    def direct(self, node: Lang) -> str | None:
+    def direct(self, node: ir.Lang) -> str | None:
         """One expression, if no character needs an escape or begins a stop; else None."""
         if (
             len(node.parts) != 1
@@ -373,9 +351,9 @@ class GbnfWriter(RuleWriter):
         ):
             return None
         inner = node.parts[0].node
-        listed = inner.options if isinstance(inner, Alt) else (inner,)
-        if node.encoding == "raw" and all(isinstance(text, Text) or text is EMPTY for text in listed):
-            return self.listed([text.text if isinstance(text, Text) else "" for text in listed], node)
+        listed = inner.options if isinstance(inner, ir.Alt) else (inner,)
+        if node.encoding == "raw" and all(isinstance(text, ir.Text) or text is EMPTY for text in listed):
+            return self.listed([text.text if isinstance(text, ir.Text) else "" for text in listed], node)
         used = alphabet(inner)
         if node.encoding != "raw":
             if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
@@ -385,7 +363,7 @@ class GbnfWriter(RuleWriter):
             return None
         return self.rule("text", " ".join([self.atom(inner), *map(self.atom, node.end)]))
 
-    def listed(self, texts: list[str], node: Lang) -> str:
+    def listed(self, texts: list[str], node: ir.Lang) -> str:
         """One of the texts in which no stop ends before the end."""
         end = node.end_text
         find = re.compile("|".join(map(re.escape, node.stops))).search if node.stops else None

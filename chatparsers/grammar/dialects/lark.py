@@ -17,31 +17,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from ...core.kept import kept
-from ..ir import (
-    ANY,
-    LAST,
-    Alt,
-    Blank,
-    Chars,
-    Encoding,
-    Free,
-    Ir,
-    Lang,
-    Order,
-    Ranges,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    charset,
-    closed,
-    complement,
-    literals,
-    overlap,
-    without,
-)
+from .. import ir
+from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals, overlap, without
 from ..reading.residual import residual
 from .gbnf import ESCAPED, HIGH
 from .rules import RuleWriter
@@ -113,24 +90,24 @@ _EXACT = _encoded(ANY)
 
 def _regex(node: Ir, encoding: Encoding) -> str:
     """A regular node as a regular expression."""
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         if encoding == "raw":
             return _escape(node.text)
         return "".join(_encoded(charset(char)) for char in node.text)
-    if isinstance(node, Chars):
+    if isinstance(node, ir.Chars):
         return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges)
-    if isinstance(node, Seq):
+    if isinstance(node, ir.Seq):
         return "".join(_regex(item, encoding) for item in node.items)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return "(?:" + "|".join(_regex(option, encoding) for option in node.options) + ")"
-    if isinstance(node, Rep):
+    if isinstance(node, ir.Rep):
         inner = _regex(node.node, encoding)
         most = "" if node.most is None else str(node.most)
         count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
             (node.least, most), f"{{{node.least},{most}}}"
         )
         return f"(?:{inner}){count}"
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return _regex(node.node, encoding)
     raise TypeError(f"not regular: {type(node).__name__}")
 
@@ -138,18 +115,18 @@ def _regex(node: Ir, encoding: Encoding) -> str:
 def _told_apart(options: tuple[Ir, ...]) -> tuple[Ir, ...]:
     """The options of a choice. If one begins with a literal that also begins another's longer literal, the longer one
     is cut there. Otherwise the lexer would wait for the longer literal and not go back."""
-    first = [option.items[0] if isinstance(option, Seq) and option.items else option for option in options]
-    texts = sorted({item.text for item in first if isinstance(item, Text) and item.text})
+    first = [option.items[0] if isinstance(option, ir.Seq) and option.items else option for option in options]
+    texts = sorted({item.text for item in first if isinstance(item, ir.Text) and item.text})
     if not any(longer.startswith(text) for text, longer in pairwise(texts)):
         return options
     listed = set(texts)
     found: list[Ir] = []
     for option, item in zip(options, first, strict=True):
-        if isinstance(item, Text):
+        if isinstance(item, ir.Text):
             cuts = [size for size in range(1, len(item.text)) if item.text[:size] in listed]
             ends = [0, *cuts, len(item.text)]
-            pieces = [Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
-            option = Seq((*pieces, *(option.items[1:] if isinstance(option, Seq) else ())))
+            pieces = [ir.Text(item.text[begin:end]) for begin, end in pairwise(ends) if end > begin]
+            option = ir.Seq((*pieces, *(option.items[1:] if isinstance(option, ir.Seq) else ())))
         found.append(option)
     return tuple(found)
 
@@ -158,17 +135,17 @@ def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
     """A sequence with the same cut: in the literal after a repeated part that begins with a shorter literal."""
     found: list[Ir] = []
     for item in items:
-        before = found[-1].node if found and isinstance(found[-1], Rep) else None
-        first = before.items[0] if isinstance(before, Seq) and before.items else before
+        before = found[-1].node if found and isinstance(found[-1], ir.Rep) else None
+        first = before.items[0] if isinstance(before, ir.Seq) and before.items else before
         if (
-            type(item) is Text
-            and type(first) is Text
+            type(item) is ir.Text
+            and type(first) is ir.Text
             and first.text
             and item.text.startswith(first.text)
             and item.text != first.text
         ):
             found.append(first)
-            item = Text(item.text[len(first.text) :])
+            item = ir.Text(item.text[len(first.text) :])
         found.append(item)
     return tuple(found)
 
@@ -176,23 +153,23 @@ def _cut_after_repeats(items: tuple[Ir, ...]) -> tuple[Ir, ...]:
 def _one_character(node: Ir) -> bool:
     """Whether a node is one character of a set. Repeated, such a node is one terminal. With a longer node, the lexer
     could begin one repetition too many, and it does not go back."""
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return _one_character(node.node)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return all(map(_one_character, node.options))
-    return isinstance(node, Chars) or (isinstance(node, Text) and len(node.text) == 1)
+    return isinstance(node, ir.Chars) or (isinstance(node, ir.Text) and len(node.text) == 1)
 
 
 def _nullable(node: Ir) -> bool:
-    if isinstance(node, Seq):
+    if isinstance(node, ir.Seq):
         return all(map(_nullable, node.items))
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return any(map(_nullable, node.options))
-    if isinstance(node, Rep):
+    if isinstance(node, ir.Rep):
         return node.least == 0 or _nullable(node.node)
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         return not node.text
-    return isinstance(node, Shared) and _nullable(node.node)
+    return isinstance(node, ir.Shared) and _nullable(node.node)
 
 
 @kept(1024, 128)
@@ -219,12 +196,12 @@ class _Writer(RuleWriter):
 
     def body(self, node: Ir) -> str:
         if (
-            isinstance(node, Alt)
+            isinstance(node, ir.Alt)
             and len(node.options) > 1
-            and all(isinstance(option, Text) and option.text for option in node.options)
+            and all(isinstance(option, ir.Text) and option.text for option in node.options)
         ):
             return self.terminal("ONE", f"/{_regex(node, 'raw')}/")
-        return super().body(Alt(_told_apart(node.options)) if isinstance(node, Alt) else node)
+        return super().body(ir.Alt(_told_apart(node.options)) if isinstance(node, ir.Alt) else node)
 
     def atoms(self, items: tuple[Ir, ...]) -> list[str]:
         """The elements of a sequence. White space after a literal or a key belongs to its terminal, because fewer
@@ -235,7 +212,9 @@ class _Writer(RuleWriter):
         out: list[str] = []
         before: Ir | None = None
         for item in self.closed(_cut_after_repeats(items)):
-            if type(item) is Blank and (type(before) is Text or (type(before) is Lang and before.end)):
+            if type(item) is ir.Blank and (
+                type(before) is ir.Text or (type(before) is ir.Lang and before.end)
+            ):
                 out[-1] = self.terminal("LIT", f"{out[-1]} {_BLANK}?")
             else:
                 out.append(self.names.get(id(item)) or self.atom(item))
@@ -248,59 +227,59 @@ class _Writer(RuleWriter):
         found: list[Ir] = []
         for item in items:
             before = found[-1] if found else None
-            if isinstance(before, Ref) and isinstance(item, (Text, TokenRef)):
+            if isinstance(before, ir.Ref) and isinstance(item, (ir.Text, ir.TokenRef)):
                 name = f"{before.name} {item.text}"
                 node = self.sources.get(name) or closed(self.sources[before.name], item)
                 if node is not None:
                     self.sources[name] = node
-                    found[-1] = Ref(name)
+                    found[-1] = ir.Ref(name)
                     continue
             found.append(item)
         return found
 
     def atom(self, node: Ir) -> str:
-        if isinstance(node, Text):
+        if isinstance(node, ir.Text):
             return _literal(node.text)
-        if isinstance(node, Shared):
+        if isinstance(node, ir.Shared):
             return self.shared(node)
-        if isinstance(node, Lang):
+        if isinstance(node, ir.Lang):
             return self.lang(node)
-        if isinstance(node, Chars):
+        if isinstance(node, ir.Chars):
             return self.terminal("CHAR", f"/{_class(node.ranges)}/")
-        if isinstance(node, Blank):
+        if isinstance(node, ir.Blank):
             return self.terminal("WS", _BLANK) + "?"
-        if isinstance(node, Ref):
+        if isinstance(node, ir.Ref):
             return self.ref(node.name)
-        if isinstance(node, TokenRef):
+        if isinstance(node, ir.TokenRef):
             number = self.token_ids.get(node.text)
             return _literal(node.text) if number is None else f"<[{number}]>"
-        if isinstance(node, Rep):
+        if isinstance(node, ir.Rep):
             return self.repeat(node)
-        if isinstance(node, Free):
+        if isinstance(node, ir.Free):
             return self.free(node)
-        if isinstance(node, Order):
+        if isinstance(node, ir.Order):
             return f"({self.order(node)})"
-        if isinstance(node, Alt) and len(node.options) != 1:
+        if isinstance(node, ir.Alt) and len(node.options) != 1:
             inner = self.body(node)
             return inner if inner.isidentifier() else f"({inner})"
-        if isinstance(node, Seq) and len(node.items) > 1:
+        if isinstance(node, ir.Seq) and len(node.items) > 1:
             return f"({self.body(node)})"
-        if isinstance(node, (Alt, Seq)):
+        if isinstance(node, (ir.Alt, ir.Seq)):
             return self.body(node)
         raise TypeError(f"Lark has no form for {type(node).__name__}")
 
-    def new_shared(self, node: Shared) -> str:
+    def new_shared(self, node: ir.Shared) -> str:
         if node.lexeme:
-            if isinstance(node.node, Lang):
+            if isinstance(node.node, ir.Lang):
                 return self.lang(node.node)
             return self.terminal(node.hint, f"/{_regex(node.node, 'raw')}/")
         return super().new_shared(node)
 
-    def repeat(self, node: Rep) -> str:
+    def repeat(self, node: ir.Rep) -> str:
         if node.most == 0:
             return '""'
-        if _one_character(node.node) and not isinstance(node.node, Text):
-            some = Rep(node.node, max(1, node.least), node.most)
+        if _one_character(node.node) and not isinstance(node.node, ir.Text):
+            some = ir.Rep(node.node, max(1, node.least), node.most)
             return self.terminal("RUN", f"/{_regex(some, 'raw')}/") + ("" if node.least else "?")
         atom = self.atom(node.node)
         if atom.endswith(("?", "*", "+", "}")):
@@ -314,24 +293,24 @@ class _Writer(RuleWriter):
 
     # strings and texts
 
-    def lang(self, node: Lang) -> str:
+    def lang(self, node: ir.Lang) -> str:
         if any(part.divisor for part in node.parts):
             return self.divisible(node)
         if node.encoding != "raw":
             return self.terminal("STRING", self.string(node))
-        if node.end and isinstance(node.end[-1], TokenRef) and node.end[-1].text in self.token_ids:
+        if node.end and isinstance(node.end[-1], ir.TokenRef) and node.end[-1].text in self.token_ids:
             lead = "".join(item.text for item in node.end[:-1])
             if lead:
                 before = self.terminal("TEXT", self.before_token(node, lead))
             else:
-                before = self.lang(Lang(node.parts, node.least, node.most, node.encoding, node.stops))
+                before = self.lang(ir.Lang(node.parts, node.least, node.most, node.encoding, node.stops))
             return self.rule("text", f"{before} {self.atom(node.end[-1])}")
         if node.end:
             return self.text_until(node, node.end_text)
         body, nullable = self.open_text(node)
         return self.terminal("TEXT", body) + ("?" if nullable else "")
 
-    def string(self, node: Lang) -> str:
+    def string(self, node: ir.Lang) -> str:
         if not node.parts:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             return f'/"{_CHAR}{count}"{_escape(node.end_text)}/'
@@ -344,7 +323,7 @@ class _Writer(RuleWriter):
         inner = terms[0] if len(terms) == 1 else "(" + " & ".join(terms) + ")"
         return f'"\\"" {inner} {_literal(chr(34) + node.end_text)}'
 
-    def terms(self, node: Lang) -> list[str]:
+    def terms(self, node: ir.Lang) -> list[str]:
         terms = [
             ("" if part.positive else "~") + f"/{_regex(part.node, 'raw') or _EMPTY}/" for part in node.parts
         ]
@@ -352,7 +331,7 @@ class _Writer(RuleWriter):
             terms.append(f"/{_ANY}{_count(node.least, node.most)}/")
         return terms
 
-    def text_until(self, node: Lang, end: str) -> str:
+    def text_until(self, node: ir.Lang, end: str) -> str:
         """The name of text that ends with the first stop in it. It is a lazy terminal if that says the same: lazy ones
         make masks in half the time."""
         others = self.excluded(node, end)
@@ -367,7 +346,7 @@ class _Writer(RuleWriter):
         self.out[name + "[lazy]"] = terminal
         return name
 
-    def excluded(self, node: Lang, end: str) -> list[str] | None:
+    def excluded(self, node: ir.Lang, end: str) -> list[str] | None:
         """The texts that may not stand before the first ``end``; None if that takes more than the character before a
         stop."""
         anywhere: list[str] = []
@@ -384,7 +363,7 @@ class _Writer(RuleWriter):
             found.append(f"~/{_ANY}*{_any_of(tuple(anywhere))}{_ANY}*/")
         return found
 
-    def until(self, node: Lang, end: str) -> str:
+    def until(self, node: ir.Lang, end: str) -> str:
         """Text that ends with the first stop in it."""
         terms = self.terms(node)
         tail = _escape(end)
@@ -397,13 +376,13 @@ class _Writer(RuleWriter):
         stops = _minimal((*node.stops, end))
         return f"{whole} & ~/{_ANY}*{_any_of(stops)}{_ANY}+/"
 
-    def before_token(self, node: Lang, lead: str) -> str:
+    def before_token(self, node: ir.Lang, lead: str) -> str:
         """Text that ends with ``lead`` and holds no stop. A token follows, so the lexer knows where the text ends."""
         terms = self.terms(node)
         whole = f"({' & '.join(terms)}) /{_escape(lead)}/" if terms else f"/{_ANY}*{_escape(lead)}/"
         return f"({whole}) & ~/{_ANY}*{_any_of(_minimal(node.stops))}{_ANY}*/"
 
-    def open_text(self, node: Lang) -> tuple[str, bool]:
+    def open_text(self, node: ir.Lang) -> tuple[str, bool]:
         """Text without an end of its own, and whether it may be empty (a terminal may not)."""
         terms = self.terms(node)
         stops = _minimal(node.stops)
@@ -419,7 +398,7 @@ class _Writer(RuleWriter):
         terms.sort(key=lambda term: term.startswith("~"))
         return " & ".join(terms), nullable
 
-    def divisible(self, node: Lang) -> str:
+    def divisible(self, node: ir.Lang) -> str:
         part = next(part for part in node.parts if part.divisor)
         schema: dict[str, object] = {"type": "integer", "multipleOf": part.divisor}
         low, high = part.bounds
@@ -429,7 +408,7 @@ class _Writer(RuleWriter):
             schema["maximum"] = high
         return self.rule("int", "%json " + json.dumps(schema))
 
-    def free(self, node: Free) -> str:
+    def free(self, node: ir.Free) -> str:
         """Text, and calls wherever a trigger begins."""
         options: list[str] = []
         stops = [*node.triggers, *node.excludes]
@@ -437,17 +416,17 @@ class _Writer(RuleWriter):
             rest = residual(node.calls, trigger)
             if rest is None:
                 continue
-            after = f"({self.body(rest)})" if isinstance(rest, Alt) else self.choice(rest)
+            after = f"({self.body(rest)})" if isinstance(rest, ir.Alt) else self.choice(rest)
             first, *others = literals(trigger, self.token_ids)
-            if isinstance(first, TokenRef):
-                head = f"{self.lang(Lang(stops=tuple(stops)))} {self.atom(first)}"
+            if isinstance(first, ir.TokenRef):
+                head = f"{self.lang(ir.Lang(stops=tuple(stops)))} {self.atom(first)}"
             else:
                 end = node.ends(first.text)
-                head = self.text_until(Lang(stops=tuple(stops)), first.text[:end])
+                head = self.text_until(ir.Lang(stops=tuple(stops)), first.text[:end])
                 if end < len(first.text):
-                    others.insert(0, Text(first.text[end:]))
+                    others.insert(0, ir.Text(first.text[end:]))
             options.append(" ".join([head, *map(self.atom, others), after]))
-        tail = self.lang(Lang(stops=tuple(stops)))
+        tail = self.lang(ir.Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))
         return f"({calls}{'*' if node.parallel else '?'} {tail})"
 

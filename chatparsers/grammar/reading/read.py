@@ -19,24 +19,9 @@ from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import walk
 from ...core.errors import DefinitionError
+from .. import ir
 from ..budget import Budget
-from ..ir import (
-    ANY,
-    EMPTY,
-    Blank,
-    Chars,
-    Ir,
-    Lang,
-    Ref,
-    Rep,
-    Shared,
-    Text,
-    TokenRef,
-    alt,
-    literals,
-    never,
-    seq,
-)
+from ..ir import ANY, EMPTY, Ir, alt, literals, never, seq
 from ..regular.regex import read_regex
 from ..schemas import Output
 from ..target import Target
@@ -106,10 +91,10 @@ class Reader:
         item = self.read(node.item, at)
         if never(item):
             return item
-        item = item if isinstance(item, (Ref, Shared)) else Shared("call", item)
+        item = item if isinstance(item, (ir.Ref, ir.Shared)) else ir.Shared("call", item)
         if not node.parallel:
             return item
-        return seq(item, Rep(seq(self.read(node.separator, at), item), 0, None))
+        return seq(item, ir.Rep(seq(self.read(node.separator, at), item), 0, None))
 
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
         """A rule of the format, which is another one in the call of each tool."""
@@ -121,16 +106,16 @@ class Reader:
                 raise DefinitionError(f"no rule is named {node.name!r}")
             self.rules[name] = EMPTY
             self.rules[name] = self.read(self._defined[node.name], at)
-        return Ref(name)
+        return ir.Ref(name)
 
 
 def _space(node: n.Space) -> Ir:
-    return Blank() if node.free and not node.text.strip(" ") else Text(node.text)
+    return ir.Blank() if node.free and not node.text.strip(" ") else ir.Text(node.text)
 
 
 def _ranges(text: str) -> Any:
     node = read_regex(f"^[{text}]$")
-    assert isinstance(node, Chars)
+    assert isinstance(node, ir.Chars)
     return node.ranges
 
 
@@ -138,15 +123,15 @@ _READ: Mapping[type[Node], Callable[[Reader, Any, At], Ir]] = of_every_kind(
     "grammar/reading/read.py",
     {
         n.Literal: lambda reader, node, at: reader.literals.get(node.text) or reader.literal(node.text),
-        n.Token: lambda reader, node, at: TokenRef(node.names[min(reader.turn.spelling, len(node.also))]),
+        n.Token: lambda reader, node, at: ir.TokenRef(node.names[min(reader.turn.spelling, len(node.also))]),
         n.Space: lambda reader, node, at: _space(node),
-        n.AnyChar: lambda reader, node, at: Chars(ANY),
-        n.Chars: lambda reader, node, at: Rep(Chars(_ranges(node.ranges)), node.least, node.most),
-        n.Until: lambda reader, node, at: Lang(stops=node.stops),
+        n.AnyChar: lambda reader, node, at: ir.Chars(ANY),
+        n.Chars: lambda reader, node, at: ir.Rep(ir.Chars(_ranges(node.ranges)), node.least, node.most),
+        n.Until: lambda reader, node, at: ir.Lang(stops=node.stops),
         **dict.fromkeys(NO_TEXT, lambda reader, node, at: EMPTY),
         n.Sequence: lambda reader, node, at: seq(*(reader.read(item, at) for item in node.items)),
         n.Choice: Reader.choice,
-        n.Many: lambda reader, node, at: Rep(reader.read(node.node, at), node.least, node.most),
+        n.Many: lambda reader, node, at: ir.Rep(reader.read(node.node, at), node.least, node.most),
         n.Inner: lambda reader, node, at: reader.read(node.inner(True), at),
         **dict.fromkeys((n.Tagged, n.Atomic), lambda reader, node, at: reader.read(node.node, at)),
         **dict.fromkeys((n.Name, n.JsonName, n.Header), lambda reader, node, at: reader.calls.name(node, at)),

@@ -8,25 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..ir import (
-    EMPTY,
-    NOTHING,
-    Alt,
-    Blank,
-    Chars,
-    Free,
-    Ir,
-    Lang,
-    Order,
-    Part,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    alt,
-    seq,
-)
+from .. import ir
+from ..ir import EMPTY, NOTHING, Ir, alt, seq
 
 __all__ = ["residual"]
 
@@ -47,44 +30,44 @@ def residual(node: Ir, text: str) -> Ir | None:
 def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     """Ways to read ``text`` from ``at``: (None, the place at which the node is over), or (the rest of the node, the end
     of the text)."""
-    if isinstance(node, (Text, TokenRef)):
+    if isinstance(node, (ir.Text, ir.TokenRef)):
         shown = text[at : at + len(node.text)]
         if shown == node.text:
             yield None, at + len(node.text)
         elif node.text.startswith(shown):
-            yield (node if not shown else Text(node.text[len(shown) :])), len(text)
-    elif isinstance(node, Chars):
+            yield (node if not shown else ir.Text(node.text[len(shown) :])), len(text)
+    elif isinstance(node, ir.Chars):
         if at == len(text):
             yield node, at
         elif any(low <= ord(text[at]) <= high for low, high in node.ranges):
             yield None, at + 1
-    elif isinstance(node, Seq):
+    elif isinstance(node, ir.Seq):
         yield from _sequence(node.items, text, at)
-    elif isinstance(node, Alt):
+    elif isinstance(node, ir.Alt):
         if at == len(text):
             yield node, at
         else:
             for option in node.options:
                 yield from _advance(option, text, at)
-    elif isinstance(node, Rep):
+    elif isinstance(node, ir.Rep):
         yield from _repeat(node, text, at)
-    elif isinstance(node, Shared):
+    elif isinstance(node, ir.Shared):
         if at == len(text):
             yield node, at
         else:
             yield from _advance(node.node, text, at)
-    elif isinstance(node, Order):
+    elif isinstance(node, ir.Order):
         yield from _advance(node.unfold(), text, at)
-    elif isinstance(node, Lang):
+    elif isinstance(node, ir.Lang):
         yield from _language(node, text, at)
-    elif isinstance(node, Free):
+    elif isinstance(node, ir.Free):
         if node.start is None and not any(stop in text[at:] for stop in (*node.triggers, *node.excludes)):
             yield node, len(text)
         elif at == len(text):
             yield node, at
         else:
             yield from ((rest, end) for rest, end in _advance(node.calls, text, at) if rest is not None)
-    elif isinstance(node, Blank):
+    elif isinstance(node, ir.Blank):
         if at == len(text):
             yield node, at
         else:
@@ -95,7 +78,7 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
 
 def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     if at == len(text) and items:
-        yield Seq(items), at
+        yield ir.Seq(items), at
         return
     if not items:
         yield None, at
@@ -107,13 +90,13 @@ def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | 
             yield from _sequence(items[1:], text, end)
 
 
-def _repeat(node: Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+def _repeat(node: ir.Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     if at == len(text):
         yield node, at
         return
     if node.least == 0:
         yield None, at
-    again = Rep(node.node, max(0, node.least - 1), None if node.most is None else node.most - 1)
+    again = ir.Rep(node.node, max(0, node.least - 1), None if node.most is None else node.most - 1)
     for rest, end in _advance(node.node, text, at):
         if rest is not None:
             yield (rest if again.most == 0 else seq(rest, again)), end
@@ -123,7 +106,7 @@ def _repeat(node: Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
             yield from _repeat(again, text, end)
 
 
-def _language(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+def _language(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     if at == len(text):
         yield node, at
         return
@@ -148,32 +131,32 @@ def _language(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]
                 yield _rest(node, begun), len(text)
 
 
-def _constrained(node: Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+def _constrained(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     """The rest of a language with constraints, when it holds all of the text."""
     written = len(text) - at
     if node.most is not None and node.most < written:
         return
     if any(stop in text[at:] for stop in node.stops):
         return
-    parts: list[Part] = []
+    parts: list[ir.Part] = []
     for part in node.parts:
         left = NOTHING if part.divisor else residual(part.node, text[at:])
         if left is not None:
-            parts.append(Part(left, part.positive))
+            parts.append(ir.Part(left, part.positive))
         elif part.positive:
             return
     most = None if node.most is None else node.most - written
-    yield Lang(tuple(parts), max(0, node.least - written), most, "raw", node.stops, node.end), len(text)
+    yield ir.Lang(tuple(parts), max(0, node.least - written), most, "raw", node.stops, node.end), len(text)
 
 
-def _rest(node: Lang, begun: int) -> Ir:
+def _rest(node: ir.Lang, begun: int) -> Ir:
     """The rest of a text after its first ``begun`` characters."""
     items: list[Ir] = []
     for item in node.end:
         if begun >= len(item.text):
             begun -= len(item.text)
         elif begun:
-            items.append(Text(item.text[begun:]))
+            items.append(ir.Text(item.text[begun:]))
             begun = 0
         else:
             items.append(item)

@@ -18,7 +18,8 @@ from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import tokens, walk
 from ...core.errors import DefinitionError
 from ...core.public import public
-from ..ir import ANY, BLANKS, EMPTY, SPACES, Alt, Blank, Chars, Ir, Rep, Seq, Shared, Text, TokenRef, alt, seq
+from .. import ir
+from ..ir import ANY, BLANKS, EMPTY, SPACES, Ir, alt, seq
 from ..regular.regex import read_regex
 
 __all__ = [
@@ -56,18 +57,18 @@ class Trigger:
 
 def literal_heads(node: Ir) -> list[str]:
     """The texts that ``node`` begins with, as far as they are literal."""
-    if isinstance(node, (Text, TokenRef)):
+    if isinstance(node, (ir.Text, ir.TokenRef)):
         return [node.text]
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return literal_heads(node.node)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return [head for option in node.options for head in literal_heads(option)]
-    if isinstance(node, Seq):
+    if isinstance(node, ir.Seq):
         found = [""]
         for item in node.items:
-            if isinstance(item, (Text, TokenRef)):
+            if isinstance(item, (ir.Text, ir.TokenRef)):
                 found = [head + item.text for head in found]
-            elif found == [""] and isinstance(item, (Seq, Alt, Shared)):
+            elif found == [""] and isinstance(item, (ir.Seq, ir.Alt, ir.Shared)):
                 return literal_heads(item)
             else:
                 break
@@ -108,13 +109,13 @@ def words(body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int) ->
 
 def _first_markers(node: Ir) -> list[str]:
     """The special tokens that ``node`` begins with."""
-    if isinstance(node, TokenRef):
+    if isinstance(node, ir.TokenRef):
         return [node.text]
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return _first_markers(node.node)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return [marker for option in node.options for marker in _first_markers(option)]
-    return _first_markers(node.items[0]) if isinstance(node, Seq) and node.items else []
+    return _first_markers(node.items[0]) if isinstance(node, ir.Seq) and node.items else []
 
 
 def _in_use(node: Node, names: int) -> list[list[n.Literal | n.Token]]:
@@ -147,20 +148,20 @@ def thoughts(tree: Node) -> tuple[str, ...]:
 def split_heads(node: Ir, others: list[str]) -> list[tuple[Ir, Ir]]:
     """The beginnings of ``node``, long enough to tell it from prose and from ``others``; each with the rest of
     ``node`` after it."""
-    if isinstance(node, Shared):
+    if isinstance(node, ir.Shared):
         return split_heads(node.node, others)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return [found for option in node.options for found in split_heads(option, others)]
-    items = node.items if isinstance(node, Seq) else (node,)
+    items = node.items if isinstance(node, ir.Seq) else (node,)
     if not items:
         return []
-    if isinstance(items[0], (Alt, Shared)):
+    if isinstance(items[0], (ir.Alt, ir.Shared)):
         return [(head, seq(after, *items[1:])) for head, after in split_heads(items[0], others)]
     text = ""
     for index, item in enumerate(items):
-        if not isinstance(item, (Text, TokenRef, Blank)):
+        if not isinstance(item, (ir.Text, ir.TokenRef, ir.Blank)):
             return [(_regular(items[:index]), seq(*items[index:]))]
-        if isinstance(item, (Text, TokenRef)):
+        if isinstance(item, (ir.Text, ir.TokenRef)):
             text += item.text
             if _ENOUGH(item.text) and not any(other.startswith(text) for other in others):
                 return [(_regular(items[: index + 1]), seq(*items[index + 1 :]))]
@@ -216,38 +217,38 @@ def _pieces_of_many(node: n.Many) -> list[list[Ir]]:
     ways = _pieces(node.node)
     if any(len(way) > 1 for way in ways):
         return [[EMPTY, EMPTY]]  # between two values any text is one too
-    return [[Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
+    return [[ir.Rep(alt(*(way[0] for way in ways)), node.least, node.most)]]
 
 
 def _letters(node: Ir) -> bool:
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         return _ENOUGH(node.text) is not None
-    if isinstance(node, (Seq, Alt)):
-        return any(map(_letters, node.items if isinstance(node, Seq) else node.options))
-    return isinstance(node, Rep) and _letters(node.node)
+    if isinstance(node, (ir.Seq, ir.Alt)):
+        return any(map(_letters, node.items if isinstance(node, ir.Seq) else node.options))
+    return isinstance(node, ir.Rep) and _letters(node.node)
 
 
 def holds(node: Ir, texts: tuple[str, ...]) -> bool:
     """Whether every text of a regular node holds one of ``texts`` in one of its literals."""
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         return any(text in node.text for text in texts)
-    if isinstance(node, Alt):
+    if isinstance(node, ir.Alt):
         return all(holds(option, texts) for option in node.options)
-    if isinstance(node, Seq):
+    if isinstance(node, ir.Seq):
         return any(holds(item, texts) for item in node.items)
-    return isinstance(node, Rep) and node.least > 0 and holds(node.node, texts)
+    return isinstance(node, ir.Rep) and node.least > 0 and holds(node.node, texts)
 
 
-_ANYTHING = Rep(Chars(ANY), 0, None)
+_ANYTHING = ir.Rep(ir.Chars(ANY), 0, None)
 _PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
     "grammar/reading/triggers.py",
     {
-        n.Literal: lambda node: [[Text(node.text)]],
-        n.Token: lambda node: [[alt(*map(Text, node.names))]],
+        n.Literal: lambda node: [[ir.Text(node.text)]],
+        n.Token: lambda node: [[alt(*map(ir.Text, node.names))]],
         n.Space: lambda node: [[SPACES]],
-        n.AnyChar: lambda node: [[Chars(ANY)]],
-        n.Chars: lambda node: [[Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
-        n.Name: lambda node: [[Rep(read_regex(f"^{node.chars}$"), 1, None)]],
+        n.AnyChar: lambda node: [[ir.Chars(ANY)]],
+        n.Chars: lambda node: [[ir.Rep(read_regex(f"^[{node.ranges}]$"), node.least, node.most)]],
+        n.Name: lambda node: [[ir.Rep(read_regex(f"^{node.chars}$"), 1, None)]],
         n.Sequence: _pieces_of_sequence,
         n.Choice: _pieces_of_choice,
         n.Many: _pieces_of_many,
@@ -268,7 +269,11 @@ def distinct(heads: Iterable[Ir]) -> list[Ir]:
 def _regular(items: Iterable[Ir]) -> Ir:
     return seq(
         *(
-            Text(item.text) if isinstance(item, TokenRef) else BLANKS if isinstance(item, Blank) else item
+            ir.Text(item.text)
+            if isinstance(item, ir.TokenRef)
+            else BLANKS
+            if isinstance(item, ir.Blank)
+            else item
             for item in items
         )
     )
@@ -282,9 +287,9 @@ def beginning(node: Ir, others: list[str]) -> str:
 
 
 def _expression(node: Ir) -> str:
-    if isinstance(node, Text):
+    if isinstance(node, ir.Text):
         return re.escape(node.text).replace("\\ ", " ").replace("\\\n", r"\n")
-    if isinstance(node, Seq):
+    if isinstance(node, ir.Seq):
         return "".join(map(_expression, node.items))
     return r"\s*"
 

@@ -16,26 +16,8 @@ from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...core.errors import DefinitionError, RequestError, SchemaError
-from ..ir import (
-    ANY,
-    EMPTY,
-    SPACES,
-    Chars,
-    Free,
-    Ir,
-    Lang,
-    Part,
-    Ref,
-    Rep,
-    Seq,
-    Shared,
-    Text,
-    TokenRef,
-    alt,
-    never,
-    opt,
-    seq,
-)
+from .. import ir
+from ..ir import ANY, EMPTY, SPACES, Ir, alt, never, opt, seq
 from ..regular.automaton import nullable
 from .place import At
 from .request import Request
@@ -54,7 +36,7 @@ from .values import Values
 
 __all__ = ["TurnReader", "has_calls", "start_of"]
 
-_ANYTHING = Rep(Chars(ANY), 0, None)
+_ANYTHING = ir.Rep(ir.Chars(ANY), 0, None)
 
 
 class TurnReader:
@@ -80,7 +62,7 @@ class TurnReader:
         before, after = _trimmed(opener)[0], _trimmed(closer)[1]
         core = _core(opener)
         opener = alt(self._joined(before, core), core) if before else core
-        closer = seq(_core(closer), opt(Text(after)) if after else EMPTY)
+        closer = seq(_core(closer), opt(ir.Text(after)) if after else EMPTY)
         thought = seq(_text_until(*stops), closer)
         if node.always:
             return seq(opt(opener), thought)
@@ -90,9 +72,9 @@ class TurnReader:
     def _joined(self, before: str, marker: Ir) -> Ir:
         """White space and the marker after it, in one piece unless the marker is a token: a lexer that takes the space
         alone for text does not go back."""
-        if isinstance(marker, TokenRef) and marker.text not in self.request.marker_ids:
-            return Text(before + marker.text)
-        return seq(Text(before), marker)
+        if isinstance(marker, ir.TokenRef) and marker.text not in self.request.marker_ids:
+            return ir.Text(before + marker.text)
+        return seq(ir.Text(before), marker)
 
     def _drafts(self) -> tuple[str, ...]:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
@@ -107,7 +89,7 @@ class TurnReader:
             node = replace(node, calls=None, start=None)
         reasoning: Ir = EMPTY
         if node.reasoning is not None and at.thoughts:
-            reasoning = Rep(self._span(node, node.reasoning, at), 0, None)
+            reasoning = ir.Rep(self._span(node, node.reasoning, at), 0, None)
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
         if (
@@ -119,7 +101,7 @@ class TurnReader:
             return self._free_text(node, start, at)
         calls = [] if node.calls is None else [self.read(node.calls, at)]
         if calls and node.lead:
-            calls = [seq(opt(Text(node.lead)), *calls)]
+            calls = [seq(opt(ir.Text(node.lead)), *calls)]
         if start is not None:
             calls.insert(0, start)
         answer = self._answer(node, at)
@@ -128,7 +110,7 @@ class TurnReader:
                 return seq(reasoning, alt(*calls) if calls else answer)
             return seq(reasoning, alt(answer, *calls))
         if not calls:
-            return Lang()
+            return ir.Lang()
         if node.reasoning is not None and node.reasoning.optional and reasoning is not EMPTY:
             open_ = self._stretch(node, node.reasoning, at, *self.request.stops)
             calls.append(seq(open_, alt(*calls)))
@@ -137,7 +119,7 @@ class TurnReader:
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
         if span.close is None:
-            return seq(self.read(span.open, at), Lang())
+            return seq(self.read(span.open, at), ir.Lang())
         return seq(self._stretch(node, span, at, *self.request.stops), self.read(span.close, at))
 
     def _stretch(self, node: n.Body, span: Span, at: At, *stops: str) -> Ir:
@@ -204,7 +186,7 @@ class TurnReader:
                 options = options[:1]
             return self._spans(node, content, options, at)
         parallel = self.request.options.parallel
-        rest: Ir = Lang(stops=others) if calls is None else Free(calls, triggers, parallel, others)
+        rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, parallel, others)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling))
@@ -212,15 +194,15 @@ class TurnReader:
         taken = _taken(node, marks, heads, stops)
         if not taken:
             return rest
-        plain = Lang(tuple(Part(part, False) for part in taken), stops=stops)
-        begun = [seq(Shared("begin", head, True), after) for head, after in heads]
+        plain = ir.Lang(tuple(ir.Part(part, False) for part in taken), stops=stops)
+        begun = [seq(ir.Shared("begin", head, True), after) for head, after in heads]
         if calls is None:
             return alt(*begun, plain)
         assert node.calls is not None
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
             return alt(*begun, plain, seq(plain, calls))
-        return alt(*begun, plain, seq(plain, calls, rest if parallel else Lang(stops=stops)))
+        return alt(*begun, plain, seq(plain, calls, rest if parallel else ir.Lang(stops=stops)))
 
     def _spans(self, node: n.Body, span: Span, calls: list[Ir], at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
@@ -231,8 +213,8 @@ class TurnReader:
             spans.insert(0, self._span(node, node.reasoning, at))
         last = opt(self._stretch(node, span, at))
         if self.request.options.parallel:
-            return seq(Rep(alt(*spans, *calls), 0, None), last)
-        text = Rep(alt(*spans), 0, None)
+            return seq(ir.Rep(alt(*spans, *calls), 0, None), last)
+        text = ir.Rep(alt(*spans), 0, None)
         return seq(text, opt(seq(alt(*calls), text)), last)
 
     def _sections(self, span: Span, calls: list[Ir], at: At) -> Ir:
@@ -244,13 +226,13 @@ class TurnReader:
                 "a span without a closer must begin like the calls, so that its end is seen"
             )
         rests = [residual(part, common) for part in (content, *calls)]
-        text, ref = Lang(stops=(common,)), Ref("section")
-        after = opt(seq(Text(common), ref)) if self.request.options.parallel else EMPTY
+        text, ref = ir.Lang(stops=(common,)), ir.Ref("section")
+        after = opt(seq(ir.Text(common), ref)) if self.request.options.parallel else EMPTY
         self.rules["section"] = alt(
-            seq(rests[0] or EMPTY, alt(seq(text, Text(common), ref), text)),
+            seq(rests[0] or EMPTY, alt(seq(text, ir.Text(common), ref), text)),
             *(seq(rest, after) for rest in rests[1:] if rest is not None),
         )
-        return opt(seq(Text(common), ref))
+        return opt(seq(ir.Text(common), ref))
 
 
 def start_of(body: n.Body) -> Node | None:
@@ -268,9 +250,9 @@ def has_calls(node: Node) -> bool:
     return any(isinstance(found, n.EachTool) for found in walk(node, True))
 
 
-def _text_until(*stops: str) -> Lang:
+def _text_until(*stops: str) -> ir.Lang:
     """Text that holds none of these."""
-    return Lang(stops=tuple(dict.fromkeys(stops)))
+    return ir.Lang(stops=tuple(dict.fromkeys(stops)))
 
 
 def _taken(body: n.Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: tuple[str, ...]) -> list[Ir]:
@@ -306,19 +288,19 @@ def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
 def _trimmed(marker: Ir) -> tuple[str, str]:
     """The white space before and after a marker; templates of one format differ in it, and the parser takes
     any of it."""
-    items = marker.items if isinstance(marker, Seq) else (marker,)
-    first_text = items[0].text if items and isinstance(items[0], Text) else ""
-    last_text = items[-1].text if items and isinstance(items[-1], Text) else ""
+    items = marker.items if isinstance(marker, ir.Seq) else (marker,)
+    first_text = items[0].text if items and isinstance(items[0], ir.Text) else ""
+    last_text = items[-1].text if items and isinstance(items[-1], ir.Text) else ""
     return first_text[: len(first_text) - len(first_text.lstrip())], last_text[len(last_text.rstrip()) :]
 
 
 def _core(marker: Ir) -> Ir:
     """A marker without the white space around it."""
-    items = list(marker.items if isinstance(marker, Seq) else (marker,))
-    if items and isinstance(items[0], Text):
-        items[0] = Text(items[0].text.lstrip())
-    if items and isinstance(items[-1], Text):
-        items[-1] = Text(items[-1].text.rstrip())
+    items = list(marker.items if isinstance(marker, ir.Seq) else (marker,))
+    if items and isinstance(items[0], ir.Text):
+        items[0] = ir.Text(items[0].text.lstrip())
+    if items and isinstance(items[-1], ir.Text):
+        items[-1] = ir.Text(items[-1].text.rstrip())
     return seq(*items)
 
 
