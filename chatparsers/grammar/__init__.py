@@ -13,14 +13,12 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from sys import getsizeof
 from typing import Any
 from warnings import warn
 
 from ..core.errors import RequestError, SchemaError, did_you_mean
 from ..core.kept import Kept
-from ..core.parser.readable import unreadable
 from ..core.public import public
 from ..core.shown import Shown
 from .budget import MAX_SIZE, MAX_WORK, Budget
@@ -113,17 +111,7 @@ def write(
             "token_references: expected a turn whose tokenizer has markers as single tokens, found none: "
             "bind(tokenizer=…), or leave token_references out"
         )
-    request = Request(
-        turn.tree,
-        turn.options,
-        turn.tools,
-        turn.named,
-        turn.prefix,
-        turn.response_format,
-        tuple(turn.stops),
-        ids,
-        partial(unreadable, turn.format, tools=turn.tools.names()),
-    )
+    request = Request.of(turn, ids)
     key = _key(request, turn, (dialect, engine, additional_properties, max_size, max_work))
     if key is not None:
         known = _CACHE.get(key)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -32,20 +32,14 @@ _STRINGS = {
 
 def accepts(turn: Turn, *texts: str) -> bool:
     """Whether the turn's grammar generates exactly one of these texts; True if nothing is constrained."""
-    reading = reading_of(turn)
-    return reading is None or any(
-        len(text) in _Matcher(reading, text).behind(reading.root, 0) for text in texts
-    )
+    return _takes(reading_of(turn), texts, {})
 
 
 def accepts_ids(turn: Turn, *texts: str) -> bool:
     """As `accepts`, for a turn with a tokenizer: a marker that is one token matches only where the text has its sign
     (`marked`), as an engine takes only its id."""
-    reading = reading_of(turn, turn.marker_ids)
     signs = {marker: chr(_SIGNS + number) for number, marker in enumerate(turn.marker_ids)}
-    return reading is None or any(
-        len(text) in _Matcher(reading, text, signs).behind(reading.root, 0) for text in texts
-    )
+    return _takes(reading_of(turn, turn.marker_ids), texts, signs)
 
 
 def marked(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> str:
@@ -56,24 +50,20 @@ def marked(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> str:
 
 def reading_of(turn: Turn, marker_ids: Mapping[str, int] | None = None) -> Reading | None:
     """The tree from which all dialects of the turn's grammar are written; None if nothing is constrained."""
-    request = Request(
-        turn.tree,
-        turn.options,
-        turn.tools,
-        turn.named,
-        turn.prefix,
-        turn.response_format,
-        tuple(turn.stops),
-        marker_ids or {},
+    return read(Request.of(turn, marker_ids or {}))
+
+
+def _takes(reading: Reading | None, texts: Iterable[str], signs: Mapping[str, str]) -> bool:
+    return reading is None or any(
+        len(text) in _Matcher(reading, text, signs).behind(reading.root, 0) for text in texts
     )
-    return read(request)
 
 
 class _Matcher:
-    def __init__(self, reading: Reading, text: str, signs: Mapping[str, str] | None = None) -> None:
+    def __init__(self, reading: Reading, text: str, signs: Mapping[str, str]) -> None:
         self.rules = reading.rules
         self.text = text
-        self.signs = signs or {}
+        self.signs = signs
         self.known: dict[tuple[int, int], set[int]] = {}
 
     def behind(self, node: Ir, at: int) -> set[int]:

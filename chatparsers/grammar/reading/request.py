@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ...core.definition.idioms import Options
 from ...core.definition.nodes import Node, Token
 from ...core.definition.tree import walk
+from ...core.parser.readable import unreadable
 from ...core.schema.tools import Tool, Toolset
 from ..ir import Ir
 from ..schemas import Weakened
@@ -31,6 +33,21 @@ class Request:
     marker_ids: Mapping[str, int]
     unread: Callable[[Tool], tuple[str, ...]] = lambda tool: ()
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
+
+    @classmethod
+    def of(cls, turn: Any, marker_ids: Mapping[str, int]) -> Request:
+        """What a turn asks for. ``marker_ids``: the markers that are written by their ids."""
+        return cls(
+            turn.tree,
+            turn.options,
+            turn.tools,
+            turn.named,
+            turn.prefix,
+            turn.response_format,
+            tuple(turn.stops),
+            marker_ids,
+            partial(unreadable, turn.format, tools=turn.tools.names()),
+        )
 
     @property
     def called(self) -> tuple[Tool, ...]:
