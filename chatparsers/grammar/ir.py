@@ -20,6 +20,7 @@ from typing import Literal
 
 __all__ = [
     "ANY",
+    "ANYTHING",
     "BLANKS",
     "CHAIN",
     "EMPTY",
@@ -257,6 +258,8 @@ SPACES = Rep(Chars(((9, 10), (13, 13), (32, 32))), 0, None)
 """Any white space."""
 NOTHING = Alt(())
 ANY: Ranges = ((0, LAST),)
+ANYTHING = Rep(Chars(ANY), 0, None)
+"""Any text, as a regular node."""
 
 
 def charset(points: Iterable[int | str | tuple[int, int]]) -> Ranges:

@@ -19,7 +19,7 @@ from ...core.definition.tree import tokens, walk
 from ...core.errors import DefinitionError
 from ...core.public import public
 from .. import ir
-from ..ir import ANY, BLANKS, EMPTY, SPACES, Ir, alt, seq
+from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq
 from ..regular.regex import read_regex
 
 __all__ = [
@@ -185,9 +185,9 @@ def parsed_beginnings(node: Node) -> dict[str, Ir]:
     for first_piece, others in ways:
         others = sorted(others, key=lambda piece: (-shared[repr(piece)], -len(repr(piece))))[:1]
         _, after = found.setdefault(repr(first_piece), (first_piece, []))
-        after.append(seq(*others, _ANYTHING) if others else EMPTY)
+        after.append(seq(*others, ANYTHING) if others else EMPTY)
     return {
-        key: seq(first_piece, _ANYTHING, alt(*{repr(piece): piece for piece in after}.values()))
+        key: seq(first_piece, ANYTHING, alt(*{repr(piece): piece for piece in after}.values()))
         for key, (first_piece, after) in found.items()
     }
 
@@ -239,7 +239,6 @@ def holds(node: Ir, texts: tuple[str, ...]) -> bool:
     return isinstance(node, ir.Rep) and node.least > 0 and holds(node.node, texts)
 
 
-_ANYTHING = ir.Rep(ir.Chars(ANY), 0, None)
 _PIECES: Mapping[type[Node], Callable[[Any], list[list[Ir]]]] = of_every_kind(
     "grammar/reading/triggers.py",
     {

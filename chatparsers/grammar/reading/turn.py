@@ -17,7 +17,7 @@ from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...core.errors import DefinitionError, RequestError, SchemaError
 from .. import ir
-from ..ir import ANY, EMPTY, SPACES, Ir, alt, never, opt, seq
+from ..ir import ANYTHING, EMPTY, SPACES, Ir, alt, never, opt, seq
 from ..regular.automaton import nullable
 from .place import At
 from .request import Request
@@ -35,8 +35,6 @@ from .triggers import (
 from .values import Values
 
 __all__ = ["TurnReader", "has_calls", "start_of"]
-
-_ANYTHING = ir.Rep(ir.Chars(ANY), 0, None)
 
 
 class TurnReader:
@@ -259,10 +257,10 @@ def _taken(body: n.Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: 
     """The texts that the parser takes for the beginning of calls, if they hold none of ``stops``: free text is none of
     them. ``heads``: how the calls at the start are written. ``marks``: the calls that may begin anywhere."""
     written = (head for head in distinct(head for head, _ in heads) if not holds(head, stops))
-    taken = [seq(SPACES, head, _ANYTHING) for head in written]
+    taken = [seq(SPACES, head, ANYTHING) for head in written]
     anywhere = {} if marks is None else _beginnings(marks, stops)
     at_start = {} if body.start is None else _beginnings(body.start, stops)
-    for before, ways in ((SPACES, at_start.keys() - anywhere.keys()), (_ANYTHING, anywhere.keys())):
+    for before, ways in ((SPACES, at_start.keys() - anywhere.keys()), (ANYTHING, anywhere.keys())):
         if ways:
             taken.append(seq(before, alt(*((at_start | anywhere)[way] for way in sorted(ways)))))
     return taken

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..budget import Budget
-from ..ir import ANY, LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+from ..ir import ANY, ANYTHING, LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
 
 __all__ = ["Dfa", "Matcher", "TooLarge", "build", "nullable"]
 
@@ -347,7 +347,7 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
     if lang.stops or end:
         machines.append(_FirstStop(lang.stops, end, cuts))
     if not machines:
-        machines.append(_Nfa(Rep(Chars(ANY), 0, None), True, cuts))
+        machines.append(_Nfa(ANYTHING, True, cuts))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []

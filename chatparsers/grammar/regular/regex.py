@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ...core.kept import Kept
-from ..ir import ANY, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
+from ..ir import ANYTHING, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
 
 __all__ = ["Unsupported", "read_regex"]
 
@@ -299,10 +299,9 @@ def _read(text: str) -> Ir:
             if _has_anchor(inner):
                 raise Unsupported("an anchor inside the expression")
             found.setdefault((at_start, at_end), []).append(inner)
-    anything = Rep(Chars(ANY), 0, None)
     return alt(
         *(
-            seq(*(() if at_start else (anything,)), alt(*inner), *(() if at_end else (anything,)))
+            seq(*(() if at_start else (ANYTHING,)), alt(*inner), *(() if at_end else (ANYTHING,)))
             for (at_start, at_end), inner in found.items()
         )
     )

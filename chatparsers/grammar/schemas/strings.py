@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..ir import ANY, NOTHING, Chars, Ir, Lang, Part, Rep, charset, seq, texts
+from ..ir import ANYTHING, NOTHING, SPACES, Chars, Ir, Lang, Part, charset, seq, texts
 from ..regular.numbers import INTEGER, NUMBER
 from ..regular.regex import Unsupported, read_regex
 from ..syntaxes import RawText, Syntax
@@ -15,7 +15,6 @@ Parts = tuple[Part, ...]
 
 _MOST_COUNTED = 256
 """The most states for counting the characters of text up to a marker."""
-_SPACES = Rep(Chars(charset(" \t\r\n")), 0, None)
 
 
 def regex(expression: str, path: str, keyword: str, output: Output) -> Ir | None:
@@ -82,13 +81,13 @@ def _no_other(bag: Bag, raw: RawText, output: Output) -> Parts:
     found: list[Part] = []
     if "number" in raw.types or "integer" in raw.types:
         number = NUMBER if "number" in raw.types else INTEGER
-        found.append(Part(seq(_SPACES, number, _SPACES), False))
+        found.append(Part(seq(SPACES, number, SPACES), False))
     words = [word for kind in ("boolean", "null") if kind in raw.types for word in raw.words[kind]]
     if words:
-        found.append(Part(seq(_SPACES, texts(words), _SPACES), False))
+        found.append(Part(seq(SPACES, texts(words), SPACES), False))
     opening = "".join(char for kind, char in (("object", "{"), ("array", "[")) if kind in raw.types)
     if opening:
-        found.append(Part(seq(_SPACES, Chars(charset(opening)), Rep(Chars(ANY), 0, None)), False))
+        found.append(Part(seq(SPACES, Chars(charset(opening)), ANYTHING), False))
         begins = " or ".join(opening)
         why = f"no string that begins with {begins} is generated: it may be read as another type"
         output.tell(bag.path, "type", why)
