@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import cast
 
 from ..templates.builtins import builtin_source
 from .reading import Asked
@@ -43,5 +44,5 @@ def _read(name: str, text: str) -> tuple[int, Example]:
     if builtin is not None:
         fields["template"] = builtin_source(builtin)
     fields |= {field: part.removesuffix("\n") for field, part in zip(parts[::2], parts[1::2], strict=True)}
-    asked: Asked = {**Asked(template="", format="", messages="", tools="", output=""), **fields}  # type: ignore[typeddict-item]
-    return order, Example(name, title, asked)
+    asked = dict.fromkeys(("template", "format", "messages", "tools", "output"), "") | fields
+    return order, Example(name, title, cast(Asked, asked))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from codecs import register_error, utf_8_decode
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from .vocabulary import Pieces, Vocabulary
 
@@ -16,6 +17,10 @@ __all__ = ["Detokenizer"]
 
 _EACH_BYTE = "chatparsers.each_byte"
 _ONLY_TEXT = frozenset({str})
+
+
+def _are_texts(pieces: list[str | bytes]) -> TypeGuard[list[str]]:
+    return _ONLY_TEXT.issuperset(map(type, pieces)) and "" not in pieces
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -69,7 +74,7 @@ class Detokenizer:
         if self._held:
             return None
         found = list(map(self._pieces.__getitem__, ids))
-        return found if _ONLY_TEXT.issuperset(map(type, found)) and "" not in found else None  # type: ignore[return-value]
+        return found if _are_texts(found) else None
 
     def decode_all(self, ids: Iterable[int]) -> str:
         """The text that ``ids`` complete, as if decoded one by one."""
