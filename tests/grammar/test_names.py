@@ -73,7 +73,7 @@ def test_a_name_is_read_back_or_refused(name: str, amount: Callable[[int, int, i
         arguments = {unusual: draw.choice(("x", "> x", "]=x")), "n": 3}
         schema: dict[str, Any] = {unusual: {"type": "string"}, "n": {"type": "integer"}}
         if draw.random() < 0.3:
-            schema[unusual[: draw.randrange(1, len(unusual) + 1)]] = {"type": "string"}
+            schema.setdefault(unusual[: draw.randrange(1, len(unusual) + 1)], {"type": "string"})
         tools = [tool(called, schema, [unusual, "n"]), tool("g", {}, [])]
         call = {
             "id": "a12345678",
