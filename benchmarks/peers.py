@@ -457,10 +457,10 @@ def whole_table(tokenizer: Tokenizer, rounds: int) -> Table:
 
     figures = ratios({"new": a_row, "seen": seen, "content": content}, rounds)
     for name, key in (("bind + parse, a short row, new tools", "new"), ("… tools seen before", "seen")):
-        normal = figures["new"][0] / figures["content"][0] if key == "new" else 0
-        normal = normal or figures["seen"][0] / figures["content"][0]
-        table.rows.append(Row(name, [figures[key][0] * 1e6, None]))
-        table.rows.append(Row("… where content costs 0.5 µs a piece", [normal * 0.5, None]))
+        spent = figures[key][0]
+        table.rows.append(Row(name, [spent * 1e6, None]))
+        in_pieces = spent / figures["content"][0]
+        table.rows.append(Row("… where content costs 0.5 µs a piece", [in_pieces * 0.5, None]))
     table.rows.append(Row("content, a piece of four characters", [figures["content"][0] * 1e6, None]))
     return table
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -38,6 +39,11 @@ def step(rollout: Rollout, ids: list[int]) -> None:
     rollout.append({"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": WORDS})
 
 
+def forked_step(rollout: Rollout, ids: list[int]) -> None:
+    """A step that leaves the rollout as it is."""
+    step(rollout.fork(), ids)
+
+
 def best(run: Callable[[], Any], times: int = 9) -> float:
     """The shortest CPU time of some runs, in milliseconds."""
     found = []
@@ -54,7 +60,7 @@ def steps(chat: Chat, ids: list[int]) -> None:
         rollout = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
         for _ in range(turns):
             step(rollout, ids)
-        mine = best(lambda r=rollout: step(r.fork(), ids), 25)  # type: ignore[misc]
+        mine = best(partial(forked_step, rollout, ids), 25)
         messages = rollout.messages
 
         def anew(given: list[dict[str, Any]] = messages) -> None:

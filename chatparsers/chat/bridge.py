@@ -22,7 +22,7 @@ from ..core.format import Turn
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
 from .request import Request
 
-__all__ = ["Delta", "History", "behind_of", "generated", "in_order", "is_header", "stand_in", "with_prompt"]
+__all__ = ["Delta", "History", "behind_of", "generated", "in_order", "is_header", "stand_in"]
 
 _WORDS = "永N33DLEwords"
 _QUESTION = "永N33DLEquestion"
@@ -178,8 +178,3 @@ def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | 
             return request.prepare(messages, add_generation_prompt=False, continue_final_message=False).prompt
         except ChatParsersError:
             return None
-
-
-def with_prompt(turn: Turn, prompt: str) -> Turn:
-    """The turn with another prompt."""
-    return turn._replace(prompt=prompt)

@@ -25,7 +25,7 @@ from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
-from .bridge import generated, stand_in, with_prompt
+from .bridge import generated, stand_in
 from .compare import compare, same_message
 from .ends import following
 from .parts import Given, Said
@@ -175,7 +175,7 @@ class Conversation:
             kept, kept_ids = common(held, text), common_ids(had, self.ids)
             grown = Grown(text[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
         self.messages, self.text = messages, text
-        self.turn = turn if text == turn.prompt else with_prompt(turn, text)
+        self.turn = turn if text == turn.prompt else turn._replace(prompt=text)
         return grown
 
     def _sampled(

@@ -62,7 +62,7 @@ def encode(
 ) -> Sample:
     """The sample of a conversation. ``only``: the messages of which answers may count. Raises the errors of
     `Chat.prepare`."""
-    messages = [own(message) if isinstance(message, Mapping) else message for message in messages]
+    messages = own(messages)
     rendered = _render(request, messages, how)
     counted, left_out = _counted(rendered, how, range(len(messages)) if only is None else only)
     return _sample(request.chat.tokenizer, request.frames, rendered, counted, left_out, how)
@@ -74,15 +74,11 @@ def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: H
     found: list[Sample] = []
     for cycle in _cycles(messages):
         sample = encode(request, messages[: cycle.stop], how, cycle)
-        alone = [
-            encode(request, messages[: index + 1], how, range(index, index + 1))
-            for index in sample.left_out
-            if index + 1 < cycle.stop
-        ]
-        for index, other in zip([i for i in sample.left_out if i + 1 < cycle.stop], alone, strict=True):
-            if index not in other.left_out:
+        for index in [index for index in sample.left_out if index + 1 < cycle.stop]:
+            alone = encode(request, messages[: index + 1], how, range(index, index + 1))
+            if index not in alone.left_out:
                 del sample.left_out[index]
-                found.append(other)
+                found.append(alone)
         found.append(sample)
     return [sample for sample in found if sample.counted or sample.left_out]
 

@@ -21,7 +21,6 @@ from ..core.message import Message
 from ..core.public import public
 from ..core.shown import Shown
 from ..templates.messages import own
-from .bridge import with_prompt
 from .compare import Break, Difference
 from .ends import joined_message
 from .line import Line
@@ -62,8 +61,7 @@ class Rollout(Shown):
             raise RequestError("rollout: ids need the model's tokenizer: load(…, tokenizer=…)")
         self.history, self.count_stop = history, count_stop
         self._spoken: Spoken | None = None
-        given = [own(message) if isinstance(message, Mapping) else message for message in messages]
-        self._line = Line(request, given, exact=history == "exact", count_stop=count_stop)
+        self._line = Line(request, own(messages), exact=history == "exact", count_stop=count_stop)
 
     # what a user asks
 
@@ -91,17 +89,15 @@ class Rollout(Shown):
     @property
     def turn(self) -> Turn:
         """The turn that is being answered: its stops, its grammar, its reader."""
-        return with_prompt(self._line.turn, self.text)
+        return self._line.turn._replace(prompt=self.text)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
         """All messages, with the answers as they were read."""
-        found = [own(message) for message in self._line.messages]
-        return (
-            [*found, joined_message(self._line.begun, self._spoken.message)]
-            if self._spoken is not None
-            else found
-        )
+        found: list[dict[str, Any]] = own(self._line.messages)
+        if self._spoken is not None:
+            found.append(joined_message(self._line.begun, self._spoken.message))
+        return found
 
     # steps
 
@@ -147,9 +143,7 @@ class Rollout(Shown):
         >>> len(rollout.messages)
         3
         """
-        given = plain_messages(messages)
-        new = [own(message) if isinstance(message, Mapping) else message for message in given]
-
+        new = own(plain_messages(messages))
         if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in new):
             raise RequestError(
                 "append: expected messages of other roles, found an assistant's: give its ids to `sampled`"

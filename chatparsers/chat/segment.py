@@ -162,7 +162,6 @@ def _stretch(
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:
     """The sample of these parts. ``seen``: the chunks that were counted before; those that count here are added."""
     columns = [part.column(seen) if isinstance(part, Said) else part.column() for part in parts]
-    starts = [0, *accumulate(len(column.ids) for column in columns)]
     probs: list[float] = []
     versions: list[int] = []
     for part, column in zip(parts, columns, strict=True):
@@ -173,24 +172,18 @@ def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, 
         if not chunks:
             probs += (nan,) * len(column.ids)
             versions += (-1,) * len(column.ids)
+    starts = accumulate((len(column.ids) for column in columns), initial=0)
+    placed = list(zip(starts, parts, columns, strict=False))  # the last start is the end
     return Sample(
         [id for column in columns for id in column.ids],
-        [(a + at, b + at) for at, column in zip(starts, columns, strict=False) for a, b in column.counted],
-        kinds=[
-            (a + at, b + at, k)
-            for at, column in zip(starts, columns, strict=False)
-            for a, b, k in column.kinds
-        ],
-        messages=[
-            (a + at, b + at, k)
-            for at, column in zip(starts, columns, strict=False)
-            for a, b, k in column.messages
-        ],
+        [(a + at, b + at) for at, _, column in placed for a, b in column.counted],
+        kinds=[(a + at, b + at, kind) for at, _, column in placed for a, b, kind in column.kinds],
+        messages=[(a + at, b + at, index) for at, _, column in placed for a, b, index in column.messages],
         logprobs=probs,
         versions=versions,
         placeholders=[
             one._replace(start=one.start + at, end=one.end + at)
-            for part, at in zip(parts, starts, strict=False)
+            for at, part, _ in placed
             if isinstance(part, Given)
             for one in part.placeholders
         ],
