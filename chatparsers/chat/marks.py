@@ -3,54 +3,74 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.message import Message
+from ..core.message import Message, Region
 from .placeholders import Placeholder
 from .places import Place, Places, words_of
 from .sample import Kind, Run
 
-__all__ = ["Span", "answer_runs", "in_tokens", "inside", "other_runs", "starting", "stop_run"]
+__all__ = ["Span", "answer_runs", "in_tokens", "inside", "other_runs", "starting", "stop_run", "token_runs"]
 
-_KINDS = {"reasoning": Kind.REASONING, "content": Kind.CONTENT, "markup": Kind.ANSWER_MARKUP}
+_KINDS = {
+    "reasoning": Kind.REASONING,
+    "content": Kind.CONTENT,
+    "call": Kind.ARGUMENT,
+    "markup": Kind.ANSWER_MARKUP,
+}
 _ROLES = {"system": Kind.SYSTEM, "developer": Kind.SYSTEM, "user": Kind.USER, "tool": Kind.RESULT}
 Span = tuple[int, int]
 
 
-def answer_runs(message: Message, *, tokens: bool = False) -> Iterator[Run]:
-    """The runs of kinds of an answer that was read; ``tokens``: in tokens, else in characters. A token belongs to the
-    region in which it begins."""
-    names = iter([name for call in message.tool_calls for name in (call.name, call.id)])
-    waiting = set(names)
+def answer_runs(message: Message) -> Iterator[Run]:
+    """The runs of kinds of an answer that was read, in characters."""
+    for region, named in _with_names(message):
+        cut = region.start + named
+        if named:
+            yield region.start, cut, Kind.CALL
+        if cut < region.end:
+            yield cut, region.end, _KINDS[region.kind]
+
+
+def token_runs(message: Message, text_of: Callable[[int, int], str]) -> Iterator[Run]:
+    """The same in tokens, of an answer that was read by ids. A token belongs to the region in which it begins.
+
+    ``text_of``: what the tokens between two places spell.
+    """
     begun = 0
+    for region, named in _with_names(message):
+        # A token over the border is the former region's.
+        first, last = max(region.token_start or 0, begun), region.token_end or 0
+        cut = first
+        while cut < last and len(text_of(first, cut)) < named:
+            cut += 1
+        yield first, cut, Kind.CALL
+        yield cut, last, _KINDS[region.kind]
+        begun = last
+
+
+def _with_names(message: Message) -> Iterator[tuple[Region, int]]:
+    """The regions, each with how many characters at its beginning are a call's name or id."""
+    names = [name for call in message.tool_calls for name in (call.name, call.id) if name]
     for region in message.regions:
-        start, end = region.start, region.end
-        kind = _KINDS.get(region.kind, Kind.ARGUMENT)
-        text = message.text[start:end]
         named = 0
         if region.kind == "call":
-            name = next((name for name in waiting if name and _names(text, name)), None)
-            if name is not None:
-                waiting.discard(name)
-                named = text.index(name) + len(name)
-                if not text[named:].strip("\"' "):
-                    kind, named = Kind.CALL, 0
-        if tokens:
-            first, last = region.token_start or 0, region.token_end or 0
-            yield max(first, begun), last, kind  # a token over the border is the former region's
-            begun = last
-        elif named:
-            yield start, start + named, Kind.CALL
-            yield start + named, end, kind
-        else:
-            yield start, end, kind
+            text = message.text[region.start : region.end]
+            found = next(((name, end) for name in names if (end := _named(text, name))), None)
+            if found is not None:
+                names.remove(found[0])
+                named = found[1]
+        yield region, named
 
 
-def _names(text: str, name: str) -> bool:
-    """Whether a region is a name, as it is or behind its namespace (``functions.get_weather``)."""
+def _named(text: str, name: str) -> int:
+    """Where a name ends in a region that begins with it, as it is or behind its namespace (``functions.find``); 0 if
+    the region is something else. Gemma writes arguments right behind the name."""
     bare = text.strip("\"' ")
-    return bare.startswith(name) or bare.rpartition(".")[2] == name
+    if bare == name or bare.rpartition(".")[2] == name:
+        return len(text)
+    return len(name) if text.startswith(name + "{") else 0
 
 
 def other_runs(text: str, messages: Sequence[Mapping[str, Any]], places: Places) -> Iterator[tuple[Run, Run]]:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from ..tokens.pieces import encode_behind, encoded
 from ..tokens.vocabulary import Vocabulary
-from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run
+from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run, token_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places
 from .request import Request
 from .sample import Kind, Run
-from .spoken import Chunk, Spoken
+from .spoken import Chunk, Spoken, spelt
 
 __all__ = ["Column", "Given", "Said", "given"]
 
@@ -110,7 +110,8 @@ class Said:
                 seen.add(chunk.serial)
                 counted += _runs(chunk.counted, at)
             at += len(chunk.ids)
-        kinds = list(answer_runs(self.spoken.message, tokens=True))
+        tokenizer = self.spoken.turn.tokenizer
+        kinds = list(token_runs(self.spoken.message, lambda first, last: spelt(tokenizer, ids[first:last])))
         if not self.bare:
             kinds.append((len(ids) - len(self.spoken.stop), len(ids), int(Kind.STOP)))
         kinds = [(start, min(end, len(ids)), kind) for start, end, kind in kinds]

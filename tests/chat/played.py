@@ -15,7 +15,7 @@ from dialogues import TOOLS, as_read, conversation, request_of
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import chatparsers
-from chatparsers import Chat, Rollout, Turn
+from chatparsers import Chat, Kind, Rollout, Turn
 from chatparsers.chat.spoken import spelt
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common
@@ -172,9 +172,20 @@ def play(
         ]
         if wrong:
             raise Violation(f"R5: {len(wrong)} counted ids are no part of an answer")
+        _names_are_names(tokenizer, sample, rollout.messages)
     count["samples"] += len(samples)
     count["conversations"] += 1
     return rollout
+
+
+def _names_are_names(tokenizer: Any, sample: Any, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Checks that the name of each call has its kind, also if several calls have one name."""
+    for index in set(sample.message_indices) - {-1}:
+        calls = [call["function"]["name"] for call in messages[index].get("tool_calls") or ()]
+        marks = zip(sample.ids, sample.message_indices, sample.kinds, strict=True)
+        text = spelt(tokenizer, [id for id, place, kind in marks if place == index and kind == Kind.CALL])
+        if any(text.count(name) != calls.count(name) for name in calls):
+            raise Violation(f"R5: the calls are {calls}, the names marked {text!r}")
 
 
 def as_encoded(tokenizer: Any, text: str) -> str:

@@ -18,6 +18,7 @@ from chatparsers import Chat, Kind, RequestError, Sample
 sys.path.insert(0, str(Path(__file__).parent))
 
 from dialogues import TOOLS
+from played import chat_of
 
 OWN = Path(__file__).parents[1] / "templates_own"
 QUESTION = {"role": "user", "content": "Is it cold in Oslo?"}
@@ -191,3 +192,22 @@ def test_words_that_another_message_ends_with_are_not_mistaken() -> None:
         {"role": "assistant", "content": "assistant", "reasoning_content": "assistant"},
     ]
     assert spelt(chat, chat.encode(messages)) == "<think>\nassistant\n</think>\n\nassistant<|im_end|>"
+
+
+@pytest.mark.parametrize("name", ["qwen3", "gemma-4"])
+def test_calls_of_one_tool_have_each_a_name(name: str) -> None:
+    chat = chat_of(OWN / f"{name}.jinja")
+    calls = [
+        {
+            "id": f"call0000{n}",
+            "type": "function",
+            "function": {"name": "get_weather", "arguments": {"city": c}},
+        }
+        for n, c in enumerate(("Oslo", "Rome"))
+    ]
+    told = [{"role": "tool", "tool_call_id": call["id"], "content": "4"} for call in calls]
+    sample = chat.encode(
+        [QUESTION, {"role": "assistant", "content": "", "tool_calls": calls}, *told], tools=TOOLS
+    )
+    names = [id for id, kind in zip(sample.ids, sample.kinds, strict=True) if kind == Kind.CALL]
+    assert chat.tokenizer.decode(names) == "get_weather" * 2
