@@ -32,7 +32,8 @@ _QUESTION = "永N33DLEquestion"
 class Delta:
     """What stands between an answer's words and the next answer. ``stop``: how many of its characters the model itself
     would have written. ``header``: whether the stop is the next message's header. ``generated``: the last part of the
-    text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the stand-in's.
+    text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the rendering of
+    ``messages``: the stand-in's, or all.
     """
 
     text: str
@@ -40,6 +41,7 @@ class Delta:
     header: bool
     generated: str
     turn: Turn
+    messages: Sequence[Mapping[str, Any]]
 
 
 def stand_in(
@@ -58,8 +60,9 @@ def stand_in(
         return None
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
     lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tools[0]))
+    messages = [*lead, *new]
     try:
-        turn = request.prepare([*lead, *new], add_generation_prompt=generate, continue_final_message=False)
+        turn = request.prepare(messages, add_generation_prompt=generate, continue_final_message=False)
     except ChatParsersError:
         return None
     at = turn.prompt.find(_WORDS)
@@ -67,7 +70,7 @@ def stand_in(
     if at < 0:
         return None
     header = is_header(request.frames, shape, behind)
-    return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn)
+    return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn, messages)
 
 
 def behind_of(frames: Frames, shape: Shape, new: Sequence[Mapping[str, Any]]) -> Behind | None:

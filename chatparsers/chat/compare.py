@@ -177,8 +177,10 @@ def _last(
     if proved and delta is not None:
         end = len(text) - len(delta.text)
         if _otherwise(request, said, messages, text[at:end], prefix) is None:
-            return Verdict(None, replace(delta, turn=whole), True, lacking=lacking, whole=whole)
-    tail = _tail(request, whole, messages[said.index], messages[said.index + 1 :], at)
+            return Verdict(
+                None, replace(delta, turn=whole, messages=messages), True, lacking=lacking, whole=whole
+            )
+    tail = _tail(request, whole, messages, said.index, at)
     end = at if tail is None else len(text) - len(tail.text)
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
     if wrong is None:
@@ -187,17 +189,17 @@ def _last(
 
 
 def _tail(
-    request: Request, whole: Turn, message: Mapping[str, Any], new: Sequence[Mapping[str, Any]], at: int
+    request: Request, whole: Turn, messages: Sequence[Mapping[str, Any]], index: int, at: int
 ) -> Delta | None:
-    """What follows an answer that begins at ``at``, as the whole rendering shows it."""
-    shape = shape_of(message)
+    """What follows the answer ``index``, which begins at ``at``, as the whole rendering shows it."""
+    shape, new = shape_of(messages[index]), messages[index + 1 :]
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
     behind = behind_of(request.frames, shape, new)
     found = whole.prompt.find(behind.text, at) if behind is not None else -1
     if found < 0 or behind is None:
         return None
     header = is_header(request.frames, shape, behind)
-    return Delta(whole.prompt[found:], behind.stop, header, generated(request, whole, new), whole)
+    return Delta(whole.prompt[found:], behind.stop, header, generated(request, whole, new), whole, messages)
 
 
 def _opening(

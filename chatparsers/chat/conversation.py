@@ -28,7 +28,9 @@ from ..tokens.pieces import encoded
 from .bridge import generated, stand_in
 from .compare import compare, same_message
 from .ends import following
+from .marks import Span
 from .parts import Given, Said
+from .quoted import quoted_markers
 from .request import Model, Request
 from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt
@@ -157,6 +159,7 @@ class Conversation:
         self._generate = bool(self._request.options.get("add_generation_prompt", generate))
         options = {"add_generation_prompt": self._generate, "id_seed": self._seed}
         turn = self._request.prepare(self._history, **options)
+        options["id_seed"] = turn.id_seed
         tokenizer = self._request.chat.tokenizer
         spoken = wrote if isinstance(wrote, str) else spelt(tokenizer, wrote)
         held = self.text + spoken
@@ -171,7 +174,8 @@ class Conversation:
             if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands behind it yet
                 text, self.ids = held, had
             else:
-                text, self.ids = self._grown(self._whole, turn, messages, held, had)
+                quoted = quoted_markers(self._request, turn.prompt, messages, **options)
+                text, self.ids = self._grown(self._whole, turn, messages, held, had, quoted)
             kept, kept_ids = common(held, text), common_ids(had, self.ids)
             grown = Grown(text[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
         self.messages, self.text = messages, text
@@ -214,6 +218,7 @@ class Conversation:
         messages: Sequence[Mapping[str, Any]],
         held: str,
         had: list[int],
+        quoted: Sequence[Span],
     ) -> tuple[str, list[int]]:
         """The text and the ids of the new prompt: what is held fast, and the rest of the rendering."""
         rendered = turn.prompt
@@ -231,11 +236,13 @@ class Conversation:
             del self._marks[self._found(self._marks[-1], turn, messages) :]
         self._rendered, self._wrote = rendered, ""
         if not self._marks:
-            return rendered, [*whole.update(rendered, common(whole.text, rendered))]
+            return rendered, [*whole.update(rendered, common(whole.text, rendered), quoted)]
         mark = self._marks[-1]
+        assert mark.place is not None  # marks without a place were found or taken away
         rest = rendered[mark.place :]
         ids = had[: mark.tokens] + encoded(self._request.chat.tokenizer, mark.closer, "")[0]
-        ids += mark.rest.update(rest, common(mark.rest.text, rest))
+        behind = [(start - mark.place, end - mark.place) for start, end in quoted if start >= mark.place]
+        ids += mark.rest.update(rest, common(mark.rest.text, rest), behind)
         return held[: mark.chars] + mark.closer + rest, ids
 
     def _found(self, mark: _Mark, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> int:

@@ -17,11 +17,12 @@ from typing import Any, Literal, TypeAlias
 from ..core.errors import RequestError
 from ..core.format import Turn
 from ..templates.messages import own
-from ..tokens.pieces import Offsets, encoded
+from ..tokens.pieces import Offsets, as_text, encoded
 from .frames import Frames, shape_of
 from .marks import Span, answer_runs, in_tokens, inside, other_runs, starting, stop_run
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
+from .quoted import quoted_markers
 from .request import Request
 from .sample import Kind, Run, Sample
 
@@ -48,12 +49,14 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """A conversation, its rendering and the places of its answers. ``begun``: the last answer is only begun."""
+    """A conversation, its rendering and the places of its answers. ``quoted``: the markers that users and tools spell.
+    ``begun``: the last answer is only begun."""
 
     messages: Sequence[Mapping[str, Any]]
     turn: Turn
     text: str
     places: Places
+    quoted: Sequence[Span]
     begun: bool
 
 
@@ -108,7 +111,7 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
         places.answers[len(messages) - 1] = Place(start, len(text), len(text), "")
     elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
         text = _stopped(text, messages, bare, places)
-    return _Rendered(messages, turn, text, places, begun)
+    return _Rendered(messages, turn, text, places, quoted_markers(request, turn.prompt, messages), begun)
 
 
 def _stopped(text: str, messages: Sequence[Mapping[str, Any]], request: Request, places: Places) -> str:
@@ -164,6 +167,8 @@ def _sample(
 ) -> Sample:
     text = rendered.text
     ids, offsets = _encoded(tokenizer, text, rendered.places, how.split)
+    if rendered.quoted and offsets is not None:
+        ids, offsets = as_text(tokenizer, text, ids, offsets, rendered.quoted)
     runs: list[Span] = []
     for _, place in counted:
         spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, place)

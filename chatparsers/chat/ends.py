@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -20,10 +19,11 @@ from ..templates.messages import reasoning_of
 from .bridge import Delta
 from .frames import written_behind
 from .parts import Given, given
+from .quoted import quoted_markers
 from .request import Request
 from .spoken import Spoken
 
-__all__ = ["Following", "behind_answer", "following", "joined_message", "with_objects"]
+__all__ = ["Following", "behind_answer", "following", "joined_message"]
 
 
 class Following(NamedTuple):
@@ -62,7 +62,12 @@ def behind_answer(
 ) -> tuple[Given, list[tuple[str, str]]]:
     """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
     closer, text, stop, before, wanted = following(request, spoken, delta)
-    part = given(request, closer + text, tuple(messages), before.strip())
+    prompt = delta.turn.prompt
+    skipped = len(prompt) - len(text)
+    found = quoted_markers(request, prompt, delta.messages, continue_final_message=False)
+    moved = len(closer) - skipped
+    quoted = [(start + moved, end + moved) for start, end in found if start >= skipped]
+    part = given(request, closer + text, tuple(messages), before.strip(), quoted)
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
     first = sum(end <= len(closer) for _, end in part.spans)
@@ -89,27 +94,3 @@ def joined_message(begun: Mapping[str, Any] | None, message: Message) -> dict[st
     if thought:
         found["reasoning_content"] = thought
     return found
-
-
-def with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The message, with an empty object for arguments that are none."""
-    calls = message.get("tool_calls") or ()
-    if all(_is_object(call["function"]["arguments"]) for call in calls):
-        return message
-    return {**message, "tool_calls": [_with_object(call) for call in calls]}
-
-
-def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    function = call["function"]
-    return (
-        call if _is_object(function["arguments"]) else {**call, "function": {**function, "arguments": "{}"}}
-    )
-
-
-def _is_object(arguments: Any) -> bool:
-    """Whether arguments are a JSON object, as a text or as one."""
-    try:
-        found = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return False
-    return isinstance(found, Mapping)

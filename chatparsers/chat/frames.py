@@ -21,6 +21,7 @@ from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker
 
 __all__ = [
+    "NEEDLE_ID",
     "Before",
     "Behind",
     "Frames",
@@ -34,6 +35,8 @@ __all__ = [
 _USER, _SYSTEM, _RESULT = "永N33DLEuser", "永N33DLEsystem", "永N33DLEresult"
 _WORDS = ("永N33DLEfirst", "永Other answer")
 _IDS = (("call00000", "call00001"), ("qz7QZ7qz7", "xk3XK3xk3"))
+NEEDLE_ID = _IDS[0][0]
+"""The id of the call whose result stands before an answer."""
 _THOUGHT = "永N33DLEthought"
 
 
@@ -70,6 +73,12 @@ class Before:
     past: str
     asked: str
     generated: str
+
+    def with_id(self, id: str) -> Before:
+        """The same behind a result of the call ``id``: some templates write it behind the result's words."""
+        return Before(
+            *(text.replace(NEEDLE_ID, id) for text in (self.header, self.past, self.asked, self.generated))
+        )
 
 
 @dataclass(frozen=True, slots=True)

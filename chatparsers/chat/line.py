@@ -10,13 +10,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import TemplateError
 from ..core.format import Turn
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
-from .ends import behind_answer, joined_message, with_objects
+from .ends import behind_answer, joined_message
 from .parts import Said
+from .quoted import quoted_markers
 from .request import Request
 from .segment import Segment, Step, opened
 from .spoken import Spoken
@@ -90,7 +90,8 @@ class Line:
     def _begin(self, messages: list[Mapping[str, Any]]) -> None:
         turn = self.request.prepare(messages)
         self.begun = messages[-1] if self.request.options.get("continue_final_message") else None
-        self.segments = (opened(self.request, turn, messages, self.begun is not None, {}),)
+        quoted = quoted_markers(self.request, turn.prompt, messages)
+        self.segments = (opened(self.request, turn, messages, self.begun is not None, {}, quoted),)
         self.turn = turn
         self.messages = messages[:-1] if self.begun is not None else messages
         self._kind = History()
@@ -133,7 +134,7 @@ class Line:
         if known and (status == "kept" or (status not in (None, "tail") and self.exact)):
             verdict = Verdict(None, delta) if status == "kept" else self._known(str(status), delta)
         else:
-            whole = self._rendered(messages, generate)
+            whole = self.request.rendered(messages, continue_final_message=False)
             verdict = compare(self.request, self.segments[-1], whole, delta, messages)
             if changed:
                 verdict = verdict._replace(reason="variables")
@@ -151,17 +152,6 @@ class Line:
         self._add(verdict.delta, new)
         self.turn = verdict.delta.turn
         self._kind, self.messages = kind, messages
-
-    def _rendered(self, messages: list[Mapping[str, Any]], generate: bool) -> Turn:
-        """The rendering of messages. A call that was cut off has no arguments for a template that wants an object."""
-        options = {"continue_final_message": False, "add_generation_prompt": generate}
-        try:
-            return self.request.prepare(messages, **options)
-        except TemplateError:
-            mended = [with_objects(message) for message in messages]
-            if mended == messages:
-                raise
-            return self.request.prepare(mended, **options)
 
     def _known(self, reason: str, delta: Delta | None) -> Verdict:
         """The verdict that an earlier rollout found for a step of this kind, with the answers that it concerns here."""
@@ -187,7 +177,8 @@ class Line:
         assert verdict.whole is not None
         held = {said.index: said for segment in self.segments for said in segment.said()}
         old = self.segments[-1].ids()
-        segment = opened(self.request, verdict.whole, messages, False, held)
+        quoted = quoted_markers(self.request, verdict.whole.prompt, messages, continue_final_message=False)
+        segment = opened(self.request, verdict.whole, messages, False, held, quoted)
         self.segments = (*self.segments, segment)
         self.turn = verdict.whole
         self.breaks.append(

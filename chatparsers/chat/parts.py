@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
-from ..tokens.pieces import encode_behind, encoded
-from ..tokens.vocabulary import Vocabulary
+from ..tokens.pieces import as_text, encoded
 from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run, token_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places
@@ -127,44 +126,16 @@ def _runs(marks: Sequence[bool], at: int) -> Iterator[Span]:
             start = place + 1
 
 
-def given(request: Request, text: str, messages: Messages, before: str | None, **more: Any) -> Given:
-    """The part of a text. ``before``: the stop behind which it stands; None at the beginning of all."""
+def given(
+    request: Request, text: str, messages: Messages, before: str | None, quoted: Sequence[Span], **more: Any
+) -> Given:
+    """The part of a text. ``before``: the stop behind which it stands; None at the beginning of all. ``quoted``: the
+    markers in it that users and tools spell."""
     tokenizer = request.chat.tokenizer
     ids, spans = encoded(tokenizer, text, before)
-    ids, spans = _as_text(tokenizer, text, ids, spans, messages)
+    if quoted:
+        ids, spans = as_text(tokenizer, text, ids, spans, quoted)
     if has_parts(message for _, message in messages):
         found = find_placeholders(text, messages, request.frames)
         more["placeholders"] = tuple(in_tokens(spans, found))
     return Given(tuple(ids), text, tuple(spans), messages, **more)
-
-
-def _as_text(
-    tokenizer: Any, text: str, ids: list[int], spans: list[Span], messages: Messages
-) -> tuple[list[int], list[Span]]:
-    """The ids, in which no marker that a user or a tool spelt is the marker's id."""
-    added = Vocabulary.of(tokenizer).added
-    at = 0
-    for _, message in messages:
-        content = message.get("content")
-        if message.get("role") not in ("user", "tool") or not isinstance(content, str) or not content:
-            continue
-        words = content.strip()
-        found = text.find(words, at)
-        if found < 0 or not words:
-            continue
-        at = found + len(words)
-        for place in range(len(ids) - 1, -1, -1):
-            start, end = spans[place]
-            if end <= found:
-                break
-            if start >= found and end <= at and ids[place] in added and end > start:
-                pieces = [(start, start + 1), (start + 1, end)]
-                new_ids: list[int] = []
-                new_spans: list[Span] = []
-                for first, last in pieces:
-                    some, where = encode_behind(tokenizer, text[first:last])
-                    new_ids += some
-                    new_spans += ((first + a, first + b) for a, b in where)
-                if not any(id in added for id in new_ids):
-                    ids[place : place + 1], spans[place : place + 1] = new_ids, new_spans
-    return ids, spans

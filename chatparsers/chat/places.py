@@ -21,11 +21,12 @@ from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
-from .frames import Frames, shape_of
+from .frames import NEEDLE_ID, Frames, shape_of
 
 __all__ = ["Place", "Places", "find_places", "missing", "words_of"]
 
 
+_ID = r"([^\s\"']{1,99})"
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 """What JSON spells otherwise in a text."""
 
@@ -97,15 +98,16 @@ def _start(
     if before is None:
         return None
     found = [
-        (place, number, len(words), header)
+        (*stands, number, len(words), header)
         for number, header in enumerate(dict.fromkeys((before.header, before.past)))
         if header.strip()
         for words in _spelt(messages[index - 1], last=True)
-        if (place := text.find(words + header, at)) >= 0
+        if (stands := _stands(text, words + header, at)) is not None
     ]
     if not found:
         return None
-    place, _, length, header = min(found)
+    place, id, _, length, header = min(found)
+    header, before = header.replace(NEEDLE_ID, id), before.with_id(id)
     behind = place + length
     if length:
         places.words[index - 1] = (place, behind)
@@ -116,6 +118,16 @@ def _start(
     if shared <= len(header):
         return behind + len(header), ""
     return behind + shared, asked[len(before.header) : shared]
+
+
+def _stands(text: str, wanted: str, at: int) -> tuple[int, str] | None:
+    """Where a text stands next, and what it has in the place of the needle's id; ``""`` if there is none."""
+    if NEEDLE_ID not in wanted:
+        place = text.find(wanted, at)
+        return None if place < 0 else (place, "")
+    pattern = _ID.join(map(re.escape, wanted.split(NEEDLE_ID)))
+    found = re.compile(pattern).search(text, at)
+    return None if found is None else (found.start(), found[1])
 
 
 def _end(

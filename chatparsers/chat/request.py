@@ -6,13 +6,14 @@ template for such options is kept with the chat, and shared by all requests with
 
 from __future__ import annotations
 
+import json
 import marshal
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
 
-from ..core.errors import RequestError
+from ..core.errors import RequestError, TemplateError
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.schema.tools import read_tools
@@ -61,6 +62,16 @@ class Request:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
         turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
         return turn
+
+    def rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
+        """As `prepare`. A call that was cut off has no arguments: for a template that wants an object, an empty one."""
+        try:
+            return self.prepare(messages, **more)
+        except TemplateError:
+            mended = [_with_objects(message) for message in messages]
+            if mended == messages:
+                raise
+            return self.prepare(mended, **more)
 
     def finished(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`, for messages of which none is only begun."""
@@ -113,3 +124,27 @@ def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[
     if any(isinstance(message, Message) for message in messages):
         return [message.to_openai() if isinstance(message, Message) else message for message in messages]
     return cast("Sequence[Mapping[str, Any]]", messages)
+
+
+def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message, with an empty object for arguments that are none."""
+    calls = message.get("tool_calls") or ()
+    if all(_is_object(call["function"]["arguments"]) for call in calls):
+        return message
+    return {**message, "tool_calls": [_with_object(call) for call in calls]}
+
+
+def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    function = call["function"]
+    return (
+        call if _is_object(function["arguments"]) else {**call, "function": {**function, "arguments": "{}"}}
+    )
+
+
+def _is_object(arguments: Any) -> bool:
+    """Whether arguments are a JSON object, as a text or as one."""
+    try:
+        found = json.loads(arguments) if isinstance(arguments, str) else arguments
+    except ValueError:
+        return False
+    return isinstance(found, Mapping)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ..core.format import Turn
 from .bridge import generated
+from .marks import Span
 from .parts import Given, Said, given
 from .places import Place, Places, find_places
 from .request import Request
@@ -99,10 +100,16 @@ class Segment:
 
 
 def opened(
-    request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]], begun: bool, held: Mapping[int, Said]
+    request: Request,
+    turn: Turn,
+    messages: Sequence[Mapping[str, Any]],
+    begun: bool,
+    held: Mapping[int, Said],
+    quoted: Sequence[Span],
 ) -> Segment:
     """The segment of a rendering. ``begun``: the last message is the beginning of the answer. ``held``: answers that
-    were sampled, by their index; one whose text stands unchanged keeps its ids."""
+    were sampled, by their index; one whose text stands unchanged keeps its ids. ``quoted``: the markers that users and
+    tools spell."""
     text = turn.prompt
     finished = messages[:-1] if begun else messages
     places = Places()
@@ -121,7 +128,7 @@ def opened(
     stop: str | None = None
     for place, said in kept:
         parts.append(
-            _stretch(request, turn, text, at, place.start, first, said.index, messages, places, stop)
+            _stretch(request, turn, (at, place.start), (first, said.index), messages, places, quoted, stop)
         )
         sampled = said.spoken.stop
         wanted = text[place.stop : place.end]
@@ -132,7 +139,9 @@ def opened(
             parts.append(replace(said, context=True, bare=True))
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
-    parts.append(_stretch(request, turn, text, at, len(text), first, len(messages), messages, places, stop))
+    parts.append(
+        _stretch(request, turn, (at, len(text)), (first, len(messages)), messages, places, quoted, stop)
+    )
     generation = turn.prefix if begun else generated(request, turn, messages)
     return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
 
@@ -140,23 +149,23 @@ def opened(
 def _stretch(
     request: Request,
     turn: Turn,
-    text: str,
-    start: int,
-    end: int,
-    first: int,
-    last: int,
+    span: Span,
+    indices: Span,
     messages: Sequence[Mapping[str, Any]],
     places: Places,
+    quoted: Sequence[Span],
     before: str | None,
 ) -> Given:
-    """The part of the text between two positions, with the messages between two indices."""
+    """The part of the prompt between two positions, with the messages between two indices."""
+    (start, end), (first, last) = span, indices
+    inner = [(first - start, last - start) for first, last in quoted if start <= first and last <= end]
     answers = {
         index: Place(place.start - start, place.stop - start, place.end - start, place.prefix)
         for index, place in places.answers.items()
         if first <= index < last
     }
     indexed = tuple((index, messages[index]) for index in range(first, last))
-    return given(request, text[start:end], indexed, before, answers=answers, reader=turn)
+    return given(request, turn.prompt[start:end], indexed, before, inner, answers=answers, reader=turn)
 
 
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:

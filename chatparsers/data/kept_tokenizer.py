@@ -7,10 +7,11 @@ neighbours, the text is not cut.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from itertools import pairwise
 from typing import Any
+
+from ..tokens.markers import marker_pattern
 
 __all__ = ["Encoded", "KeptTokenizer"]
 
@@ -65,10 +66,9 @@ class KeptTokenizer:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder().values()
-        cut = [token.content for token in added if token.content]
+        cut = [token.content for token in added]
         plain = not any(token.lstrip or token.rstrip or token.single_word for token in added)
-        spelt = "|".join(re.escape(text) for text in sorted(cut, key=len, reverse=True))
-        self._cuts = re.compile(spelt) if cut and plain else None
+        self._cuts = marker_pattern(cut) if plain else None
         self._parts: dict[str, tuple[list[int], Any]] = {}
         self._size = 0
         self._seen: set[int] = set()

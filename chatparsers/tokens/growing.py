@@ -6,15 +6,17 @@ The ids up to the last added token of the unchanged part are kept, and encoding 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from .pieces import encoded
+from .pieces import as_text, encoded
+from .vocabulary import Vocabulary
 
 __all__ = ["GrowingIds", "common_ids"]
 
 
 class GrowingIds:
-    """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``.
+    """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``, but for quoted markers.
 
     ``tokenizer``: a ``tokenizers.Tokenizer``. ``before``: the stop behind which the text stands, ``""`` if it stands
     behind other text; None at the beginning of all.
@@ -23,19 +25,22 @@ class GrowingIds:
     def __init__(self, tokenizer: Any, before: str | None = None) -> None:
         self._tokenizer = tokenizer
         self._before = before
-        self._added = frozenset(tokenizer.get_added_tokens_decoder())
-        self._cuts: list[
-            tuple[int, int, int]
-        ] = []  # of each added token: first character, last, place in ids
+        self._added = Vocabulary.of(tokenizer).added
+        self._cuts: list[tuple[int, int, int]] = []
+        """Of each added token: its first character, the one behind it, its place in ids."""
         self.text = ""
         self.ids: list[int] = []
 
-    def update(self, text: str, kept: int) -> list[int]:
-        """The ids of ``text``, whose first ``kept`` characters are those of the last text."""
+    def update(self, text: str, kept: int, quoted: Sequence[tuple[int, int]] = ()) -> list[int]:
+        """The ids of ``text``, whose first ``kept`` characters are those of the last text. ``quoted``: the spans of
+        markers that are encoded as text."""
         while self._cuts and self._cuts[-1][1] > kept:
             self._cuts.pop()
         start, _, place = self._cuts[-1] if self._cuts else (0, 0, 0)
         ids, spans = encoded(self._tokenizer, text[start:], None if start else self._before)
+        inner = [(first - start, last - start) for first, last in quoted if first >= start]
+        if inner:
+            ids, spans = as_text(self._tokenizer, text[start:], ids, spans, inner)
         if self._cuts:
             self._cuts.pop()  # it is found again
         for number, (id, (first, last)) in enumerate(zip(ids, spans, strict=True)):

@@ -1,4 +1,4 @@
-"""The ids of a text that stands behind others.
+"""The ids of a text that stands behind others, and of one that quotes markers.
 
 Some tokenizers write a space at the beginning of a text that no text inside has. So a piece is encoded behind an added
 token, which is then taken off: a tokenizer splits a text at added tokens first.
@@ -6,13 +6,15 @@ token, which is then taken off: a tokenizer splits a text at added tokens first.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any, overload
 
 from .vocabulary import Vocabulary
 
-__all__ = ["Offsets", "Spans", "encode_behind", "encoded"]
+__all__ = ["Offsets", "Spans", "as_text", "encode_behind", "encoded"]
 
 
 Spans = list[tuple[int, int]]
@@ -72,6 +74,41 @@ def encoded(tokenizer: Any, text: str, before: str | None) -> tuple[list[int], S
         return encode_behind(tokenizer, text, before)
     found = tokenizer.encode(text, add_special_tokens=False)
     return found.ids, found.offsets
+
+
+def as_text(
+    tokenizer: Any,
+    text: str,
+    ids: Sequence[int],
+    spans: Sequence[tuple[int, int]],
+    quoted: Sequence[tuple[int, int]],
+) -> tuple[list[int], Spans]:
+    """The ids of ``text`` and their spans, in which the added tokens at ``quoted`` spans are spelt by others."""
+    ids, spans = list(ids), list(spans)
+    added = Vocabulary.of(tokenizer).added
+    for start, end in sorted(quoted, reverse=True):
+        place = bisect_right(spans, start, key=lambda span: span[0]) - 1
+        if place >= 0 and ids[place] in added and spans[place][1] >= end:
+            ids[place : place + 1], spans[place : place + 1] = _apart(
+                tokenizer, text, spans[place], start + 1
+            )
+    return ids, spans
+
+
+def _apart(tokenizer: Any, text: str, span: tuple[int, int], cut: int) -> tuple[list[int], Spans]:
+    """The ids of an added token's text, encoded in two pieces, or in single characters if a piece is one too."""
+    added = Vocabulary.of(tokenizer).added
+    ids: list[int] = []
+    spans: Spans = []
+    for borders in ((span[0], cut, span[1]), range(span[0], span[1] + 1)):
+        ids, spans = [], []
+        for first, last in pairwise(borders):
+            some, places = encode_behind(tokenizer, text[first:last])
+            ids += some
+            spans += ((first + start, first + end) for start, end in places)
+        if not any(id in added and text[slice(*where)].strip() for id, where in zip(ids, spans, strict=True)):
+            break
+    return ids, spans
 
 
 def _behind(encoded: Any, size: int) -> tuple[list[int], Spans]:

@@ -211,3 +211,13 @@ def test_calls_of_one_tool_have_each_a_name(name: str) -> None:
     )
     names = [id for id, kind in zip(sample.ids, sample.kinds, strict=True) if kind == Kind.CALL]
     assert chat.tokenizer.decode(names) == "get_weather" * 2
+
+
+def test_an_answer_behind_a_result_that_ends_with_its_id_is_found() -> None:
+    chat = chat_of(OWN / "mistral-nemo.jinja")
+    call = {**CALL["tool_calls"][0], "id": "Xy9Xy9Xy9"}
+    asked = {"role": "assistant", "content": "", "tool_calls": [call]}
+    told = {**RESULT, "tool_call_id": "Xy9Xy9Xy9"}
+    answer = {"role": "assistant", "content": "Rather."}
+    sample = chat.encode([QUESTION, asked, told, answer, QUESTION, answer], tools=TOOLS)
+    assert not sample.left_out and spelt(chat, sample).count("Rather.") == 2

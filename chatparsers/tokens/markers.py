@@ -1,0 +1,49 @@
+"""The added tokens of a vocabulary as one regular expression.
+
+Strategy. A plain alternative of some hundred texts is tried text by text at each place. So texts that begin alike are
+grouped by what they share, and a search looks at few of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import groupby
+
+from .vocabulary import Vocabulary
+
+__all__ = ["marker_pattern", "markers_of"]
+
+
+def marker_pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
+    """Matches the longest of these texts at a place; None if there are none.
+
+    >>> marker_pattern(["<a>", "<a>b", "<c>"]).findall("<a>bc <c>")
+    ['<a>b', '<c>']
+    """
+    found = sorted({text for text in texts if text})
+    return re.compile(_choice(found)) if found else None
+
+
+def _choice(texts: list[str]) -> str:
+    """The expression of sorted texts."""
+    groups = [list(group) for _, group in groupby(texts, lambda text: text[:1])]
+    return "|".join(map(_alike, reversed(groups)))  # an empty text sorts first and is tried last
+
+
+def _alike(texts: list[str]) -> str:
+    """The expression of sorted texts that begin alike."""
+    if len(texts) == 1:
+        return re.escape(texts[0])
+    pairs = enumerate(
+        zip(texts[0], texts[-1], strict=False)
+    )  # of sorted texts, the first and the last differ most
+    shared = next((place for place, (one, other) in pairs if one != other), len(texts[0]))
+    return f"{re.escape(texts[0][:shared])}(?:{_choice([text[shared:] for text in texts])})"
+
+
+@lru_cache(maxsize=64)
+def markers_of(vocabulary: Vocabulary) -> re.Pattern[str] | None:
+    """Matches each added token that is more than white space; None if there are none."""
+    return marker_pattern(token.text for token in vocabulary.added.values() if token.text.strip())
