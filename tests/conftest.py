@@ -6,9 +6,10 @@ llama.cpp checkout works too; its templates are in ``models/templates/``.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--shared", metavar="DIR", help="folder with templates/ and tokenizers/, or a llama.cpp checkout"
     )
     group.addoption("--templates", metavar="DIR", help="folder of real chat templates (*.jinja)")
-    group.addoption("--nightly", action="store_true", help="ten times as many random cases")
+    group.addoption("--quick", action="store_true", help="for half a minute: the fewest cases, no slow test")
     group.addoption(
-        "--quick",
-        action="store_true",
-        help="few random cases, and a sixth of the cases of each test that has many; CHATPARSERS_QUICK=1 does the same",
+        "--whole", action="store_true", help="all cases of each test; CHATPARSERS_WHOLE=1 does the same"
     )
+    group.addoption("--nightly", action="store_true", help="all cases, and ten times as many random ones")
     group.addoption(
         "--update-goldens", action="store_true", help="rewrite the golden cases: then read the diff"
     )
@@ -51,47 +51,96 @@ def pytest_configure(config: pytest.Config) -> None:
     # A busy machine fails no test, and the same code has the same cases. Nightly runs draw new ones.
     settings.register_profile("usual", deadline=None, derandomize=not config.getoption("--nightly"))
     settings.load_profile("usual")
-    if os.environ.get("CHATPARSERS_QUICK"):
-        config.option.quick = True
+    config.addinivalue_line("markers", "one_in(number): usually one case in so many runs, not one in six")
+    config.addinivalue_line("markers", "slow: does not run with --quick")
+    if os.environ.get("CHATPARSERS_WHOLE"):
+        config.option.whole = True
     folder = shared_folder(config)
-    if folder is not None:
+    if folder is not None and not config.getoption("--quick"):  # loading them takes seconds
         config.stash[TOKENIZERS] = folder / "tokenizers"
     config.stash[TEMPLATES] = template_files(config)
-    config.stash[CUTS] = 2000 if config.getoption("--nightly") else 8 if config.getoption("--quick") else 16
+    config.stash[CUTS] = (8, 16, 2000)[_size(config)]
 
 
-MANY, KEPT = 20, 6
-"""With ``--quick``, a test with so many cases or more runs one case in so many."""
+def _size(config: pytest.Config) -> int:
+    """0: usual, 1: all cases, 2: nightly."""
+    return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
+
+
+MANY, ONE_IN = 20, 6
+"""Of a test with so many cases or more, usually one case in so many runs."""
+QUICKER = 8
+"""With ``--quick`` one in so many of these."""
+LEFT_OUT = pytest.StashKey[str]()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """``-k qwen3_coder`` finds what ``-k qwen3-coder`` finds: the name of a format's module is as good as its own."""
     callspec = getattr(item, "callspec", None)
-    if callspec is not None and "-" in callspec.id:
-        item.extra_keyword_matches.add(callspec.id.replace("-", "_"))
+    if callspec is not None:
+        item.extra_keyword_matches |= {callspec.id.replace("-", "_"), callspec.id.replace("_", "-")}
 
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """``--quick`` leaves every test in, and of a test with many cases a sixth: other formats for each test."""
-    if not config.getoption("--quick"):
+    """Leaves a part of the cases of each test that has many: other formats for each test, the same in each run.
+
+    All cases run where cases are named, by ``-k``, ``--chatparsers-format`` or ``file::test``.
+    """
+    quick = config.getoption("--quick")
+    named = config.getoption("-k") or config.getoption("--chatparsers-format") or "::" in "".join(config.args)
+    if not quick and (_size(config) or named):
         return
-    tests = Counter(_test(item) for item in items)
-    left = [item for item in items if tests[_test(item)] < MANY or not crc32(item.nodeid.encode()) % KEPT]
-    out = set(items) - set(left)
-    items[:] = left
-    config.hook.pytest_deselected(items=list(out))
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if not (quick and item.get_closest_marker("slow")):
+            cases[item.nodeid.partition("[")[0]].append(item)
+    kept: set[pytest.Item] = set()
+    for found in cases.values():
+        mark = found[0].get_closest_marker("one_in")
+        share = mark.args[0] if mark else ONE_IN if len(found) >= MANY else 1
+        if quick and len(found) >= MANY:
+            share *= QUICKER
+        kept.update(sorted(found, key=lambda item: crc32(item.nodeid.encode()))[: -(-len(found) // share)])
+    out = [item for item in items if item not in kept]
+    if out:
+        slow = len(items) - sum(map(len, cases.values()))
+        tests = f" and {slow} slow tests" if slow else ""
+        config.stash[LEFT_OUT] = (
+            f"{len(items)} cases: left out {len(out) - slow} of tests with many{tests} (--whole runs all)"
+        )
+        config.hook.pytest_deselected(items=out)
+    items[:] = [item for item in items if item in kept]
 
 
-def _test(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
+def pytest_collection_finish() -> None:
+    """The collector need not look again and again at what lives as long as the run: a tenth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Of pytest-xdist's processes each collects; what it left out is told by the one that prints."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left out"] = session.config.stash.get(LEFT_OUT, "")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", "")
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if config.stash.get(LEFT_OUT, ""):
+        terminalreporter.section("left out")
+        terminalreporter.write_line(config.stash[LEFT_OUT])
 
 
 @pytest.fixture(scope="session")
 def amount(pytestconfig: pytest.Config) -> Callable[[int, int, int], int]:
-    """``amount(quick, usual, nightly)``: how many random cases this run draws."""
-    at = 0 if pytestconfig.getoption("--quick") else 2 if pytestconfig.getoption("--nightly") else 1
-    return lambda *amounts: amounts[at]
+    """``amount(usual, whole, nightly)``: how many random cases this run draws."""
+    return lambda *amounts: amounts[_size(pytestconfig)]
 
 
 def shared_folder(config: pytest.Config) -> Path | None:

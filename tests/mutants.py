@@ -201,6 +201,7 @@ class Runner:
             self.failed = report.nodeid
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()  # `apply` looks for functions
         since = time.monotonic()
         tests: dict[str, list[tuple[float, int]]] = {}
         for number, item in enumerate(session.items):

@@ -116,6 +116,7 @@ def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch
         assert (after > GROWTH * (before + 50)) is patched
 
 
+@pytest.mark.slow
 def test_work_grows_with_the_length(amount: Callable[[int, int, int], int]) -> None:
     chance = random.Random(1)
     wrong = []

@@ -19,6 +19,7 @@ from chatparsers.testing import fuzz
 NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", sorted(fuzz.TARGETS))
 def test_a_few_cases_of_each_target(target: str, amount: Callable[[int, int, int], int]) -> None:
     """Two cases for each format, and ten times as many nightly."""
@@ -28,6 +29,7 @@ def test_a_few_cases_of_each_target(target: str, amount: Callable[[int, int, int
     assert not report.finds, "\n".join(f"{find.wrong}\n  {json.dumps(find.case)}" for find in report.finds)
 
 
+@pytest.mark.slow
 def test_what_is_found_is_made_small_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,7 +42,7 @@ def test_what_is_found_is_made_small_and_written(
     monkeypatch.setattr(Transcript, "apply", lost)
     options = [
         "--minutes",
-        "0.05",
+        "0.015",
         "--format",
         "hermes-2-pro",
         "--target",

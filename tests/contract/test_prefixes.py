@@ -92,6 +92,7 @@ def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
     assert not problems, "\n".join(problems[:20])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     ["hermes-2-pro", "glm-4-5", "qwen3-coder", "function-gemma", "gpt-oss", "mistral-nemo", "deepseek-v3"],

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
 from scripted import Script, Upstream
 from servers import Server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_context() -> Iterator[None]:
+    """Each client reads all certificates of this machine for a context of TLS. No test needs one, so they share it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
 
 
 @pytest.fixture

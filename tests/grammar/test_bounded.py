@@ -67,7 +67,7 @@ GROWING: dict[str, tuple[Callable[[int], list[dict[str, Any]]], int]] = {
         100,
     ),
     "properties": (properties, 200),
-    "tools": (lambda n: [{**argument({"type": "string"})[0], "name": f"tool_{i}"} for i in range(n)], 200),
+    "tools": (lambda n: [{**argument({"type": "string"})[0], "name": f"tool_{i}"} for i in range(n)], 50),
     "references": (lambda n: chain(n, lambda ref: ref, {"type": "integer"}), 500),
     "references to objects": (
         lambda n: chain(n, lambda ref: {"type": "object", "properties": {"a": ref, "b": ref}}, True),

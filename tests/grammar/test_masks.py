@@ -70,7 +70,7 @@ def compare(name: str, dialect: str, tokenizer: Any, modes: dict[str, dict[str, 
         ids, _ = sample(mask, tokenizer, format, stops, seed, budget)
         shown = tokenizer.decode(ids, skip_special_tokens=False)
         assert mask.tried, "nothing was compared"
-        assert not mask.refused, f"{mode}: in the mask, and refused: {mask.refused} of {shown!r}"
+        assert not mask.refused, f"{dialect}, {mode}: in the mask, and refused: {mask.refused} of {shown!r}"
         if dialect == "lark":
             continue  # where one text alone may follow, llguidance's mask has one of its spellings
         hidden = {
@@ -78,27 +78,28 @@ def compare(name: str, dialect: str, tokenizer: Any, modes: dict[str, dict[str, 
             for text, step in mask.hidden.items()
             if dialect != "structural_tag" or not QUOTE_AND_BLANK(text)
         }
-        assert not hidden, f"{mode}: taken, and not in the mask: {hidden} of {shown!r}"
+        assert not hidden, f"{dialect}, {mode}: taken, and not in the mask: {hidden} of {shown!r}"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_the_mask_is_what_the_matcher_takes(name: str, dialect: str, pytestconfig: pytest.Config) -> None:
+def test_the_mask_is_what_the_matcher_takes(name: str, pytestconfig: pytest.Config) -> None:
     nightly = bool(pytestconfig.getoption("--nightly"))
-    modes = {mode: asked for mode, asked in REQUESTS.items() if dialect != "gbnf" or mode != "auto"}
-    if not nightly:
-        modes = {"required": {**REQUESTS["required"], "thinking": False}}
-    compare(name, dialect, toy_tokenizer(chatparsers.get_format(name), True), modes, 240 if nightly else 60)
+    tokenizer = toy_tokenizer(chatparsers.get_format(name), True)
+    for dialect in DIALECTS:
+        modes = {mode: asked for mode, asked in REQUESTS.items() if dialect != "gbnf" or mode != "auto"}
+        if not nightly:
+            modes = {"required": {**REQUESTS["required"], "thinking": False}}
+        compare(name, dialect, tokenizer, modes, 240 if nightly else 60)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_with_a_real_vocabulary(name: str, dialect: str, request: pytest.FixtureRequest) -> None:
+def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--nightly"):
         pytest.skip("a mask of 150,000 tokens takes long to compare: with --nightly")
     _, tokenizer = real_tokenizer(name, request.config)
     modes = {"required": {**REQUESTS["required"], "thinking": False}}
-    compare(name, dialect, tokenizer, modes, 60)
+    for dialect in DIALECTS:
+        compare(name, dialect, tokenizer, modes, 60)
 
 
 @pytest.mark.parametrize(("before", "hides"), [("", set()), ('"days": 3, ', {b'."\n', b'}"\n'})])

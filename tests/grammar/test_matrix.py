@@ -123,20 +123,26 @@ def compile_all(
     record(
         request, "compiled", format=name, mode=mode, taken=taken.total(), refused=len(refused), engines=taken
     )
-    assert not refused, refused
+    assert not refused, (mode, refused)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.one_in(12)
 @EACH_FORMAT
-def test_compiles(name: str, mode: str, nightly: bool, request: pytest.FixtureRequest) -> None:
-    asked = ((state, {**MODES[mode], **more}) for state, more in states(name).items())
-    compile_all(name, mode, asked, request, nightly)
+def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
+    for mode in MODES:
+        asked = ((state, {**MODES[mode], **more}) for state, more in states(name).items())
+        compile_all(name, mode, asked, request, nightly)
 
 
-@pytest.mark.parametrize("count", [1, 3, 100])
+@pytest.mark.one_in(12)
 @EACH_FORMAT
-def test_counts_of_tools(name: str, count: int, nightly: bool, request: pytest.FixtureRequest) -> None:
+def test_counts_of_tools(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """Nightly in every mode that has tools and in every state of the reasoning."""
+    for count in (1, 3, 100):
+        check_count(name, count, nightly, request)
+
+
+def check_count(name: str, count: int, nightly: bool, request: pytest.FixtureRequest) -> None:
     tools = MANY[:count]
     modes = ("auto", "required", "named", "schema-and-tools") if nightly else ("required",)
     requests: list[tuple[str, dict[str, Any]]] = []
@@ -193,12 +199,17 @@ def compare(
             different.append(f"{what}: {found}, {text!r}")
 
 
-@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "auto"])
 @EACH_FORMAT
-def test_engines_agree(name: str, mode: str, nightly: bool, request: pytest.FixtureRequest) -> None:
-    if not (nightly or mode in ("required", "no arguments", "schema")):
-        pytest.skip("the other modes are compared with --nightly")
+def test_engines_agree(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
+    """In some modes, and nightly in all."""
     xgrammar(), llguidance()
+    for mode in (
+        [mode for mode in MODES if mode != "auto"] if nightly else ("required", "no arguments", "schema")
+    ):
+        check_agreement(name, mode, nightly, request)
+
+
+def check_agreement(name: str, mode: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     chance = random.Random(f"{name} {mode}")
     counted: Counter[str] = Counter()
     different: list[str] = []
@@ -258,5 +269,5 @@ def agreed(
 ) -> None:
     """Records what was compared; nothing may differ, and some texts are accepted, others not."""
     record(request, "compared", format=name, mode=mode, different=len(different), **counted)
-    assert not different, "\n".join(different[:5])
+    assert not different, "\n".join([mode, *different[:5]])
     assert 0 < counted["accepted"] < counted["texts"]

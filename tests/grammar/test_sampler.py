@@ -11,7 +11,7 @@ import itertools
 import json
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jsonschema
@@ -180,21 +180,26 @@ def run(
     return total
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_what_the_mask_lets_through_is_read(name: str, dialect: str, request: pytest.FixtureRequest) -> None:
-    nightly = bool(request.config.getoption("--nightly", default=False))
+def test_what_the_mask_lets_through_is_read(
+    name: str, request: pytest.FixtureRequest, amount: Callable[[int, int, int], int]
+) -> None:
+    """Usually in one dialect, another one for the next format."""
     format = chatparsers.get_format(name)
     toys = [(f"toy, special={special}", toy_tokenizer(format, special)) for special in (True, False)]
-    total = run(name, dialect, toys, TOY_RUNS if nightly else 1, request)
-    assert total["ended"] * 2 >= total.total(), f"too many runs came to no end: {total}"
+    first = TOOL_FORMATS.index(name)
+    for place in range(first, first + amount(1, 3, 3)):
+        dialect = DIALECTS[place % 3]
+        total = run(name, dialect, toys, amount(1, 1, TOY_RUNS), request)
+        assert total["ended"] * 2 >= total.total(), f"{dialect}: too many runs came to no end: {total}"
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
-def test_with_a_real_vocabulary(name: str, dialect: str, request: pytest.FixtureRequest) -> None:
+def test_with_a_real_vocabulary(name: str, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--nightly", default=False):
         pytest.skip("a mask of 150,000 tokens takes long to sample from: with --nightly")
-    count = 3 * REAL_RUNS if dialect == "gbnf" else REAL_RUNS  # in GBNF only one state of the reasoning runs
-    total = run(name, dialect, [real_tokenizer(name, request.config)], count, request)
-    assert total["ended"], f"no run came to an end: {total}"
+    for dialect in DIALECTS:
+        # In GBNF only one state of the reasoning runs.
+        count = 3 * REAL_RUNS if dialect == "gbnf" else REAL_RUNS
+        total = run(name, dialect, [real_tokenizer(name, request.config)], count, request)
+        assert total["ended"], f"{dialect}: no run came to an end: {total}"

@@ -77,7 +77,7 @@ def check_ids(turn: Turn, text: str, ids: list[int]) -> None:
         assert stream.message == message
 
 
-def run(name: str, tokenizer: Tokenizer, chosen: Callable[[int], bool] = lambda number: True) -> int:
+def run(name: str, tokenizer: Tokenizer, chosen: Callable[[int], object]) -> int:
     """The number of cases that were read alike. ``chosen``: whether the case of this number is read."""
     count = 0
     for case in (case for number, case in enumerate(cases(name)) if chosen(number)):
@@ -105,21 +105,26 @@ def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
 class TestFormat:
     """The tests of a format run one after another, so that its scenarios are rendered once."""
 
-    def test_bytes_and_special_markers(self, name: str, bytewise: Any) -> None:
-        assert run(name, with_markers(bytewise(), name)) > 0
+    @pytest.mark.one_in(9)
+    def test_bytes(self, name: str, bytewise: Any, amount: Callable[..., int]) -> None:
+        """With special markers, and with bytes alone: usually each case with one of the two."""
+        both, turn = amount(0, 1, 1), len(name) % 2
+        assert run(name, with_markers(bytewise(), name), lambda number: both or number % 2 == turn)
+        assert run(name, bytewise(), lambda number: both or number % 2 != turn)
 
-    def test_bytes_alone(self, name: str, bytewise: Any) -> None:
-        assert run(name, bytewise()) > 0
-
+    @pytest.mark.one_in(12)
     def test_real_tokenizers(self, name: str, tokenizer: Any, amount: Callable[..., int]) -> None:
-        """Each case with one of the tokenizers, another one for the next case; nightly with all."""
-        several, read = amount(1, 1, len(REAL)), 0
-        for place, base in enumerate(REAL):
-            read += run(name, tokenizer(base), lambda number: (number + place) % len(REAL) < several)  # noqa: B023
+        """Each case with one of the tokenizers, another one for the next case; nightly with all. The last is a real
+        one with the markers added."""
+        several, read, count = amount(1, 2, len(REAL) + 1), 0, len(REAL) + 1
+        for place in range(count):
+            base = (
+                tokenizer(REAL[place])
+                if place < len(REAL)
+                else with_markers(first_tokens(tokenizer("qwen3")), name)
+            )
+            read += run(name, base, lambda number: (number + place) % count < several)  # noqa: B023
         assert read
-
-    def test_real_tokenizer_with_the_markers_added(self, name: str, tokenizer: Any) -> None:
-        assert run(name, with_markers(first_tokens(tokenizer("qwen3")), name)) > 0
 
 
 @cache

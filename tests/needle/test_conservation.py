@@ -61,9 +61,12 @@ def missed(turn: Turn, message: Message) -> bool:
 
 
 @pytest.mark.parametrize("name", _NAMES)
-def test_a_border_that_is_moved_by_one_is_told(name: str) -> None:
+def test_a_border_that_is_moved_and_a_kind_that_is_called_markup_are_told(name: str) -> None:
     tried, wrong = 0, []
     for turn, message in messages(name):
+        for kind in ("reasoning", "content", "call"):
+            if (other := renamed(message, kind)) is not None and missed(turn, other):
+                wrong.append(f"{kind} called markup: {message.text}")
         for other in moved(message):
             tried += 1
             if missed(turn, other):
@@ -73,15 +76,4 @@ def test_a_border_that_is_moved_by_one_is_told(name: str) -> None:
                     if region != before
                 ]
     assert tried or name == "content-only"
-    assert not wrong, "\n".join(wrong)
-
-
-@pytest.mark.parametrize("kind", ["reasoning", "content", "call"])
-@pytest.mark.parametrize("name", _NAMES)
-def test_a_kind_that_is_called_markup_is_told(name: str, kind: str) -> None:
-    wrong = [
-        message.text
-        for turn, message in messages(name)
-        if (other := renamed(message, kind)) is not None and missed(turn, other)
-    ]
     assert not wrong, "\n".join(wrong)

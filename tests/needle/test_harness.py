@@ -190,6 +190,7 @@ def run_pytest(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["chatparsers.testing"]\n')
     (tmp_path / "acme.jinja").write_text(
@@ -204,6 +205,7 @@ def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
     assert "1 passed" in printed and "1 cells run, 1 distinct texts" in printed and ", 0 failed" in printed
 
 
+@pytest.mark.slow
 def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
     options = [
         "--chatparsers-format",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ HERE = Path(__file__).parent / "typed"
 ROOT = Path(chatparsers.__file__).parents[1]
 
 
-def _mypy(path: Path, folder: Path) -> set[int]:
+def _mypy(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
     pytest.importorskip("mypy")
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--no-warn-unused-ignores"]
     command += [
@@ -30,37 +30,45 @@ def _mypy(path: Path, folder: Path) -> set[int]:
         "--config-file",
         str(ROOT / "pyproject.toml"),
     ]
-    done = subprocess.run([*command, str(path)], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*command, *map(str, paths)], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert not done.stderr, done.stderr
-    return {int(line.split(":")[1]) for line in done.stdout.splitlines() if ": error:" in line}
+    found = [line.split(":") for line in done.stdout.splitlines() if ": error:" in line]
+    return {(Path(path).name, int(number)) for path, number, *_ in found}
 
 
-def _pyright(path: Path, folder: Path) -> set[int]:
+def _pyright(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
     command = Path(sys.executable).with_name("basedpyright")
-    if not command.exists() and which("basedpyright") is None:
+    if not command.exists() and shutil.which("basedpyright") is None:
         pytest.skip("basedpyright is not installed: pip install basedpyright")
     (folder / "pyrightconfig.json").write_text(
         json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)], "pythonVersion": "3.10"})
     )
-    copied = folder / path.name
-    copied.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
+    for path in paths:
+        shutil.copy(path, folder)
     done = subprocess.run(
-        [str(command), "--outputjson", "--pythonpath", sys.executable, "--project", str(folder), str(copied)],
+        [str(command), "--outputjson", "--pythonpath", sys.executable, "--project", str(folder)],
         capture_output=True,
         text=True,
         timeout=300,
     )
     found: list[dict[str, Any]] = json.loads(done.stdout)["generalDiagnostics"]
-    return {each["range"]["start"]["line"] + 1 for each in found if each["severity"] == "error"}
+    return {
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        for each in found
+        if each["severity"] == "error"
+    }
 
 
 @pytest.mark.parametrize("check", [_mypy, _pyright])
-@pytest.mark.parametrize("name", ["user.py", "mistakes.py"])
-def test_type_checkers_refuse_the_mistakes_and_nothing_else(check: Any, name: str, tmp_path: Path) -> None:
-    path = HERE / name
-    lines = path.read_text(encoding="utf-8").splitlines()
-    wrong = {number for number, line in enumerate(lines, 1) if line.endswith("# wrong")}
-    assert check(path, tmp_path) == wrong
+def test_type_checkers_refuse_the_mistakes_and_nothing_else(check: Any, tmp_path: Path) -> None:
+    paths = [HERE / "user.py", HERE / "mistakes.py"]
+    lines = [
+        (path.name, number, line)
+        for path in paths
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    ]
+    wrong = {(name, number) for name, number, line in lines if line.endswith("# wrong")}
+    assert wrong and check(paths, tmp_path) == wrong
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def test_pictures_are_shown_or_refused(any_template: Path) -> None:
         assert len(prompt) > len(plain) and "base64" not in prompt
 
 
+@pytest.mark.one_in(12)
 def test_templates_as_people_have_them(real_template: Path) -> None:
     """The folders beside the first one, spread over its tests."""
     mine = sorted(real_template.parent.glob("*.jinja"))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+from chatparsers.testing.plugin import tokenizer_loaders
 
 CORPUS = [
     "def answer(question: str) -> dict[str, int]:\n\treturn {'tool_call': 42}  # the weather in Oslo\n",
@@ -102,9 +101,9 @@ def small(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 @pytest.fixture(scope="session", params=REAL)
-def real(request: pytest.FixtureRequest) -> Iterator[Tokenizer]:
-    """Each real tokenizer in turn, one in memory at a time."""
-    yield load_real(request.config, request.param)
+def real(request: pytest.FixtureRequest) -> Tokenizer:
+    """Each real tokenizer in turn, loaded once in a run."""
+    return load_real(request.config, request.param)
 
 
 @pytest.fixture(scope="session")
@@ -113,12 +112,11 @@ def qwen3(request: pytest.FixtureRequest) -> Tokenizer:
 
 
 def load_real(config: pytest.Config, name: str) -> Tokenizer:
-    chosen = config.getoption("--shared", default=None) or os.environ.get("CHATPARSERS_SHARED")
-    folder = Path(chosen) if chosen else config.rootpath.parent / "shared"
-    file = folder / "tokenizers" / f"{name}.json.gz"
-    if not file.is_file():
+    loaders = tokenizer_loaders(config)
+    if name not in loaders:
         pytest.skip(f"no real tokenizer {name} in the data folder (option --shared)")
-    return Tokenizer.from_str(gzip.decompress(file.read_bytes()).decode())
+    tokenizer: Tokenizer = loaders[name]()
+    return tokenizer
 
 
 @pytest.fixture
