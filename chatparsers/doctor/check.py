@@ -86,6 +86,9 @@ def examined(
         if name == "ids" and model.tokenizer is None:
             skipped.append((name, "the model's files have no tokenizer"))
             continue
+        if name != "prompt" and model.refusal is not None:
+            skipped.append((name, "the template refuses the simplest conversation"))
+            continue
         said: list[Finding | Fact] = []
         try:
             for one in run(model):

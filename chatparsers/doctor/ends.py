@@ -7,6 +7,7 @@ from typing import Any
 
 from ..chat.sample import Kind
 from ..core.errors import ChatParsersError
+from ..registry import list_formats
 from .report import Fact, Finding
 from .subject import Subject, answer, call, excerpt, quoted, result, sampled, user
 
@@ -18,10 +19,13 @@ def ends(model: Subject) -> Iterator[Finding | Fact]:
     history behind every answer; what the other ends of the files do."""
     stops = [stop for stop in model.template.end_of_turn(model.format) if stop.strip()]
     listed = {name: _texts(model, values) for name, values in model.chat.files.ends.items()}
-    yield from _compared(stops, listed)
-    if model.tokenizer is not None:
-        yield from _tokens(model, stops)
-    yield from _history(model, stops)
+    if not stops or _header_alone(model, stops, listed):
+        yield from _missing(model)
+    else:
+        yield from _compared(stops, listed)
+        if model.tokenizer is not None:
+            yield from _tokens(model, stops)
+        yield from _untrained(model, stops)
     yield from _others(model, stops, sorted({text for texts in listed.values() for text in texts}))
     if stops:
         said = ", ".join(f"{name}: {' '.join(texts)}" for name, texts in listed.items())
@@ -46,7 +50,7 @@ def _compared(stops: list[str], listed: dict[str, tuple[str, ...]]) -> Iterator[
     witness = "\n".join(
         [f"template: {', '.join(map(quoted, stops))}", *(f"{n}: {' '.join(t)}" for n, t in listed.items())]
     )
-    if not stops or not known:
+    if not known:
         return
     wanted = {stop.strip() for stop in stops}
     if not known & wanted:
@@ -95,19 +99,36 @@ def _tokens(model: Subject, stops: list[str]) -> Iterator[Finding]:
             )
 
 
-def _history(model: Subject, stops: list[str]) -> Iterator[Finding]:
+def _header_alone(model: Subject, stops: list[str], listed: dict[str, tuple[str, ...]]) -> bool:
+    """Whether nothing but the header of the next message follows an answer, and neither a file nor the format names it
+    as an end."""
+    alone = model.tried([user("FirstQuestion"), answer("FirstAnswer")])
+    both = model.tried([user("FirstQuestion"), answer("FirstAnswer"), user("NextQuestion")])
+    if alone is None or both is None or not alone.rstrip().endswith("FirstAnswer"):
+        return False
+    if not model.template.eos_token and "eos_token" in (model.template.variables or ()):
+        return False  # the template's own file does not say what it writes there
+    own = next((info.load().stops for info in list_formats() if info.name == model.format.name), ())
+    if any(stop.strip() in texts for stop in stops for texts in (own, *listed.values())):
+        return False
+    before, between = both.partition("FirstQuestion")[0], both.partition("FirstAnswer")[2]
+    header = between.partition("NextQuestion")[0].strip()
+    return before.rstrip().endswith(header)
+
+
+def _missing(model: Subject) -> Iterator[Finding]:
+    history = model.tried([user("Q"), answer("FirstAnswer"), user("R")])
+    yield Finding(
+        "stop-missing",
+        "warning",
+        "the template writes no end behind an answer in the history",
+        "" if history is None else excerpt(history, history.find("FirstAnswer")),
+        "write the end token behind the content: else training does not teach the model to stop",
+    )
+
+
+def _untrained(model: Subject, stops: list[str]) -> Iterator[Finding]:
     """Whether an end stands behind an answer and behind a call, and whether a loss counts it."""
-    if not stops:
-        history = model.tried([user("Q"), answer("FirstAnswer"), user("R")])
-        where = "" if history is None else excerpt(history, history.find("FirstAnswer"))
-        yield Finding(
-            "stop-missing",
-            "warning",
-            "the template writes no end behind an answer in the history",
-            where,
-            "write the end token behind the content: else training does not teach the model to stop",
-        )
-        return
     shown: list[tuple[str, list[dict[str, Any]], tuple[str, str]]] = [
         (
             "an answer",

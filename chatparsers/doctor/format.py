@@ -39,8 +39,8 @@ def format_found(model: Subject) -> Iterator[Finding | Fact]:
     elif found.score < 1 and found.name != CONTENT_ONLY:
         yield Finding(
             "format-partial",
-            "warning",
-            f"the format {found.name} reads only part of what the template writes (score {found.score:.2f})",
+            "warning" if model.can.tool_calls else "note",  # which says itself that calls are lost
+            f"what the template writes proves the format {found.name} only in part (score {found.score:.2f})",
             evidence,
             "name the format if it is another: load(…, format=…)",
         )

@@ -97,7 +97,7 @@ def _generated(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
     reading, by_ids = reading_of(plain), reading_of(turn, turn.marker_ids)
     if reading is None or by_ids is None:
         return
-    random = Random(26)
+    random, ends = Random(26), set(turn.stop_ids)
     for number in range(2 * _DRAWS):
         spelt = ids and number % 2
         try:
@@ -105,7 +105,10 @@ def _generated(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:
         except TooLarge:
             return
         text = "".join(part.text for part in parts)
-        message = turn.parse(_ids_of(model, turn, parts)) if spelt else plain.parse(text)
+        drawn_ids = _ids_of(model, turn, parts) if spelt else []
+        if not ends.isdisjoint(drawn_ids):
+            continue  # a file names a marker as an end, which the check of ends says
+        message = turn.parse(drawn_ids) if spelt else plain.parse(text)
         wrong = _wrong(message, model)
         if wrong:
             yield Finding(

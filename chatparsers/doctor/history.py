@@ -10,7 +10,7 @@ from typing import Any
 from ..core.errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
 from .report import Finding
-from .subject import CLOCK, Messages, Subject, answer, call, excerpt, quoted, result, user
+from .subject import CLOCK, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 
 __all__ = ["append_only", "arguments", "loses", "whitespace"]
 
@@ -32,10 +32,10 @@ _SHOWN: dict[str, tuple[Messages, str]] = {
     "parallel_calls": ([user("Q"), call({"city": "Oslo"}, {"city": "Rome"})], "Rome"),
     "content_beside_calls": ([user("Q"), call({"city": "Oslo"}, content="LookThere")], "LookThere"),
     "tool_role": ([user("Q"), call({"city": "Oslo"}), result("ColdThere")], "ColdThere"),
-    "system_role": ([{"role": "system", "content": "BeBrief"}, user("Q")], "BeBrief"),
+    "system_role": ([SYSTEM, user("Q")], "BeBrief"),
     "reasoning": ([user("Q"), answer("A", "HmmThere")], "HmmThere"),
     "late_system": (
-        [user("Q"), answer("A"), {"role": "system", "content": "BeBrief"}, user("R")],
+        [user("Q"), answer("A"), SYSTEM, user("R")],
         "BeBrief",
     ),
     "consecutive_users": ([user("FirstThing"), user("SecondThing")], "FirstThing"),
@@ -63,6 +63,7 @@ def loses(model: Subject) -> Iterator[Finding]:
             _lost(model, field),
             f"{_stand_in(model, field)}; other hosts lose it",
         )
+    yield from _elsewhere(model)
     yield from _shapes(model)
     if model.format.features.reasoning and not model.can.reasoning:
         yield Finding(
@@ -109,6 +110,38 @@ def loses(model: Subject) -> Iterator[Finding]:
             excerpt(null, null.find("None")),
             "test message.content before it is written",
         )
+
+
+_CALLED = [user("Q"), call({"city": "Oslo"}), result("ColdThere")]
+_SECOND = [user("Q"), answer("A"), user("R")]
+_ELSEWHERE: tuple[tuple[str, str, str, Messages, str], ...] = (
+    ("system_role", "system", "system messages beside tools", [SYSTEM, user("Q")], "BeBrief"),
+    ("tool_calls", "calls", "the calls of older turns", [*_CALLED, answer("A"), user("R")], "Oslo"),
+    ("tool_role", "results", "the results of older turns", [*_CALLED, answer("A"), user("R")], "ColdThere"),
+    ("tools", "tools", "the definitions of tools beside a system message", [SYSTEM, user("Q")], ""),
+    ("tools", "tools", "the definitions of tools at a second question", _SECOND, ""),
+    ("tools", "tools", "the definitions of tools behind a result", _CALLED, ""),
+)
+"""Where a part may be lost that the template shows elsewhere: the part, the code, what is lost, a conversation, and a
+word of it. Without a word, the rendering with tools must be another one than that without."""
+
+
+def _elsewhere(model: Subject) -> Iterator[Finding]:
+    """What the template shows in a short conversation, and not in another one."""
+    lost: set[str] = set()
+    for field, code, what, messages, word in _ELSEWHERE:
+        text = model.tried(messages, tools=True)
+        if not getattr(model.can, field) or code in lost or text is None:
+            continue
+        if word not in text or (not word and text == model.tried(messages)):
+            lost.add(code)
+            yield Finding(
+                f"loses-{code}",
+                "warning",
+                f"the template does not show {what}",
+                f"{quoted(word or 'check_weather')} is missing in {quoted(text[-160:])}",
+                "write them wherever they are given",
+            )
 
 
 def _written(text: str | None) -> str:
@@ -206,33 +239,17 @@ def _lost(model: Subject, field: str) -> str:
 
 def append_only(model: Subject) -> Iterator[Finding]:
     """Whether what an engine holds (prompt and answer) is a prefix of the next prompt, for each shape of an answer."""
-    question = [user("FirstQuestion")]
-    shapes: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-        ("an answer, then a user's message", answer("FirstAnswer"), user("NextQuestion")),
-    ]
-    if model.can.reasoning:
-        shapes.append(
-            ("a thought and an answer, then a user's message", answer("A", "Hmm"), user("NextQuestion"))
-        )
-    if model.can.tool_calls and model.can.tool_role:
-        shapes.append(("a call, then its result", call({"city": "Oslo"}), result("Cold")))
-        if model.can.reasoning_with_calls:
-            shapes.append(
-                (
-                    "a thought and a call, then its result",
-                    call({"city": "Oslo"}, reasoning="Hmm"),
-                    result("Cold"),
-                )
-            )
-    for name, said, following in shapes:
-        held = _held(model, question, said)
-        rendered = model.tried([*question, said, following], generate=True, tools=True)
-        if held is None or rendered is None:
+    changed: set[str] = set()
+    for name, same, history, said, following in _steps(model):
+        held = _held(model, history, said)
+        rendered = model.tried([*history, said, following], generate=True, tools=True)
+        if held is None or rendered is None or same in changed:
             continue
         prompt, text = held
         at = common(text, rendered)
         if at >= len(text):
             continue
+        changed.add(name)
         where = (
             "the generation prompt is not in the history"
             if at < len(prompt)
@@ -247,6 +264,26 @@ def append_only(model: Subject) -> Iterator[Finding]:
             f"lost: the last {len(text) - at:,} of {len(text):,} characters ({lost} %) of this short conversation",
             "keep the ids that were sampled (Chat.rollout), or write history as it was generated",
         )
+
+
+def _steps(model: Subject) -> Iterator[tuple[str, str, Messages, dict[str, Any], dict[str, Any]]]:
+    """Steps of a conversation: a name, that of a step whose fault would be the same, what is before the answer, the
+    answer, and what follows."""
+    question, then = [user("FirstQuestion")], user("NextQuestion")
+    said, called = answer("FirstAnswer"), call({"city": "Oslo"})
+    short = "an answer, then a user's message"
+    yield short, "", question, said, then
+    if model.can.reasoning:
+        yield "a thought and an answer, then a user's message", "", question, answer("A", "Hmm"), then
+    if model.can.tool_calls and model.can.tool_role:
+        yield "a call, then its result", "", question, called, result("Cold")
+        if model.can.reasoning_with_calls:
+            thought = call({"city": "Oslo"}, reasoning="Hmm")
+            yield "a thought and a call, then its result", "", question, thought, result("Cold")
+        behind = [*question, called, result("Cold")]
+        yield "an answer behind a result, then a user's message", short, behind, said, then
+    long = [message for turn in range(8) for message in (user(f"Question {turn}"), answer(f"Answer {turn}"))]
+    yield "an answer in a long conversation, then a user's message", short, [*long, *question], said, then
 
 
 def _held(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str, str] | None:
@@ -293,12 +330,13 @@ def arguments(model: Subject) -> Iterator[Finding]:
             excerpt(plain, plain.find('\\"city')),
             "write them as they are if they are a string; chatparsers gives the template an object",
         )
-    broken = model.tried([user("Q"), call("{bad")], tools=True)
-    if broken is not None and "{bad" not in broken:
+    broken = model.raw([user("Q"), call("{bad")])
+    shown = plain or "", model.raw([user("Q"), _plain_call({"city": "Oslo"})]) or ""
+    if broken is not None and "{bad" not in broken and any("Oslo" in text for text in shown):
         yield Finding(
             "arguments-lost",
             "warning",
-            "arguments that are no JSON vanish",
+            f"arguments that are {'no JSON' if 'Oslo' in shown[0] else 'text'} vanish",
             excerpt(broken, max(broken.find("check_weather"), 0)),
             "write what the model wrote, so that it sees its mistake",
         )
@@ -319,18 +357,25 @@ def _respelt(model: Subject) -> Iterator[str]:
 
 def whitespace(model: Subject) -> Iterator[Finding]:
     """Whether white space at the ends of a text stays."""
-    texts: list[tuple[str, Messages]] = [("a user's text", [user("  needle \n ")])]
+    spaced = user("  needle \n ")
+    texts: list[tuple[str, Messages]] = [
+        ("a user's text", [spaced]),
+        ("a user's text", [user("Q"), answer("A"), spaced]),
+    ]
     if model.can.tool_calls and model.can.tool_role:
         texts.append(("a result", [user("Q"), call({"city": "Oslo"}), result("  needle \n ")]))
+    trimmed: set[str] = set()
     for what, messages in texts:
         text = model.tried(messages, tools=True)
         if (
-            text is None
+            what in trimmed
+            or text is None
             or "needle" not in text
             or "  needle \n " in text
             or json.dumps("  needle \n ")[1:-1] in text
         ):
             continue
+        trimmed.add(what)
         yield Finding(
             "whitespace-trimmed",
             "note",

@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from ..core.errors import TemplateError
+from ..templates.jinja.undefined import watched
 from .report import Finding
-from .subject import CLOCK, Subject, answer, excerpt, quoted, user
+from .subject import CLOCK, HELLO, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 
 __all__ = ["prompt"]
 
-
 _VARIABLE = re.compile(r"'(\w+)' is undefined")
+_GIVEN = re.compile(
+    r"messages|tools|documents|functions|datetime|add_generation_prompt|continue_\w+|\w+_token"
+)
+"""The variables that hosts give."""
+_TWICE = re.compile(r"(<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\])\1")
+"""A marker at the begin of a text, twice."""
+_SENTENCE = re.compile(r"\S+(?: +\S+)+[.!?]\W*|\S+(?: +\S+){3,}")
 
 
 def prompt(model: Subject) -> Iterator[Finding]:
     """Whether the prompt is what the history has, and invents nothing: thoughts, bos, a system text, dates."""
-    hello = [user("Hello")]
-    try:
-        text = model.render(hello, generate=True)
-    except TemplateError as error:
-        undefined = _VARIABLE.search(str(error))
+    if model.refusal is not None:
+        undefined = _VARIABLE.search(str(model.refusal))
         yield Finding(
             "prompt-unknown-variable" if undefined else "prompt-refused",
             "error",
-            f"the template refuses the simplest conversation: {error}",
+            f"the template refuses the simplest conversation: {model.refusal}",
             quoted("Hello"),
             "give the variable in template_kwargs" if undefined else "see the error",
         )
         return
+    yield from _unknown(model)
+    text = model.render(HELLO, generate=True)
     bos = model.template.bos_token
-    if bos and text.startswith(bos * 2):
+    if (bos and text.startswith(bos * 2)) or _TWICE.match(text):
         yield Finding(
             "bos-twice", "error", "the prompt begins with two bos tokens", excerpt(text, 0), "write it once"
         )
@@ -46,8 +53,8 @@ def prompt(model: Subject) -> Iterator[Finding]:
                 f"{excerpt(text, 0)} → {ids[:4]}",
                 "encode with add_special_tokens=False, as chatparsers does",
             )
-    plain = model.template.generation_prompt(hello, strftime_now=CLOCK)
-    history = model.tried([*hello, answer("FirstAnswer"), user("R")])
+    plain = model.template.generation_prompt(HELLO, strftime_now=CLOCK)
+    history = model.tried([*HELLO, answer("FirstAnswer"), user("R")])
     if not plain:
         yield Finding(
             "no-generation-prompt",
@@ -66,7 +73,7 @@ def prompt(model: Subject) -> Iterator[Finding]:
             "older answers look other than the model was asked to write them",
         )
     before = text[: text.find("Hello")]
-    invented = [line.strip() for line in before.splitlines() if len(line.split()) >= 4]
+    invented = [line.strip() for line in before.splitlines() if _SENTENCE.search(line)]
     if invented:
         yield Finding(
             "system-invented",
@@ -75,12 +82,54 @@ def prompt(model: Subject) -> Iterator[Finding]:
             quoted(invented[0][:160]),
             "give a system message of your own to replace it",
         )
-    later = model.tried(hello, generate=True, strftime_now=lambda pattern: "needledate")
-    if later is not None and later != text:
-        yield Finding(
-            "date",
-            "note",
-            "the prompt holds today's date, so it is not the same tomorrow",
-            excerpt(later, max(later.find("needledate"), 0)),
-            "give the time with prepare(now=…), and keep it for a conversation",
+    for where, messages, tools in _KINDS:
+        now, later = (
+            model.tried(messages, generate=True, tools=tools, strftime_now=clock)
+            for clock in (CLOCK, lambda pattern: "needledate")
         )
+        if later is not None and later != now:
+            yield Finding(
+                "date",
+                "note",
+                f"the prompt holds today's date{where}, so it is not the same tomorrow",
+                excerpt(later, max(later.find("needledate"), 0)),
+                "give the time with prepare(now=…), and keep it for a conversation",
+            )
+            return
+
+
+_KINDS: list[tuple[str, Messages, bool]] = [
+    ("", HELLO, False),
+    (", where tools are offered", HELLO, True),
+    (", beside a system message", [SYSTEM, *HELLO], False),
+]
+"""Kinds of prompts: what is special, the messages, and whether tools are offered."""
+_CALLED = [*HELLO, call({"city": "Oslo"}), result("Cold")]
+
+
+def _unknown(model: Subject) -> Iterator[Finding]:
+    """Variables that the template writes or needs, and that no host gives."""
+    names = [name for name in model.template.variables or () if not _GIVEN.fullmatch(name)]
+    for where, messages, tools in [*_KINDS, (", behind a call", _CALLED, True)]:
+        written: set[str] = set()
+        try:
+            offered = model.tools if tools else None  # also those that a missing variable keeps out
+            given: dict[str, Any] = {"strftime_now": CLOCK, **watched(names, written)}
+            model.template.render(messages, tools=offered, add_generation_prompt=True, **given)
+        except TemplateError as error:
+            found = _VARIABLE.search(str(error))
+            if found is None or found[1] not in names:
+                continue
+            name, how, witness = found[1], "needs", str(error)
+        else:
+            if not written:
+                continue
+            name, how, witness = min(written), "writes", ", ".join(sorted(written))
+        yield Finding(
+            "prompt-unknown-variable",
+            "warning",
+            f"the template {how} the variable {name!r}, which no host gives{where}",
+            witness,
+            "give the variable in template_kwargs",
+        )
+        return

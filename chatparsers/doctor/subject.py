@@ -19,6 +19,8 @@ from ..tokens.model_files import no_tokenizer
 
 __all__ = [
     "CLOCK",
+    "HELLO",
+    "SYSTEM",
     "TOOLS",
     "Messages",
     "Subject",
@@ -50,6 +52,10 @@ TOOLS: list[dict[str, Any]] = [
         },
     }
 ]
+
+
+HELLO: Messages = [{"role": "user", "content": "Hello"}]
+SYSTEM: dict[str, Any] = {"role": "system", "content": "BeBrief"}
 
 
 def user(text: str) -> dict[str, Any]:
@@ -94,6 +100,15 @@ class Subject:
     @cached_property
     def template(self) -> Template:
         return self.chat.template()
+
+    @cached_property
+    def refusal(self) -> TemplateError | None:
+        """Why the template refuses a user's hello; None if it does not."""
+        try:
+            self.render(HELLO, generate=True)
+        except TemplateError as error:
+            return error
+        return None
 
     @cached_property
     def can(self) -> Capabilities:
@@ -161,7 +176,6 @@ class Subject:
 def conversations(model: Subject) -> list[tuple[str, list[dict[str, Any]]]]:
     """Eight conversations, each with a name, as far as the template shows their parts itself."""
     can, oslo = model.can, {"city": "Oslo"}
-    system = [{"role": "system", "content": "BeBrief"}]
     calls = can.tool_calls and can.tool_role
     thoughts = can.reasoning and calls and can.reasoning_with_calls
     said = [user("Hi"), answer("Fine")]
@@ -176,7 +190,7 @@ def conversations(model: Subject) -> list[tuple[str, list[dict[str, Any]]]]:
     thinking = [user("Weather?"), call(oslo, reasoning="Ask"), result("Cold"), answer("Cold", "Say")]
     found: list[tuple[str, bool, list[dict[str, Any]]]] = [
         ("answer", True, said),
-        ("system", can.system_role, [*system, *said]),
+        ("system", can.system_role, [SYSTEM, *said]),
         ("two questions", True, [*said, user("And you?"), answer("Well")]),
         ("call", calls, asked),
         ("several calls", calls and can.parallel_calls and can.parallel_results, several),

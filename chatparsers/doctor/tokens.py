@@ -27,7 +27,10 @@ def ids(model: Subject) -> Iterator[Finding | Fact]:
     markers = dict.fromkeys([*model.format.preserved_tokens, *model.format.stops])
     whole = [marker for marker in markers if len(model.ids(marker)) == 1]
     yield Fact(f"{len(whole)} of {len(markers)} markers are one token")
-    spelt = [marker for marker in markers if marker not in whole]
+    ends = {
+        stop.strip() for stop in model.template.end_of_turn(model.format)
+    }  # which the check of ends looks at
+    spelt = [marker for marker in markers if marker not in whole and marker.strip() not in ends]
     yield from _spelt(model, spelt, few=bool(whole))
     for marker in whole:
         if marker in added:
@@ -82,15 +85,18 @@ def _beside(model: Subject, marker: str, token: Any) -> Iterator[Finding]:
         )
     normalizer = getattr(model.tokenizer, "normalizer", None)
     if getattr(token, "normalized", False) and normalizer is not None:
-        changed = normalizer.normalize_str(marker)
-        if changed != marker:
-            yield Finding(
-                "token-normalized",
-                "warning",
-                f"the added token {marker!r} is normalized, so other texts become it too",
-                f"{quoted(marker)} and {quoted(changed)} → {model.ids(changed)}",
-                "set normalized to false in tokenizer.json",
-            )
+        wide = marker.translate({code: code + 0xFEE0 for code in range(0x21, 0x7F)})
+        id = model.tokenizer.token_to_id(marker)
+        for other in (normalizer.normalize_str(marker), marker.upper(), marker.lower(), wide):
+            if other != marker and id in model.ids(other):
+                yield Finding(
+                    "token-normalized",
+                    "warning",
+                    f"the added token {marker!r} is normalized, so other texts become it too",
+                    f"{quoted(marker)} and {quoted(other)} → {id}",
+                    "set normalized to false in tokenizer.json",
+                )
+                return
 
 
 def _by_users(model: Subject, markers: list[str]) -> Iterator[Finding]:

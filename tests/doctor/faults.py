@@ -44,7 +44,12 @@ TAGGED = (
 _REFUSE = "{{ raise_exception('needle refusal') }}"
 _CALLS = "{%- for m in messages -%}{%- for c in m.tool_calls or [] -%}{%- set f = c.function or c -%}"
 _ENDS = "{%- endfor -%}{%- endfor -%}"
-
+_TEXT_LOST = (
+    "{%- set ns = namespace(m=[]) -%}{%- for m in messages -%}{%- set ns.c = [] -%}{%- for c in m.tool_calls or [] -%}"
+    "{%- set f = c.function or c -%}{%- set given = f.arguments if f.arguments is mapping else {} -%}"
+    "{%- set ns.c = ns.c + [dict(c, function=dict(f, arguments=given))] -%}{%- endfor -%}"
+    "{%- set ns.m = ns.m + [dict(m, tool_calls=ns.c) if ns.c else m] -%}{%- endfor -%}{%- set messages = ns.m -%}"
+)
 
 PLAIN = {
     "tagged": TAGGED,
@@ -126,6 +131,25 @@ _FOLLOWS = ("mask-", "format-", "prompt-", "not-append-only", "bridge-", "stop-"
 
 FAULTS = [
     Fault("loses-tools", "loses", before("{%- set tools = none -%}"), ("call-not-read", "loses-tool-shape")),
+    Fault(
+        "loses-tools",
+        "loses",
+        before("{%- if messages[0].role == 'system' -%}{%- set tools = none -%}{%- endif -%}"),
+    ),
+    Fault(
+        "loses-tools",
+        "loses",
+        before("{%- if messages|length > 2 -%}{%- set tools = none -%}{%- endif -%}"),
+        ("not-append-only", "bridge-", "mask-"),
+    ),
+    Fault(
+        "loses-system",
+        "loses",
+        before(
+            "{%- if tools and messages[0].role == 'system' -%}{%- set messages = messages[1:] -%}{%- endif -%}"
+        ),
+        ("loses-late-system",),
+    ),
     Fault("loses-system", "loses", before(each("m", "m.role != 'system'")), ("loses-late-system",)),
     Fault(
         "loses-late-system",
@@ -150,6 +174,16 @@ FAULTS = [
         ("loses-several-results", "loses-result-ids", *_FOLLOWS),
     ),
     Fault(
+        "loses-results",
+        "loses",
+        before(
+            "{%- if messages[-1].role != 'tool' -%}"
+            + each("dict(m, content='[old]') if m.role == 'tool' else m")
+            + "{%- endif -%}"
+        ),
+        ("not-append-only", "bridge-", "mask-"),
+    ),
+    Fault(
         "loses-several-results",
         "loses",
         before(each("m", "m.role != 'tool' or loop.first or loop.previtem.role != 'tool'")),
@@ -160,6 +194,12 @@ FAULTS = [
         "loses",
         before(each("m", "m.role != 'assistant'")),
         ("loses-", "arguments-", *_FOLLOWS),
+    ),
+    Fault(
+        "loses-calls",
+        "loses",
+        before(each("dict(m, tool_calls=[]) if m.tool_calls and not loop.last else m")),
+        ("not-append-only", *_FOLLOWS),
     ),
     Fault(
         "loses-several-calls",
@@ -222,6 +262,12 @@ FAULTS = [
         ("mask-", "format-", "prompt-not-in", "bridge-", "stop-untrained"),
     ),
     Fault(
+        "not-append-only",
+        "append-only",
+        before("{%- if messages|length > 8 -%}{%- set messages = messages[-7:] -%}{%- endif -%}"),
+    ),
+    Fault("arguments-lost", "arguments", before(_TEXT_LOST), ("arguments-",)),
+    Fault(
         "arguments-respelt",
         "arguments",
         replaced(("call.function.arguments", "call.function.arguments | from_json | tojson")),
@@ -247,13 +293,12 @@ FAULTS = [
         "whitespace",
         before(each("dict(m, content=m.content|trim if m.content is string else m.content)")),
     ),
-    Fault("prompt-unknown-variable", "prompt", before("{{ nowhere.attribute }}"), ("",)),
+    Fault("prompt-unknown-variable", "prompt", before("{{ nowhere.attribute }}")),
+    Fault("prompt-unknown-variable", "prompt", before("{%- if tools -%}{{ nowhere }}{%- endif -%}")),
     Fault(
         "prompt-refused",
         "prompt",
         before("{%- if messages|length == 1 -%}" + _REFUSE + "{%- endif -%}"),
-        ("",),
-        ("hermes-2-pro",),
     ),
     Fault(
         "prompt-not-in-history",
@@ -263,8 +308,12 @@ FAULTS = [
     ),
     Fault("no-generation-prompt", "prompt", before("{%- set add_generation_prompt = false -%}"), ("",)),
     Fault("system-invented", "prompt", before("You are a very helpful assistant indeed.\n")),
+    Fault("system-invented", "prompt", before("Be helpful.\n")),
     Fault("date", "prompt", before("{{ strftime_now('%Y-%m-%d') }}\n")),
+    Fault("date", "prompt", before("{%- if tools -%}{{ strftime_now('%d %b %Y') }}\n{% endif -%}")),
+    Fault("bos-twice", "prompt", before("<s><s>"), ("system-",)),
     Fault("stop-missing", "ends", replaced(("</s>", "")), ("",), ("bare",)),
+    Fault("stop-missing", "ends", replaced(("<|im_end|>", "")), ("",), ("plain",)),
     Fault(
         "stop-untrained",
         "ends",
@@ -351,8 +400,8 @@ FAULTS = [
     ),
     Fault(
         "template-fails",
-        "cost",
-        before("{%- if -%}"),
+        "ends",
+        before("{%- if messages|length == 1 and not add_generation_prompt -%}" + _REFUSE + "{%- endif -%}"),
         ("",),
     ),
 ]
@@ -378,6 +427,13 @@ DETECTED = [
         ("hermes-2-pro",),
     ),
     Fault("format-partial", "format", before(each("dict(m, tool_calls=[])")), ("",), ("hermes-2-pro",)),
+    Fault(
+        "format-in-part",
+        "format",
+        before('{%- if tools -%}Answer as {"function": a name, "input": an object}\n{%- endif -%}'),
+        ("",),
+        ("hermes-2-pro",),
+    ),
 ]
 """Faults of templates whose format is not named."""
 

@@ -6,19 +6,22 @@ import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, format_of, source
+from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, files, format_of, source
 
 import chatparsers
+import chatparsers.doctor.check
 from chatparsers.core.message import Message
 from chatparsers.doctor import grammar, masks
 from chatparsers.doctor.check import CHECKS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
-OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call", "format-in-part", "arguments-lost"}
-"""Codes of faults of our own or of an engine's, and two that no edit of these templates shows."""
+OURS = {"mask-counts-context", "grammar-not-read", "engine-refuses-call"}
+"""Codes of faults of our own or of an engine's, which no edit of a template shows."""
 
 
 @lru_cache(maxsize=32)
@@ -59,12 +62,17 @@ def test_a_format_that_is_not_known(fault: Fault) -> None:
 def test_a_fault_of_a_models_files(fault: Folder, tmp_path: Path) -> None:
     codes = []
     for name, made in (("fine", fault.fine), ("bad", fault.made)):
-        folder = tmp_path / name
-        folder.mkdir()
-        for file, text in made().items():
-            (folder / file).write_text(text, encoding="utf-8")
+        folder = written(tmp_path / name, made())
         codes.append(set(chatparsers.check(folder, only=[fault.check]).codes()))
     assert fault.code in codes[1] - codes[0]
+
+
+def written(folder: Path, texts: dict[str, str]) -> Path:
+    """A model's folder with these files."""
+    folder.mkdir(exist_ok=True)
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder
 
 
 def test_faults_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,6 +91,19 @@ def test_faults_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     codes = chatparsers.check(template, format="hermes-2-pro", only=["masks", "grammar"]).codes()
     assert {"mask-counts-context", "grammar-not-read"} <= set(codes)
+
+
+def test_an_engine_that_refuses_a_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An engine that takes every id but that of a marker in the call."""
+    chat = chatparsers.load(written(tmp_path, files()))
+    refused = chat.tokenizer.token_to_id("</tool_call>")
+    for taken in (True, False):
+        mask = SimpleNamespace(
+            accept=lambda id, taken=taken: taken or id != refused, allowed=lambda: np.zeros(1)
+        )
+        monkeypatch.setattr("chatparsers.adapters._masks.mask_maker", lambda *_, mask=mask: lambda: mask)
+        report = chatparsers.doctor.check.examined(chat, only=["grammar"], samples=1)
+        assert ("engine-refuses-call" in report.codes()) is not taken
 
 
 def _codes() -> Iterator[str]:
