@@ -67,7 +67,7 @@ def stand_in(
         return None
     at = turn.prompt.find(_WORDS)
     at = turn.prompt.find(behind.text, at + len(_WORDS)) if at >= 0 else -1
-    if at < 0:
+    if at < 0 or _QUESTION in turn.prompt[at:]:  # the template moves words of the answer behind it
         return None
     header = is_header(request.frames, shape, behind)
     return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn, messages)
@@ -87,9 +87,12 @@ def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]
 
 
 def is_header(frames: Frames, shape: Shape, behind: Behind) -> bool:
-    """Whether the stop behind an answer is the next message's header: a conversation that ends there has no stop."""
+    """Whether the stop behind an answer is the next message's header: a conversation that ends there has no stop, or
+    the stop opens each result."""
     alone = frames.behind(shape, "")
-    return bool(behind.stop) and alone is not None and not alone.stop
+    if not behind.stop or alone is None:
+        return False
+    return not alone.stop or (bool(shape.calls) and frames.opens_results(behind.text[: behind.stop]))
 
 
 def _like(answer: Mapping[str, Any], shape: Shape, tool: str) -> dict[str, Any]:

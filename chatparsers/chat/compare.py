@@ -185,6 +185,9 @@ def _last(
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
     if wrong is None:
         return Verdict(None, tail, False, lacking=lacking, whole=whole)
+    words = said.spoken.message.content.strip()
+    if wrong == "unproved" and words and words in text[end:]:
+        wrong = "moved"
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, text[at:end], (), whole)
 
 

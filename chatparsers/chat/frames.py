@@ -117,7 +117,12 @@ class Frames:
         """What stands between an answer and a message of ``role``; an empty role is the conversation's end."""
         key = Shape(False, shape.content or not shape.calls, shape.calls), role
         if key not in self._behind:
-            self._behind[key] = self._find_behind(*key)
+            found = self._find_behind(*key)
+            if (
+                found is None and key[0].content and shape.calls
+            ):  # the text stands elsewhere, such as behind results
+                found = self.behind(Shape(False, False, shape.calls), role)
+            self._behind[key] = found
         return self._behind[key]
 
     def part(self, kind: str, role: str) -> str:
@@ -126,6 +131,23 @@ class Frames:
         if key not in self._parts:
             self._parts[key] = self._find_part(kind, role)
         return self._parts[key]
+
+    def opens_results(self, stop: str) -> bool:
+        """Whether this text stands before each of several results, and not behind the last."""
+        key = f"opens results: {stop}"
+        if key not in self.facts:
+            answer = needle_answer(Shape(False, False, 2), _WORDS[0], self._names[0])
+            results = [
+                {**needle_next("tool", self._names[0], id), "content": words}
+                for id, words in zip(_IDS[0], (_RESULT, _WORDS[1]), strict=True)
+            ]
+            messages = [{"role": "user", "content": _USER}, answer, *results]
+            turn = self._rendered(messages, generate=False)
+            text = "" if turn is None else turn.prompt.partition(_RESULT)[2]
+            between, last, behind = text.partition(_WORDS[1])
+            calls = _WORDS[0] in between  # the template writes one call at a time
+            self.facts[key] = bool(last) and stop in between and stop not in behind and not calls
+        return self.facts[key]
 
     def _find_part(self, kind: str, role: str) -> str:
         last = needle_next(role, self._names[0], _IDS[0][0])

@@ -172,7 +172,10 @@ def play(
         ]
         if wrong:
             raise Violation(f"R5: {len(wrong)} counted ids are no part of an answer")
-        _names_are_names(tokenizer, sample, rollout.messages)
+        if (
+            tokenizer.get_vocab_size() < 1000
+        ):  # of single bytes: no token holds a name and the markup before it
+            _names_are_names(tokenizer, sample, rollout.messages)
     count["samples"] += len(samples)
     count["conversations"] += 1
     return rollout

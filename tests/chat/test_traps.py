@@ -117,6 +117,45 @@ DROPPING = [
 ]
 
 
+MOVING = {"openai-gpt-oss-120b": "thought", "google-gemma-4-31B-it": "moved"}
+
+
+@pytest.mark.parametrize("name", MOVING)
+@pytest.mark.parametrize("history", ["template", "exact"])
+def test_words_that_the_template_moves(name: str, history: Any, real_templates: list[Path]) -> None:
+    """Text beside a call: gpt-oss' template puts it into the thought, Gemma's behind the result."""
+    path = next((path for path in real_templates if path.stem == name), None)
+    if path is None:
+        pytest.skip(f"the template {name} is not there")
+    chat = chat_of(path)
+    made = chat.rollout([ASK], tools=TOOLS, history=history)
+    call = {"id": "call00000", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+    said = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [call]}
+    message = made.sampled(
+        chat.tokenizer.encode(chat.format.render(said, TOOLS).removeprefix(made.turn.prefix)).ids
+    )
+    assert (message.content.strip(), message.reasoning.strip(), len(message.tool_calls)) == (
+        "I look.",
+        "Hm.",
+        1,
+    )
+    held = made.ids
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made.append(*results(message))
+    if history == "exact":
+        assert made.ids[: len(held)] == held and not made.breaks
+        assert MOVING[name] in [difference.what for difference in made.differs]
+        assert made.text.count("I look.") == (
+            1 if name.startswith("openai") else 2
+        )  # what is moved stands twice
+    else:
+        assert [b.reason for b in made.breaks] == [MOVING[name]] and "I look." in made.breaks[0].held
+        assert (
+            made.text == chat.prepare(made.messages, tools=TOOLS).prompt and made.text.count("I look.") == 1
+        )
+
+
 @pytest.mark.parametrize("name", DROPPING)
 @pytest.mark.parametrize("history", ["template", "exact"])
 def test_thoughts_that_the_template_drops(name: str, history: Any, shared_dir: Path) -> None:
@@ -298,6 +337,23 @@ def test_a_stop_that_is_the_next_header(stop: str) -> None:
     header = "\n<tool_response>" if stop == "<|observation|>" else "<|observation|>\n<tool_response>"
     assert behind.startswith(header) and "<|endoftext|>" not in behind
     assert [d.what for d in made.differs] == (["stop"] if stop in ("<|user|>", "<|endoftext|>") else [])
+
+
+def test_a_stop_that_opens_each_result(real_templates: list[Path]) -> None:
+    """Gemma stops at the opener of a result; behind another stop, it is written."""
+    path = next((path for path in real_templates if path.stem == "google-gemma-4-31B-it"), None)
+    if path is None:
+        pytest.skip("the template google-gemma-4-31B-it is not there")
+    chat = chat_of(path)
+    for stop, opener in (("<|tool_response>", ""), ("<turn|>", "<|tool_response>"), ("", "<|tool_response>")):
+        made = chat.rollout([ASK], tools=TOOLS)
+        message = made.sampled(
+            chat.tokenizer.encode('<|tool_call>call:clock{zone:<|"|>Oslo<|"|>}<tool_call|>' + stop).ids
+        )
+        held = made.ids
+        made.append(*results(message))
+        assert spelt(chat.tokenizer, made.ids[len(held) :]).startswith(opener + "response:clock{"), stop
+        assert [d.what for d in made.differs if d.what == "stop"] == ["stop"] * (stop == "<turn|>")
 
 
 def test_results_in_another_order_are_written_as_the_calls_stand() -> None:

@@ -409,9 +409,7 @@ class Transcript:
         tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
         return Region(KINDS[kind], self.text.position(start), self.text.position(end), *tokens)
 
-    def token_regions(
-        self, starts: Sequence[int], first: int, fed: int, over: bool
-    ) -> list[RegionKind]:
+    def token_regions(self, starts: Sequence[int], first: int, fed: int, over: bool) -> list[RegionKind]:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
         more comes."""
         found: list[RegionKind] = []
