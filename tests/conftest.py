@@ -49,7 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
     from chatparsers.testing.plugin import CUTS, TEMPLATES, TOKENIZERS
 
     # A busy machine fails no test, and the same code has the same cases. Nightly runs draw new ones.
-    settings.register_profile("usual", deadline=None, derandomize=not config.getoption("--nightly"))
+    settings.register_profile(
+        "usual",
+        deadline=None,
+        derandomize=not config.getoption("--nightly"),
+        max_examples=(50, 100, 1000)[_size(config)],
+    )
     settings.load_profile("usual")
     config.addinivalue_line("markers", "one_in(number): usually one case in so many runs, not one in six")
     config.addinivalue_line("markers", "slow: does not run with --quick")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +27,6 @@ from chatparsers.testing.check import same
 from chatparsers.testing.wild import broken, call_openers, fragments, sample, samples
 
 EXAMPLES = settings(
-    max_examples=60,
     deadline=None,
     derandomize=True,
     suppress_health_check=[
@@ -62,10 +62,10 @@ def prefixes(format: Format) -> list[str]:
     return ["", *(text for text in fragments(format)[:12] if len(text) < 40)]
 
 
-def test_nothing_is_lost_and_cuts_do_not_matter(format: Format) -> None:
+def test_nothing_is_lost_and_cuts_do_not_matter(format: Format, amount: Callable[..., int]) -> None:
     """C1, C2, C3, C5, C6: on any text, for any request, after any prefix."""
 
-    @EXAMPLES
+    @settings(EXAMPLES, max_examples=amount(30, 60, 300))
     @given(texts(format), REQUESTS, st.sampled_from(prefixes(format)), st.integers(0, 2**16))
     def check(text: str, request: dict[str, object], prefix: str, seed: int) -> None:
         turn = format.bind(**request, prefix=prefix)  # type: ignore[arg-type]

@@ -199,6 +199,7 @@ def compare(
             different.append(f"{what}: {found}, {text!r}")
 
 
+@pytest.mark.one_in(9)
 @EACH_FORMAT
 def test_engines_agree(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """In some modes, and nightly in all."""
@@ -221,6 +222,7 @@ def check_agreement(name: str, mode: str, nightly: bool, request: pytest.Fixture
     agreed(name, mode, counted, different, request)
 
 
+@pytest.mark.one_in(9)
 @EACH_FORMAT
 def test_without_calls(name: str, nightly: bool) -> None:
     """With ``tool_choice="none"`` the free dialects take an answer, and no call at its start."""
