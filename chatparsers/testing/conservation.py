@@ -152,10 +152,16 @@ def _check_calls(message: Message, turn: Turn) -> None:
     spelling = _spelling(turn.format)
     exact = message.complete and turn.options.mode != "none"
     ends = {0} if exact else set(range(len(regions) + 1))
+    # A string that the call's marker ended has no closing quote, and what holds it no closing bracket.
+    mended = {
+        note.call
+        for note in message.diagnostics
+        if (note.code, note.expected) == ("mended", "the end of a string")
+    }
     for call in message.tool_calls:
         begins, ends = ends, set()
         for at in begins:
-            ends.update(_ends(call, regions, at, spelling))
+            ends.update(_ends(call, regions, at, spelling, call.complete and call.index not in mended))
         assert ends, (
             f"call {call.index}, {call.name}({call.arguments:.200}), is not what its regions hold: {regions[:40]}"
         )
@@ -189,8 +195,11 @@ _Place = tuple[int, int]
 """A place in the regions: the number of one, and how much of it is read."""
 
 
-def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -> set[int]:
-    """The ends that the regions of ``call`` may have if they begin at ``start``: the numbers of the next regions."""
+def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
+    """The ends that the regions of ``call`` may have if they begin at ``start``: the numbers of the next regions.
+
+    ``whole``: the text of the arguments has its own end.
+    """
     found: set[int] = set()
     tried: set[tuple[_Place, bool, bool, bool]] = set()
     members = _members(call.arguments)
@@ -221,7 +230,7 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling) -
             open.append((_behind(at, read, size, text), named, True, argued))
         if written or (identified and re.fullmatch(r"[\w.:-]+", text)):
             open.append(((at + 1, 0), named, True, argued))
-        if not argued and _is_object(text, call, spelling):
+        if not argued and _is_object(text, call, spelling, whole):
             open.append(((at + 1, 0), named, identified, True))
     return found
 
@@ -344,14 +353,14 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
     return ends
 
 
-def _is_object(text: str, call: ToolCall, spelling: _Spelling) -> bool:
-    """Whether ``text`` is the source of all arguments of the call."""
+def _is_object(text: str, call: ToolCall, spelling: _Spelling, whole: bool) -> bool:
+    """Whether ``text`` is the source of all arguments of the call. ``whole``: it is not cut off."""
     arguments = call.arguments
-    if text == arguments or (not call.complete and text.startswith(arguments)):
+    if text == arguments or (not whole and text.startswith(arguments)):
         return True
     if text in ("null", "None"):
         return arguments == "{}"
-    if not call.complete:
+    if not whole:
         return _agree(text, arguments, spelling, begun=True)
     members = _members(arguments)
     if members is None:

@@ -33,8 +33,8 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call. ``stops`` finds any of them. A match of the others has the groups ``close``, closing brackets
-    before the marker, ``sure`` and ``likely``, the marker."""
+    marker that ends a call. ``stops`` finds any of them. A match of the others has the groups ``close``, closing
+    brackets before the marker, ``sure`` and ``likely``, the marker."""
 
     def __init__(self, quote: str, closers: tuple[str, ...]) -> None:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
