@@ -12,6 +12,7 @@ messages in this order.
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -207,10 +208,11 @@ class Planner:
     def _find(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
         messages, needles = _written(shape)
         best: Plan | None = None
+        seen: set[bytes] = set()
         for names in self._candidates(shape, tools, allowed):
             if "tool_calls" in names and not self._reads_back():
                 continue
-            text = self._try(names, messages, tools)
+            text = self._try(names, messages, tools, seen)
             if text is None:
                 continue
             lost = [(kind, what) for kind, what, words in needles if not _all_there(text, words)]
@@ -222,13 +224,22 @@ class Planner:
                 best = Plan(names, tuple(lost))
         return best or Plan(())  # refused in every way: the rendering itself says why
 
-    def _try(self, names: tuple[str, ...], messages: list[Message], tools: bool) -> str | None:
+    def _try(
+        self, names: tuple[str, ...], messages: list[Message], tools: bool, seen: set[bytes]
+    ) -> str | None:
+        """The rendering with these polyfills; None if the template refuses it, or if other polyfills wrote the same
+        conversation before (``seen``)."""
         definitions: list[Any] = _described() if tools else []
         if "flat" in names:
             definitions = flat_tools(definitions)
         try:
             given = apply(names, messages, definitions, self._syntax, self._tools_as)
-            return self._render(given, None if "tools" in names else definitions or None)
+            shown = None if "tools" in names else definitions or None
+            key = marshal.dumps((given, shown), 2)
+            if key in seen:
+                return None
+            seen.add(key)
+            return self._render(given, shown)
         except ChatParsersError:
             return None
 
