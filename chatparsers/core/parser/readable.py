@@ -53,6 +53,8 @@ def unreadable(format: Definition, tool: Tool, tools: tuple[str, ...]) -> tuple[
     """
     names = tuple(tool.arguments)
     odd = [name for name in names if isinstance(name, str) and not _usual(name)]
+    if not odd and _usual(tool.name):
+        return ()
     ends = _any_of(format.stops)
     marks = _any_of(format.preserved_tokens if _writes_twice(format) else ())
     if not _usual(tool.name) and (ends(tool.name) or not _reads(format, tool.name, names, {}, tools)):
