@@ -85,7 +85,6 @@ def taken_out(format: Format, message: Message) -> Iterator[str]:
                 yield text
             if spelt and not opened and any(closer in text for closer in closers):
                 yield text
-            spelt = spelt and not opened
 
 
 def test_nothing_is_taken_out_of_a_call_that_is_not_read(

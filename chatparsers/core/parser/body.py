@@ -96,6 +96,8 @@ class _Sections(NamedTuple):
     """The ends of the turn."""
     marks: list[Node]
     """Other markup."""
+    empty: list[Node]
+    """A section of calls without a call. It is markup, and an opener that was read as text still has its closer."""
     closers: list[Node]
     """Ends of calls. They are markup where no opener was read as text."""
     starts: tuple[str, ...]
@@ -148,7 +150,7 @@ class BodyCompiler:
         sections = self._section_codes(node, parts, at)
 
         loop = _Loop(Label(), Label())
-        again, broken, text, over = Label(), Label(), Label(), Label()
+        again, empty, broken, text, over = Label(), Label(), Label(), Label(), Label()
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
@@ -167,6 +169,8 @@ class BodyCompiler:
             self._opener(thought, opener)
         if sections:
             self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
+        for section in parts.empty:
+            code.attempt(partial(self.node, section, markers), empty)
         code.emit(m.IF, m.SPELT, text)
         self._stray_closers(at.markup, again)
         for closer in parts.closers:
@@ -182,6 +186,7 @@ class BodyCompiler:
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
+        code.place(empty)
         code.emit(m.RESUME, StopFinder(code.spellings(parts.stops)).at)
         if bare is not None:
             self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
@@ -202,18 +207,18 @@ class BodyCompiler:
         stops, thoughts = self.outline.stops, self.outline.thoughts
         starts = tuple(dict.fromkeys([*(text for opener in exits for text in first(opener)), *thoughts]))
         marks = [node.marks] if node.marks is not None else []
-        empty = hollow(node.calls) if node.calls is not None else None
-        if empty is not None:
-            marks.append(empty)
         if self.outline.answers:
             marks.append(_FENCE_END)
+        without = hollow(node.calls) if node.calls is not None else None
+        empty = [without] if without is not None else []
         ends = [node.closers] if node.closers is not None else []
-        begun = [text for mark in (*marks, *ends) for text in first(mark)]
+        begun = [text for mark in (*marks, *empty, *ends) for text in first(mark)]
         return _Sections(
             calls,
             exits,
             [Literal(stop) for stop in stops],
             marks,
+            empty,
             ends,
             starts,
             tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *self.outline.inner, *begun))),
@@ -356,7 +361,7 @@ class BodyCompiler:
 def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     """What ends the text after a call of this body that went wrong."""
     unclosed = tuple(text for text in parts.stops if text not in thoughts)
-    marks = parts.marks + parts.closers
+    marks = parts.marks + parts.empty + parts.closers
     begun = [text for mark in marks for text in first(mark)]
     inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
     broken = tuple(text for text in unclosed if text not in inside)
