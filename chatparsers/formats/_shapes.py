@@ -15,7 +15,9 @@ __all__ = [
     "deepseek_section",
     "function_call",
     "invoke",
+    "json_calls",
     "keyed_call",
+    "listed",
     "marked_end",
     "marked_section",
     "python_call",
@@ -29,11 +31,30 @@ _ATTRIBUTE = r"""[^"'<>\n]"""
 def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
     """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``
 
-    ``pad``: the white space on each side of the object. Some models write several objects in one pair of tags.
+    ``pad``: the white space on each side of the object. Some models write several objects in one pair of tags, or an
+    array of them.
     """
     call = p.json_call(name="name", args="arguments")
     more = p.reads("", p.many(p.space() + p.optional(",") + p.space() + call))
-    return p.token(f"<{tag}>") + p.space(pad) + call + more + p.space(pad) + p.token(f"</{tag}>")
+    objects = p.reads(call + more, call + more, p.array(call))
+    return p.token(f"<{tag}>") + p.space(pad) + objects + p.space(pad) + p.token(f"</{tag}>")
+
+
+def listed(p: Builder, call: Node, indent: str = "") -> Node:
+    """Calls as a JSON array, as `p.array` has them. The parser also reads calls without the array."""
+    array = p.array(call, indent)
+    return p.reads(array, array, _loose(p, call))
+
+
+def json_calls(p: Builder) -> Node:
+    """Calls as JSON, one after the other or in an array, where the family writes a call in another way. For parsing
+    only."""
+    call = p.json_call(name="name", args="arguments")
+    return _loose(p, call) | p.array(call)
+
+
+def _loose(p: Builder, call: Node) -> Node:
+    return p.calls(call, p.space() + p.optional(",") + p.space())
 
 
 def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
@@ -57,7 +78,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     call = p.each_tool(function) + again(p, "</function>")
     end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + call + end
-    json = p.token(open) << p.json_call(name="name", args="arguments") << p.token(close)
+    json = p.token(open) << json_calls(p) << p.token(close)
     return p.reads(whole, whole, json, call + p.optional(end))
 
 
@@ -105,9 +126,9 @@ def keyed_call(
     def misnamed(name: str) -> list[Node]:
         open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
         declared = open + p.each_tool(lambda tool: one(tool, p.declared(), close))
-        return [declared, open << p.json_call(name="name", args="arguments") << close]
+        return [declared, open << json_calls(p) << close]
 
-    json = opener << p.json_call(name="name", args="arguments") << closer
+    json = opener << json_calls(p) << closer
     whole = opener + p.each_tool(one)
     return p.reads(whole, whole, json, *(way for name in also for way in misnamed(name)))
 
@@ -160,10 +181,10 @@ def sections(p: Builder, answer: str) -> Node:
     """
     number = p.chars("0-9", 1, 4)
     call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
-    array = p.array(call, indent="\n    ")
     # From here on it is a call, also where the turn is cut off before the call's name.
-    begun = p.reads("", p.space() + p.peek("[" << p.choice("{", p.negate(p.any()))) + p.cut())
-    action = p.token("<|START_ACTION|>") + begun << array << p.token("<|END_ACTION|>")
+    first = p.choice("{", p.negate(p.any()))
+    begun = p.reads("", p.space() + p.peek(("[" << first) | "{") + p.cut())
+    action = p.token("<|START_ACTION|>") + begun << listed(p, call, "\n    ") << p.token("<|END_ACTION|>")
     names = dict.fromkeys((answer, "RESPONSE", "TEXT"))
     begin, end = ([p.token(f"<|{side}_{name}|>") for name in names] for side in ("START", "END"))
     response = p.span(p.reads(begin[0], *begin), p.reads(end[0], *end), optional=True)
@@ -188,8 +209,7 @@ def bracket_calls(p: Builder, header: Node | str = "") -> Node:
         return p.name(tool) + any_header + _bracket_args(p) + p.args(tool)
 
     tag, call_list = p.token("[TOOL_CALLS]"), p.each_tool(call)
-    json = p.json_call(name="name", args="arguments")
-    return p.calls(tag + again(p, tag) << p.reads(call_list, call_list, json, p.array(json)))
+    return p.calls(tag + again(p, tag) << p.reads(call_list, call_list, json_calls(p)))
 
 
 def bracket_start(p: Builder, calls: Node) -> Node:

@@ -8,14 +8,15 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         return "{" << ('"' + p.json_name(tool) + '"') << ":" + p.space(" ") + p.args(tool) << "}"
 
-    array = p.array(p.each_tool(call))
-    section = p.token("<|tools_prefix|>") << array << p.expected(p.token("<|tools_suffix|>"))
+    calls = listed(p, p.each_tool(call))
+    section = p.token("<|tools_prefix|>") << calls << p.expected(p.token("<|tools_suffix|>"))
     inner = ("<|inner_prefix|>", "<|inner_suffix|>")
     think = p.think(*inner, optional=True)
     return think + p.body(section, reasoning=p.span(*inner, optional=True))

@@ -14,12 +14,13 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
     ids = p.json_call(name="name", args="arguments", id="id")
     call = p.reads(p.json_call(name="name", args="arguments"), ids)
-    section = p.token("<tool_calls>") << p.array(call) << p.token("</tool_calls>")
+    section = p.token("<tool_calls>") << listed(p, call) << p.token("</tool_calls>")
     end = p.trim("\n") + p.token("[END FINAL RESPONSE]")
     begin = p.trim("\n") + p.token("[BEGIN FINAL RESPONSE]") + p.trim("\n")
     phrase = "Here are my reasoning steps:" + p.trim("\n")

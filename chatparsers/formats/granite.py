@@ -9,23 +9,24 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
     def phrase(what: str) -> Node:
         return p.trim("\n\n") + p.choice("Here is", "Here's") + f" my {what}:" + p.trim("\n\n")
 
-    array = p.array(p.json_call(name="name", args="arguments"))
+    call = p.json_call(name="name", args="arguments")
     opener, response = p.token("<|tool_call|>"), p.token("<response>")
     think, think_end = p.token("<think>"), p.token("</think>")
     closer = p.reads("", p.optional(p.space() + p.choice("</tool_call>", "</|tool_call|>")))
-    section = (p.reads(opener, opener, p.token("<tool_call>")) << array) + closer
+    section = (p.reads(opener, opener, p.token("<tool_call>")) << listed(p, call)) + closer
     answer = p.span(p.reads(response, response, p.trim("\n\n") + response), "</response>", optional=True)
     thought = p.think(
         p.reads(think, think, phrase("thought process")),
         p.reads(think_end, think_end, phrase("response")),
     )
-    return thought + p.body(section, start=p.reads(section, section, array), content=answer)
+    return thought + p.body(section, start=p.reads(section, section, p.array(call)), content=answer)
 
 
 FORMAT = Format(

@@ -14,11 +14,12 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
-    array = p.array(p.json_call(name="name", args="arguments"))
-    section = p.token("<tool_calls>") << array << p.token("</tool_calls>")
+    calls = listed(p, p.json_call(name="name", args="arguments"))
+    section = p.token("<tool_calls>") << calls << p.token("</tool_calls>")
     speaker = p.reads("", p.optional("助手："))
     end = p.trim("\n") + p.token("</answer>")
     answer = p.span(p.token("<answer>") + p.trim("\n") + speaker, end, optional=True)

@@ -11,11 +11,12 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
-    array = p.array(p.json_call(name="name", args="arguments"), indent="\n    ")
-    section = p.token("<tool_calls>") << array << p.token("</tool_calls>")
+    calls = listed(p, p.json_call(name="name", args="arguments"), "\n    ")
+    section = p.token("<tool_calls>") << calls << p.token("</tool_calls>")
     return p.trim(" ") + p.body(section)
 
 

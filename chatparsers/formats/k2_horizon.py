@@ -20,7 +20,7 @@ Quirks:
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw
-from chatparsers.formats._shapes import keyed_call, tagged_call
+from chatparsers.formats._shapes import keyed_call
 
 END = "</ifm|arg_value>"
 
@@ -34,8 +34,8 @@ def build(p: Builder) -> Node:
         other = type + p.chars("^<") + type_end << start + p.value(arg, Raw(END, type="json"))
         return p.reads(plain, plain, string, other) + p.token(END)
 
-    tagged = keyed_call(p, "ifm|tool_call", "ifm|arg", line="\n", after="\n", value=value)
-    calls = p.calls(p.reads(tagged, tagged, tagged_call(p, "ifm|tool_call")), p.space("\n"))
+    call = keyed_call(p, "ifm|tool_call", "ifm|arg", line="\n", after="\n", value=value)
+    calls = p.calls(call, p.space("\n"))
     close = p.space("\n") + p.token("</ifm|tool_calls>")
     section = p.token("<ifm|tool_calls>") + p.space("\n") + calls + close
     section = p.reads(section, section, calls + p.optional(close))

@@ -9,18 +9,15 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import python_call
+from chatparsers.formats._shapes import listed, python_call
 
 
 def build(p: Builder) -> Node:
-    comma = p.space() + "," + p.space(" ")
     call_list = python_call(p)
     one = p.reads(call_list, call_list, p.json_call(name="name", args="arguments"))
-    listed = p.array(one)
-    inside = p.reads(listed, listed, p.calls(one, comma))
     text = p.many(p.negate(")]") + p.chars(r"^\n", 1, 1))
     echo = p.reads("", p.optional(p.space() + "[" + p.chars(r"a-zA-Z0-9_.\-") + "(" + text + ")]"))
-    section = p.token("<|tool_call_start|>") << inside << p.token("<|tool_call_end|>") + echo
+    section = p.token("<|tool_call_start|>") << listed(p, one) << p.token("<|tool_call_end|>") + echo
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section)
 
 

@@ -16,6 +16,7 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import json_calls
 
 
 def build(p: Builder) -> Node:
@@ -24,7 +25,7 @@ def build(p: Builder) -> Node:
 
     call = p.json_call(name="name", args="arguments")
     lines = section(p.calls(call, p.space("\n")))
-    either = p.reads(lines, lines, section(p.array(call)))
+    either = p.reads(lines, section(json_calls(p)))
     return p.think("<think>\n", "\n</think>\n\n") + p.body(either, lead="\n")
 
 

@@ -13,11 +13,12 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments")
-    section = p.token("<TOOLCALL>") << p.array(call) << p.token("</TOOLCALL>")
+    section = p.token("<TOOLCALL>") << listed(p, call) << p.token("</TOOLCALL>")
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 
 

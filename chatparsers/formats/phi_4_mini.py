@@ -11,14 +11,14 @@ Quirks:
 """
 
 from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import listed
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments")
-    array = p.array(call)
-    listed = "functools" << array
-    tagged = p.token("<|tool_call|>") << (array | call) << p.token("<|/tool_call|>")
-    return p.body(p.reads(listed, listed, tagged), lead=" ")
+    words = "functools" << p.array(call)
+    tagged = p.token("<|tool_call|>") << listed(p, call) << p.token("<|/tool_call|>")
+    return p.body(p.reads(words, words, tagged), lead=" ")
 
 
 FORMAT = Format(

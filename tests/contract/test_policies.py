@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
 import pytest
@@ -308,3 +309,23 @@ def test_a_host_may_leave_out_calls_that_are_not_complete() -> None:
     assert "tool_calls" not in turn.parse(JSON_CALL[:-30]).to_openai(incomplete="drop")
     with pytest.raises(ValueError, match="incomplete: expected 'keep' or 'drop', found 'hide'"):
         message.to_openai(incomplete="hide")  # type: ignore[arg-type]
+
+
+def test_json_calls_in_markers_are_read_as_objects_or_as_an_array(format: Format) -> None:
+    """Whichever of the two the format generates, and with or without commas between the objects."""
+    if not format.features.parallel:
+        return
+    call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    written = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, TOOLS)
+    found = re.fullmatch(r"([^{[]*)\[?\s*(\{.*\})\s*\]?(.*?)", written, re.DOTALL)
+    markers = format.preserved_tokens
+    if not found or not found[1].strip().endswith(markers) or not found[3].strip().startswith(markers):
+        return
+    opener, one, closer = found.groups()
+    if "get_weather" in opener:  # the name stands in a header, and the object is its arguments
+        return
+    for forms in ("{0}", "[{0}]", "{0}\n{0}", "{0}, {0}", "[{0}, {0}]", "[{0} {0}]"):
+        message = format.bind(tools=TOOLS).parse(opener + forms.format(one) + closer)
+        read = [each.arguments for each in message.tool_calls]
+        assert read == ['{"city": "Oslo"}'] * forms.count("{"), forms
+        assert message.complete and not message.content.strip() and not message.diagnostics, forms
