@@ -77,7 +77,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
     call = p.each_tool(function) + again(p, "</function>")
     end = p.space(gap) + p.token(close)
-    whole = p.token(open) + p.space(gap) + call + end
+    whole = p.token(open) + p.space(gap) + call + p.reads("", p.many(p.space() + call)) + end
     json = p.token(open) << json_calls(p) << p.token(close)
     return p.reads(whole, whole, json, call + p.optional(end))
 
@@ -120,7 +120,7 @@ def keyed_call(
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
         tagged = p.each_arg(tool, argument)
-        arguments = p.reads(tagged, p.peek("{") + p.args(tool), tagged)
+        arguments = p.reads(tagged, _as_object(p, tool), tagged)
         return p.space() + p.name(tool) + known + begun + arguments + p.space(end) + closer
 
     def misnamed(name: str) -> list[Node]:
@@ -150,6 +150,11 @@ def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node 
     begun = p.reads(">", ">", p.peek(f"<{space}parameter name="))
     opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
     return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
+
+
+def _as_object(p: Builder, tool: Tool) -> Node:
+    """All arguments as one JSON object, where the family writes them one by one."""
+    return p.peek("{") + p.args(tool) + p.space()
 
 
 def addressee(p: Builder, tool: Tool) -> Node:
@@ -274,8 +279,7 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
 
     def invoke(tool: Tool) -> Node:
         tagged = p.each_arg(tool, argument)
-        whole = p.peek("{") + p.args(tool) + p.space()
-        arguments = p.reads(tagged, whole, *(wrapped(tool, name) for name in _WRAPPERS), tagged)
+        arguments = p.reads(tagged, _as_object(p, tool), *(wrapped(tool, name) for name in _WRAPPERS), tagged)
         opener = open + 'invoke name="' + p.name(tool) + '"' << ">" + p.space("\n")
         return opener + arguments + close + "invoke>"
 

@@ -141,8 +141,16 @@ IN_PROSE = [
     Row("llama-3-x", t := f"Write\n{LLAMA_CALL} to call it.\nOk?", t),
     Row("llama-3-x", t := "Here:\n" + LLAMA_CALL.replace("get_weather", "get_time"), t),
 ]
+FUMBLED = [
+    Row("qwen3", "Use <tool_call>. <tool_call></tool_call> </tool_call>", "Use <tool_call>.  </tool_call>",
+        codes=("stray-marker",)),
+    Row("qwen3", JSON_CALL.replace('{"city": "Oslo"}', '""'), "", calls=1, codes=("mended",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("</tool_call>", TAGGED_CALL.partition("\n")[2]), "", calls=2),
+    Row("olmo-3", '<function_calls>get_weather(city="Oslo"); get_weather()</function_calls>', "", calls=2),
+]  # fmt: skip
 ROWS = [
     *IN_PROSE,
+    *FUMBLED,
     *MARKUP_IN_VALUES,
     *EMPTY_SECTIONS,
     *PROSE,

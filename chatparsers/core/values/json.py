@@ -248,8 +248,8 @@ class JsonScanner(Transcoder):
 class ObjectScanner(JsonScanner):
     """Reads a call's arguments: a JSON object.
 
-    Some models write a string that holds the object's JSON text, or null for no arguments. Both are mended, the string
-    once it is whole. A string that holds no object is passed on unchanged.
+    Some models write a string that holds the object's JSON text, or null or an empty string for no arguments. All are
+    mended, a string once it is whole. A string that holds no object is passed on unchanged.
     """
 
     __slots__ = ("decoded", "raw", "string")
@@ -287,7 +287,7 @@ class ObjectScanner(JsonScanner):
         self.raw.append(text[start:end])
         if self.string.done:
             before = self.out
-            decoded, notes = "".join(self.decoded), self.notes
+            decoded, notes = "".join(self.decoded).strip(" \t\r\n") or "{}", self.notes
             whole = super().scan(decoded, 0, True)
             self.notes, self.plain = notes, None
             if not self.error and decoded[whole:].strip(" \t\r\n"):
