@@ -17,6 +17,9 @@ from .stops import ContentStops
 
 __all__ = ["Answer", "Answers"]
 
+_REGIONS: dict[type, str] = {Content: "content", Reasoning: "reasoning"}
+"""The regions of events; the others are of calls."""
+
 
 class Answer:
     """Reads a turn and writes it in the form of an API.
@@ -126,7 +129,10 @@ class Answer:
         chunks: list[Any] = []
         place = 0
         for kind, found in () if probable is None else probable.rest() if last else probable.decided():
-            same = next((at for at in range(place, len(events)) if _region(events[at]) == kind), None)
+            same = next(
+                (at for at in range(place, len(events)) if _REGIONS.get(type(events[at]), "call") == kind),
+                None,
+            )
             if same is None:
                 chunks += writer.tokens(kind, found, [])
                 continue
@@ -140,10 +146,6 @@ class Answer:
 
     def _frames(self, chunks: list[Any]) -> str:
         return sse(chunks, named=self.writer.named) if self._framed and chunks else ""
-
-
-def _region(event: Event) -> str:
-    return {Content: "content", Reasoning: "reasoning"}.get(type(event), "call")
 
 
 class Answers:

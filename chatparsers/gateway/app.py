@@ -23,7 +23,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
 from ..serving import ApiError
-from .account import Account
 from .answer import Answer, Answers
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
@@ -34,7 +33,6 @@ from .metrics import Metrics
 from .passing import pass_on
 from .prepare import Prepared, Preparing
 from .record import Log, Record, request_id
-from .refused import check
 from .respond import Responding
 from .settings import Settings
 
@@ -198,13 +196,9 @@ class _Gateway:
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
             self.guard.check_key(http.headers)
-            prepared = await self._preparing.prepare(api.read, http, admit)
-            request, prompt = prepared.request, prepared.prompt
-            most = request.max_tokens if request.max_tokens is not None else self.settings.max_tokens
-            if isinstance(prompt, list):
-                most = Account.room(len(prompt), most, self.engine.context, api.prompt)
+            prepared = await self._preparing.prepare(api, http, admit)
+            request = prepared.request
             self._dropped(request.dropped)
-            check(request, self.engine, prompt)
             admit(request.choices - 1)
             answers = self._answers(api, prepared)
         except BaseException as error:
@@ -213,13 +207,13 @@ class _Gateway:
                 raise
             return self._failed(api, error, record)
         record.fields["stream"] = request.stream
-        if most is not None:
-            record.fields["max_tokens"] = most
+        if prepared.max_tokens is not None:
+            record.fields["max_tokens"] = prepared.max_tokens
         job = Job(
             prepared.turn,
-            prompt,
+            prepared.prompt,
             prepared.grammar,
-            most,
+            prepared.max_tokens,
             request.sampling,
             record.passed_on,
             request.logprobs,
@@ -270,7 +264,7 @@ class _Gateway:
         record = Record(COUNT.name, http.headers, self.metrics, self.log)
         try:
             self.guard.check_key(http.headers)
-            count = await self._preparing.count(COUNT.read, http)
+            count = await self._preparing.count(COUNT, http)
         except Exception as error:
             return self._failed(COUNT, error, record)
         record.end(200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from ipaddress import ip_address
 from typing import Any, ClassVar, TypeAlias
@@ -113,19 +113,23 @@ class HttpEngine(Engine):
         connection can be used again."""
         lines, read = Lines(), self.reading()
         end = End(None)
+
+        def batches(data: bytes) -> Iterator[Batch]:
+            nonlocal end
+            for line in lines.take(data):
+                if line and (batch := self._read(line, read)) is not None:
+                    end = end if batch.end is None else end.then(batch.end)
+                    yield batch
+
         try:
             async with self._opened(body, headers) as response:
                 if response.status_code != 200:
                     await self._refused(response)
                 async for data in response.aiter_bytes():
-                    for line in lines.take(data):
-                        if line and (batch := self._read(line, read)) is not None:
-                            end = end if batch.end is None else end.then(batch.end)
-                            yield batch
-                for line in lines.take(b"\n"):
-                    if (batch := self._read(line, read)) is not None:
-                        end = end if batch.end is None else end.then(batch.end)
+                    for batch in batches(data):
                         yield batch
+                for batch in batches(b"\n"):
+                    yield batch
         except httpx2.HTTPError as error:
             raise self.broken(error) from error
         if end.reason is None:

@@ -17,10 +17,12 @@ from ..core.format import Turn
 from ..grammar import Grammar
 from ..serving import ApiError, Request
 from .account import MAX_SIZE, MAX_WORK, READING, Account
+from .apis import Api
 from .body import read_body
 from .encode import Encoder
 from .engine import Engine
 from .lanes import Lanes
+from .refused import check
 from .settings import Settings
 
 __all__ = ["Prepared", "Preparing"]
@@ -28,11 +30,13 @@ __all__ = ["Prepared", "Preparing"]
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request, and what the engine is asked. ``prompt``: ids, or text if the engine or the chat has no ids."""
+    """A request, and what the engine is asked. ``prompt``: ids, or text if the engine or the chat has no ids.
+    ``max_tokens``: what the answer may have; None: the engine decides."""
 
     request: Request
     turn: Turn
     prompt: str | list[int]
+    max_tokens: int | None
     grammar: Grammar | None
 
 
@@ -51,10 +55,8 @@ class Preparing:
         """Does what a first request would do."""
         await self._lanes.run(self._chat.warm)
 
-    async def prepare(
-        self, read: Callable[..., Request], http: HttpRequest, admit: Callable[[], None]
-    ) -> Prepared:
-        """The request that ``read`` finds in the body. ``admit``: called when the body is whole; it may raise.
+    async def prepare(self, api: Api, http: HttpRequest, admit: Callable[[], None]) -> Prepared:
+        """The request in the body. ``admit``: called when the body is whole; it may raise.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
@@ -62,21 +64,19 @@ class Preparing:
         try:
             raw = await self._body(http, account)
             admit()
-            return await self._lanes.run(self._work(read, account, raw), _left(http))
+            return await self._lanes.run(self._work(api, account, raw), _left(http))
         finally:
             self._arriving -= account.size
 
-    async def count(self, read: Callable[..., Request], http: HttpRequest) -> int:
+    async def count(self, api: Api, http: HttpRequest) -> int:
         """How many tokens the prompt of a request has."""
         account = Account(self._settings)
         raw = bytearray()
 
         def work() -> int:
-            request = self._request(read, account, raw)
-            turn = self._chat.prepare(**request.prepare)
-            if turn.tokenizer is None:
+            if self._chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
-            return len(self._encoded(turn, account))
+            return len(self._encoded(self._turn(self._request(api, account, raw), account)))
 
         try:
             raw += await self._body(http, account)
@@ -108,30 +108,44 @@ class Preparing:
             raise ApiError(said, status=408, code="request_timeout") from error
         return raw
 
-    def _work(self, read: Callable[..., Request], account: Account, raw: bytearray) -> Callable[[], Prepared]:
+    def _work(self, api: Api, account: Account, raw: bytearray) -> Callable[[], Prepared]:
         def work() -> Prepared:
-            request = self._request(read, account, raw)
-            turn = self._chat.prepare(**request.prepare)
-            account.prompt(len(turn.prompt))
-            return Prepared(request, turn, self._prompt(turn, account), self._grammar(turn))
+            request = self._request(api, account, raw)
+            check(request, self._engine, by_ids=self._by_ids)
+            turn = self._turn(request, account)
+            prompt = self._prompt(turn)
+            most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
+            if isinstance(prompt, list):
+                most = account.room(len(prompt), most, self._engine.context, api.prompt)
+            return Prepared(request, turn, prompt, most, self._grammar(turn))
 
         return work
 
-    def _request(self, read: Callable[..., Request], account: Account, raw: bytearray) -> Request:
-        request = read(read_body(bytes(raw), account), drop_unsupported=self._settings.drop_unsupported)
+    def _request(self, api: Api, account: Account, raw: bytearray) -> Request:
+        body = read_body(bytes(raw), account)
         raw.clear()
+        request = api.read(body, drop_unsupported=self._settings.drop_unsupported)
         account.schemas(request.tools, request.response_format)
         account.messages(request.messages)
         return request
 
-    def _prompt(self, turn: Turn, account: Account) -> str | list[int]:
-        if self._engine.takes_ids and turn.tokenizer is not None:
-            return self._encoded(turn, account)
+    def _turn(self, request: Request, account: Account) -> Turn:
+        turn = self._chat.prepare(**request.prepare)
+        account.prompt(len(turn.prompt))
+        return turn
+
+    @property
+    def _by_ids(self) -> bool:
+        """Whether the engine gets the ids of prompts."""
+        return self._engine.takes_ids and self._chat.tokenizer is not None
+
+    def _prompt(self, turn: Turn) -> str | list[int]:
+        if self._by_ids:
+            return self._encoded(turn)
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or "")
 
-    def _encoded(self, turn: Turn, account: Account) -> list[int]:
-        account.prompt(len(turn.prompt))
+    def _encoded(self, turn: Turn) -> list[int]:
         if self._encoder is None:
             self._encoder = Encoder(turn.tokenizer)
         return self._encoder.encode(turn.prompt)

@@ -26,8 +26,8 @@ _WHY = {
 """Fields of engines' own servers that change what is written."""
 
 
-def check(request: Request, engine: Engine, prompt: str | list[int]) -> None:
-    """Raises `ApiError` for the first field that cannot be given. ``prompt``: as the engine gets it."""
+def check(request: Request, engine: Engine, *, by_ids: bool) -> None:
+    """Raises `ApiError` for the first field that cannot be given. ``by_ids``: the engine gets the prompt's ids."""
     for name, reason in _WHY.items():
         if request.body.get(name) and (name, request.body[name]) != ("best_of", 1):
             raise ApiError(reason, param=name, code="unsupported_parameter")
@@ -36,6 +36,6 @@ def check(request: Request, engine: Engine, prompt: str | list[int]) -> None:
     if request.logprobs is not None and not engine.logprobs:
         said = "this engine gives no log probabilities: leave logprobs out"
         raise ApiError(said, param="logprobs", code="unsupported_parameter")
-    if request.token_ids and not (engine.ids and isinstance(prompt, list)):
+    if request.token_ids and not (engine.ids and by_ids):
         said = "this engine gives no ids of tokens: leave return_token_ids out"
         raise ApiError(said, param="return_token_ids", code="unsupported_parameter")

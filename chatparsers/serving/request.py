@@ -1,7 +1,7 @@
 """A request of any of the three APIs, and the checks that its readers share.
 
 The readers take what clients really send: they check each field that they read and leave other fields alone. A field
-that asks for something that cannot be given (images, several answers, stored conversations) is an error, or dropped:
+that asks for something that cannot be given (images, stored conversations) is an error, or dropped:
 `chatparsers.serving.unsupported` decides. `chatparsers.serving.tools` reads the tools.
 """
 
