@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean
+from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean, warn_of_request
 from ..core.format import Format, ToolChoice, Turn
 from ..core.kept import cached
 from ..core.message import Message
@@ -55,6 +54,7 @@ __all__ = ["Chat", "clean_output", "load"]
 
 _AUTO = "auto"
 """The name that stands for the analysis of the template."""
+_LONGEST_NAME, _MOST_WARNINGS = 60, 256
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
 
@@ -343,8 +343,10 @@ class Chat(Training):
         read = template.variables
         for name in given:
             if read is not None and name not in read and name not in _OFTEN:
-                hint = did_you_mean(name, read - _SET.keys() - _OFTEN)
-                self._warn(f"template_kwargs: {template.name} reads no variable {name!r}: {hint}")
+                hint = did_you_mean(name[:_LONGEST_NAME], read - _SET.keys() - _OFTEN)
+                self._warn(
+                    f"template_kwargs: {template.name} reads no variable {name[:_LONGEST_NAME]!r}: {hint}"
+                )
 
     def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
         """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
@@ -371,8 +373,10 @@ class Chat(Training):
     def _warn(self, text: str, stacklevel: int = 4) -> None:
         """Warns once."""
         if text not in self._warned:
+            if len(self._warned) > _MOST_WARNINGS:
+                self._warned.clear()
             self._warned.add(text)
-            warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)  # where `prepare` was called
+            warn_of_request(text, stacklevel + 1)  # where `prepare` was called
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -22,7 +24,12 @@ __all__ = [
     "TemplateError",
     "UnknownFormat",
     "did_you_mean",
+    "warn_of_request",
 ]
+
+_MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
+_warned: dict[str | tuple[str, type[Warning], int], int] = {}
+"""What `warnings` remembers of the texts of `warn_of_request`."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -32,6 +39,20 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if near:
         return f"did you mean {' or '.join(near)}?"
     return f"known are: {', '.join(names)}" if names else "none are known"
+
+
+def warn_of_request(text: str, stacklevel: int = 2) -> None:
+    """Warns of what stands in a request. ``stacklevel``: as in ``warnings.warn``.
+
+    `warnings` remembers each text for ever, and a stranger may make any number of texts: of these it forgets all when
+    they are too many, and each has at most 1,000 characters.
+    """
+    place = sys._getframe(stacklevel)
+    if len(_warned) > _MOST_TEXTS:
+        _warned.clear()
+    text = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+    module = place.f_globals.get("__name__")
+    warnings.warn_explicit(text, UserWarning, place.f_code.co_filename, place.f_lineno, module, _warned)
 
 
 @public

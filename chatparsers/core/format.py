@@ -6,7 +6,6 @@ says of itself is in `definition`, what reads a model's output in `parser`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -20,7 +19,7 @@ from .definition.idioms import Builder, Options
 from .definition.nodes import Node
 from .definition.write import names_of, write
 from .definition.wrong import check_texts
-from .errors import RequestError
+from .errors import RequestError, warn_of_request
 from .message import Message
 from .parser.readable import check_names
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
@@ -178,7 +177,7 @@ class Format(Shown):
         response_format = read_response_format(response_format)
         known = read_tools(tools)
         if known and known.respelt:
-            warnings.warn(known.respelt, UserWarning, stacklevel=2)
+            warn_of_request(known.respelt, stacklevel=2)
         mode, named = read_choice(tool_choice, known)
         return Turn._made(
             format=self,
