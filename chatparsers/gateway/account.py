@@ -14,6 +14,7 @@ spent where its size is known, and while it is spent where it is not:
 | characters of the messages, and of the prompt | `Settings.max_prompt` | before it is rendered, before it is encoded |
 | tokens of the prompt | the engine's context | before the engine is asked |
 | steps and size of the grammar | `MAX_SIZE`, `MAX_WORK` | while it is written |
+| characters of an answer | `ANSWER`, and with ids the tokens that the engine was asked for | while it arrives |
 | answers to one prompt | `CHOICES`, and `Settings.concurrency` for all that run | before the engine is asked |
 | seconds of CPU of all this | `Settings.max_cpu` | while they pass (`chatparsers.gateway.lanes`) |
 
@@ -23,24 +24,25 @@ leaves, the work is given up, wherever it is.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..serving import ApiError
+from ..serving import ApiError, Request
 from .settings import Settings
 
-__all__ = ["CHOICES", "DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
+__all__ = ["ANSWER", "CHOICES", "DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
 
 READING = 4
 """How many bodies of the largest size may arrive or wait to be read at once."""
 VALUES = 100_000
 """How many values a body may have: a value of JSON takes up to 60 times its bytes in memory."""
-_MARKS = 1_000_000
-"""How many commas and brackets a body may have, those in texts included."""
-_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_REPEATED = ("reasoning", "text", "tool_choice", "tools", "truncation")
+"""What a response repeats besides the instructions, which are a part of the prompt, and the metadata, which have bounds
+of their own."""
 CHOICES = 64
 """How many answers one request may ask for. Each counts as a running request."""
+ANSWER = 16_000_000
+"""How many characters an engine may send for one answer. Each event counts as 16 more."""
 DEPTH = 100
 """How deep a body may nest."""
 MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
@@ -65,17 +67,19 @@ class Account:
     def values(self, raw: bytes) -> None:
         """The body is going to be read as JSON."""
         count = _separators(raw)
-        if VALUES < count <= _MARKS:
-            count = _separators(_TEXT.sub(b"", raw))
+        if count > VALUES:
+            count = _separators(_without_texts(raw))
         if count > VALUES:
             raise ApiError(f"expected a body of at most {VALUES:,} values, found about {count:,}", status=413)
 
-    def schemas(self, tools: list[Any] | None, response_format: Any) -> None:
-        """Grammars of these are going to be made."""
+    def schemas(self, request: Request) -> None:
+        """Grammars of these are going to be made, and a response repeats some fields as they came."""
+        tools = request.tools
         most, largest = self._settings.max_tools, self._settings.max_schemas
         if tools is not None and len(tools) > most:
             raise ApiError(f"expected at most {most} tools, found {len(tools)}", param="tools")
-        for name, value in (("tools", tools), ("response_format", response_format)):
+        repeated = [(name, request.body.get(name)) for name in _REPEATED]
+        for name, value in [("tools", tools), ("response_format", request.response_format), *repeated]:
             found = characters(value)
             if found > largest:
                 said = f"expected at most {largest:,} characters of tools and schemas, found {found:,}"
@@ -107,6 +111,15 @@ class Account:
 
 def _separators(raw: bytes) -> int:
     return raw.count(b",") + raw.count(b"[") + raw.count(b"{")
+
+
+def _without_texts(raw: bytes) -> bytes:
+    """JSON without its texts, or as it is if it has more of them than `VALUES` allows. Each step is one pass over the
+    bytes: a regular expression would take a hundred times their size in memory."""
+    plain = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
+    if plain.count(b'"') > 4 * VALUES:  # each text is a value or a key
+        return raw
+    return b"".join(plain.split(b'"')[::2])
 
 
 def characters(value: object) -> int:

@@ -17,6 +17,7 @@ from .stops import ContentStops
 
 __all__ = ["Answer", "Answers"]
 
+_LATE_IDS = 64
 _REGIONS: dict[type, str] = {Content: "content", Reasoning: "reasoning"}
 """The regions of events; the others are of calls."""
 
@@ -26,6 +27,7 @@ class Answer:
 
     ``by_ids``: the stream is fed the ids of batches, else their text. ``framed``: whether the frames of a stream are
     made; without them only ``writer.answer`` is. ``prompt``: how many tokens it has, None if that is not known.
+    ``most``: how many tokens the engine was asked for, None if it was not said; far more of them are an error.
     ``done``: the turn is over, whatever the engine goes on to write. ``stopped``: one of the client's stops ended it.
     ``finished``: its last frames were made.
     """
@@ -39,6 +41,7 @@ class Answer:
         by_ids: bool,
         framed: bool,
         prompt: int | None,
+        most: int | None = None,
     ) -> None:
         self.turn = turn
         self.writer = writer
@@ -49,6 +52,8 @@ class Answer:
         self._by_ids = by_ids
         self._framed = framed
         self._prompt = prompt
+        # What llama-server leaves out is spelt anew, with up to four ids for one.
+        self._most = None if most is None else 4 * most + _LATE_IDS
         self._stops = ContentStops(request.stops) if request.stops else None
         self._ends = frozenset(turn.stop_ids)
         self._fed = 0
@@ -76,6 +81,8 @@ class Answer:
                 piece = piece[: ended + 1]
                 self.done = True
             self._fed += len(piece)
+            if self._most is not None and self._fed > self._most:
+                raise EngineError("the engine sent more tokens than it was asked for")
             if self._ids is not None:
                 self._ids += piece
         if self._probable is not None:

@@ -240,7 +240,7 @@ class _Gateway:
             writer = api.writer(request.model or self.settings.model, prepared.turn, request, index, id)
             if request.token_ids:
                 writer.prompt_token_ids, writer.token_ids = ids, []
-            if request.logprobs is not None:
+            if request.logprobs is not None and not request.stream:
                 writer.logprobs = {}
             answer = Answer(
                 prepared.turn,
@@ -249,6 +249,7 @@ class _Gateway:
                 by_ids=self.engine.ids,
                 framed=request.stream,
                 prompt=None if ids is None else len(ids),
+                most=prepared.max_tokens,
             )
             made.append(answer)
         return Answers(made, framed=request.stream, usage=request.include_usage)
@@ -305,9 +306,9 @@ class _Gateway:
 def _choice(job: Job, index: int) -> Job:
     """The job of one of several answers. With a seed, each has another one, or all would be alike."""
     seed = job.sampling.get("seed")
-    return (
-        replace(job, sampling={**job.sampling, "seed": seed + index}) if index and seed is not None else job
-    )
+    if seed is None or not index:
+        return job
+    return replace(job, sampling={**job.sampling, "seed": (seed + index) % 2**63})
 
 
 class _Checked:

@@ -14,7 +14,7 @@ from .account import DEPTH, Account
 __all__ = ["read_body"]
 
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""What may be half of a surrogate pair, which no UTF-8 can hold."""
+"""How half of a surrogate pair may be escaped; UTF-8 itself has none."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -36,7 +36,11 @@ def read_body(raw: bytes, account: Account) -> object:
         return math.nan if text == "NaN" else math.inf
 
     try:
-        found: object = json.loads(raw, parse_float=number, parse_constant=constant)
+        # Left to itself, json reads UTF-16 too, and halves of surrogate pairs in what is not quite UTF-8. And it reads
+        # whole numbers without letting other threads run, which takes long if they are long.
+        found: object = json.loads(
+            raw.decode(), parse_float=number, parse_int=lambda text: int(text), parse_constant=constant
+        )
     except (ValueError, RecursionError) as error:
         raise ApiError(f"expected a JSON object: {error}") from error
     if raw.count(b"[") + raw.count(b"{") > DEPTH:

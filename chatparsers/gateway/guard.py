@@ -60,7 +60,7 @@ class Guard:
         scheme, _, token = headers.get("authorization", "").partition(" ")
         given = headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
         found = [
-            hmac.compare_digest(given.encode(), key) for key in keys
+            hmac.compare_digest(given.encode("latin-1"), key) for key in keys
         ]  # each, so that none shows by its time
         if not any(found):
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
@@ -109,7 +109,8 @@ class KeyFile:
 def _name(host: str) -> str:
     """The name or address in a ``Host``, without its port."""
     if host.startswith("["):
-        return host.partition("]")[0][1:].lower()
+        address, _, rest = host[1:].partition("]")
+        return address.lower() if not rest or rest.startswith(":") else host
     return host.partition(":")[0].lower().rstrip(".")
 
 

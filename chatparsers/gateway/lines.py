@@ -49,7 +49,7 @@ def read_data(line: bytes) -> dict[str, Any] | None:
         line = line.removeprefix(_BOM).rstrip(b"\r")
         name = line.partition(b":")[0]
         if name == b"error":
-            return {"error": read_object(line[6:])}
+            return {"error": read_object(line[6:].strip())}
         if name != b"data":
             if name not in _FIELDS:
                 raise EngineError(f"the engine sent a line that is no event: {line[:80]!r}")

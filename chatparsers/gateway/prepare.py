@@ -125,7 +125,7 @@ class Preparing:
         body = read_body(bytes(raw), account)
         raw.clear()
         request = api.read(body, drop_unsupported=self._settings.drop_unsupported)
-        account.schemas(request.tools, request.response_format)
+        account.schemas(request)
         account.messages(request.messages)
         return request
 

@@ -23,8 +23,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..serving import ApiError
+from .account import ANSWER
 from .answer import Answer, Answers
-from .engine import Batch, End, Engine, Job, joined
+from .engine import Batch, End, Engine, EngineError, Job, joined
 from .metrics import Metrics
 from .record import Record
 from .settings import Settings
@@ -110,14 +111,13 @@ class Responding:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
-                if self._stream:
-                    tasks.start_soon(self._watch, tasks.cancel_scope)
+                tasks.start_soon(self._watch, tasks.cancel_scope)
                 self._record.asked()
                 for job, reader in zip(self._jobs, self._readers, strict=True):
                     tasks.start_soon(self._read, job, reader)
-                early = await self._write(send)
-                if early is not None:
-                    await early(scope, receive, send)
+                failed = await self._write(send)
+                if failed is not None:
+                    await failed(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
             self._running.discard(self)
@@ -133,6 +133,7 @@ class Responding:
 
     async def _read(self, job: Job, reader: _Reader) -> None:
         """Reads one answer to its end."""
+        left = ANSWER
         try:
             with reader.scope:
                 async with aclosing(self._engine.generate(job)) as batches:
@@ -141,7 +142,13 @@ class Responding:
                             self._record.first()
                             self._filled.set()
                         reader.batches.append(batch)
-                        reader.size += len(batch.text) + _BATCH
+                        size = len(batch.text) + _BATCH
+                        reader.size += size
+                        left -= size
+                        if left < 0:
+                            raise EngineError(
+                                f"the engine sent more than {ANSWER:,} characters for one answer"
+                            )
                         if reader.size > _FULL:
                             reader.emptied = anyio.Event()
                             await reader.emptied.wait()
@@ -160,7 +167,7 @@ class Responding:
     # writing
 
     async def _write(self, send: Send) -> Response | None:
-        """Writes the answers as they come. Returns the response if nothing has been sent."""
+        """Writes the answers as they come. Returns the response for an error if nothing has been sent."""
         answers = self._answers
         frames = answers.start()
         while True:
@@ -182,7 +189,8 @@ class Responding:
             elif answers.over:
                 self._record.end(200)  # before the client sees that it is over
                 if not self._stream:
-                    return Response(answers.text(), media_type="application/json")
+                    await self._whole(send, answers.text().encode())
+                    return None
             if not self._stream or not (self._some or self._quiet or error):
                 continue
             if self._quiet and not frames:
@@ -219,11 +227,21 @@ class Responding:
         if not self._begun:
             self._begun = True
             await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
-        self._sending = True
-        await send({"type": "http.response.body", "body": frames.encode(), "more_body": not over})
-        self._sending = False
-        self._moved = time.monotonic()
+        await self._part(send, frames.encode(), over)
         return over
+
+    async def _whole(self, send: Send, raw: bytes) -> None:
+        """Sends an answer that is not streamed, in parts, so that a client that takes it slowly is seen to take it."""
+        size = str(len(raw)).encode()
+        headers = [(b"content-type", b"application/json"), (b"content-length", size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for begin in range(0, len(raw), _FULL):
+            await self._part(send, raw[begin : begin + _FULL], begin + _FULL >= len(raw))
+
+    async def _part(self, send: Send, raw: bytes, over: bool) -> None:
+        self._sending, self._moved = True, time.monotonic()
+        await send({"type": "http.response.body", "body": raw, "more_body": not over})
+        self._sending, self._moved = False, time.monotonic()
 
     # watching
 
@@ -240,6 +258,6 @@ class Responding:
             if self._sending:
                 if silent > slow:
                     scope.cancel()
-            elif silent >= keep_alive / 2:
+            elif self._stream and silent >= keep_alive / 2:
                 self._quiet = True
                 self._filled.set()

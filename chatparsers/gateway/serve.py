@@ -9,9 +9,10 @@ import os
 import socket
 import sys
 import time
+import warnings
 from argparse import Namespace
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +42,11 @@ KINDS: dict[str, type[HttpEngine]] = {
 }
 """The engines over HTTP by the names of ``--upstream-kind``."""
 _AGAIN = 1.0
+_WARNINGS = 100
 _LAST_WORDS = 2
 """How many seconds answers have to say that they are cut off."""
+_FILES, _OTHER_FILES = 65_536, 64
+"""How many files may be open at most, and how many of them are no requests."""
 SWITCH = 0.001
 """How many seconds a thread that prepares a request may keep the interpreter from the thread of the streams."""
 
@@ -70,13 +74,16 @@ def run(arguments: Namespace) -> int:
         app,
         host=arguments.host,
         port=arguments.port,
-        http=timed_protocol(),
+        http=timed_protocol(slow=settings.slow_client),
+        ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=math.ceil(arguments.drain),
     )
     sys.setswitchinterval(SWITCH)
+    _show_few_warnings()
+    _open_files(settings.concurrency)
     try:
         asyncio.run(_serve(app, config, chat, settings, arguments))
     except EngineError as error:
@@ -159,6 +166,38 @@ def _bound(arguments: Namespace) -> socket.socket:
         )
         raise Refused(said) from error
     return listening
+
+
+def _show_few_warnings() -> None:
+    """Shows the first warnings alone: most are of what stands in requests, and strangers send these."""
+    show, left = warnings.showwarning, _WARNINGS
+
+    def few(*warning: Any, **more: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            show(*warning, **more)
+        if left == 0:
+            print(f"chatparsers: these were {_WARNINGS} warnings, no more are shown", file=sys.stderr)
+
+    warnings.showwarning = few
+
+
+def _open_files(concurrency: int) -> None:
+    """Allows as many open sockets as the system does, and warns if these are too few: a stream has two."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # not on Windows, which has no such limit
+        return
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _FILES if most == resource.RLIM_INFINITY else min(most, _FILES)
+    if limit < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            limit = wanted
+    if limit < 2 * concurrency + _OTHER_FILES:
+        said = f"{limit} files may be open, too few for --concurrency {concurrency}: raise ulimit -n"
+        print(f"chatparsers: warning: {said}", file=sys.stderr)
 
 
 class _Draining(uvicorn.Server):

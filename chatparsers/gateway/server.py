@@ -1,32 +1,42 @@
-"""The HTTP server: uvicorn, with a time limit for a request's head, which uvicorn does not have.
+"""The HTTP server: uvicorn, with the bounds that uvicorn does not have.
 
-A connection that sends no whole head holds a socket, and nothing would ever close it. So a timer runs while a
-connection is open and no request of it is being answered. `Settings.body_timeout` is the time
-for a body.
+A connection that sends no whole head, or takes nothing of what is written to it, holds a socket, and nothing would ever
+close it. So a timer runs while a connection is open and no request of it is being answered, and another while it is
+full. A head has a size too: not all of uvicorn's parsers bound it. `Settings.body_timeout` is the time for a body.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["HEAD_SECONDS", "timed_protocol"]
+__all__ = ["HEAD_SECONDS", "HEAD_SIZE", "timed_protocol"]
 
 HEAD_SECONDS = 20.0
 """How long a connection may take for the head of its next request."""
+HEAD_SIZE = 65_536
+"""How many bytes that head may have."""
+_AT_ONCE = 16_384
+"""How many bytes are read before the other connections have their turn: a body may come in chunks of one byte."""
 
 _Base: Any = AutoHTTPProtocol
 
 
-def timed_protocol(seconds: float = HEAD_SECONDS) -> Any:
-    """The protocol for ``uvicorn.Config(http=…)``."""
+def timed_protocol(seconds: float = HEAD_SECONDS, slow: float = 120.0) -> Any:
+    """The protocol for ``uvicorn.Config(http=…)``. ``slow``: for how many seconds a client may take nothing."""
 
     class Timed(_Base):  # type: ignore[misc]
         _timer: asyncio.TimerHandle | None = None
+        _full: asyncio.TimerHandle | None = None
+        _head = 0
+        """How many bytes have come of the next head."""
 
         def connection_made(self, transport: Any) -> None:
+            with suppress(AttributeError):  # a transport of another loop
+                transport.max_size = _AT_ONCE
             super().connection_made(transport)
             self._wait()
 
@@ -34,12 +44,25 @@ def timed_protocol(seconds: float = HEAD_SECONDS) -> Any:
             super().data_received(data)
             if self._asked():
                 self._stop()
+                self._head = 0
             else:
                 self._wait()
+                self._head += len(data)
+                if self._head > HEAD_SIZE:
+                    self.transport.abort()
 
         def connection_lost(self, error: Exception | None) -> None:
             self._stop()
+            self._emptied()
             super().connection_lost(error)
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._look(-1)
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._emptied()
 
         def _asked(self) -> bool:
             """Whether a request is being answered."""
@@ -59,5 +82,18 @@ def timed_protocol(seconds: float = HEAD_SECONDS) -> Any:
             self._timer = None
             if not self._asked():
                 self.transport.close()
+
+        def _look(self, before: int) -> None:
+            """Leaves a client that has taken nothing since ``before`` bytes waited for it, and looks again later."""
+            waiting = self.transport.get_write_buffer_size()
+            if waiting == before:
+                self.transport.abort()
+            else:
+                self._full = self.loop.call_later(slow, self._look, waiting)
+
+        def _emptied(self) -> None:
+            if self._full is not None:
+                self._full.cancel()
+                self._full = None
 
     return Timed

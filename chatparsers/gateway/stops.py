@@ -6,6 +6,7 @@ reasoning does not cut it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 from ..core.events import Content, Event
@@ -19,7 +20,7 @@ class ContentStops:
     __slots__ = ("_held", "_longest", "_stops", "found")
 
     def __init__(self, stops: Iterable[str]) -> None:
-        self._stops = tuple(stops)
+        self._stops = sorted(stops)
         self._longest = max(map(len, self._stops), default=0)
         self._held = ""
         self.found: str | None = None
@@ -58,6 +59,9 @@ class ContentStops:
         """How many characters at the end of ``text`` may be the beginning of a stop."""
         for size in range(min(self._longest - 1, len(text)), 0, -1):
             end = text[-size:]
-            if any(len(stop) > size and stop.startswith(end) for stop in self._stops):
+            place = bisect_left(
+                self._stops, end
+            )  # the stops that begin so stand there; none is ``end`` itself
+            if place < len(self._stops) and self._stops[place].startswith(end):
                 return size
         return 0

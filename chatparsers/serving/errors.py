@@ -20,6 +20,14 @@ _ANTHROPIC = {
 }
 
 
+_LONGEST = 2_000
+"""How many characters of a message are shown: most repeat what stands in the request."""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
 class ApiError(ChatParsersError):
     """A request that cannot be answered.
 
@@ -35,10 +43,10 @@ class ApiError(ChatParsersError):
     def __init__(
         self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None
     ) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = _short(message)
+        super().__init__(self.message)
         self.status = status
-        self.param = param
+        self.param = param if param is None else _short(param)
         self.code = code
 
     @classmethod

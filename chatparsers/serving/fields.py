@@ -13,10 +13,14 @@ __all__ = [
     "is_null",
     "kind_of",
     "mapping",
+    "model_name",
     "sequence",
     "string",
     "whole_request",
 ]
+
+LONGEST_NAME = 1_000
+"""How many characters the name of a model may have."""
 
 
 def whole_request(body: object) -> Mapping[str, Any]:
@@ -45,6 +49,15 @@ def string(value: object, path: str) -> str:
     if not isinstance(value, str):
         raise ApiError(f"expected a string, found {kind_of(value)}", param=path)
     return value
+
+
+def model_name(body: Mapping[str, Any]) -> str:
+    """The name of the model, "" if there is none. It is repeated in every chunk of a stream, so it has a bound."""
+    name = string(body.get("model", ""), "model")
+    if len(name) > LONGEST_NAME:
+        said = f"expected a name of at most {LONGEST_NAME} characters, found {len(name):,}"
+        raise ApiError(said, param="model")
+    return name
 
 
 def boolean(body: Mapping[str, Any], name: str, default: bool) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
 from .logprobs import asked_chat
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
@@ -62,7 +62,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     stream_options = body.get("stream_options") or {}
     most = integer(body, "max_completion_tokens", 1)
     return Request(
-        model=string(body.get("model", ""), "model"),
+        model=model_name(body),
         messages=messages,
         tools=kit.functions,
         tool_choice=choice,

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..templates import to_json
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
@@ -65,7 +65,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
     at = "output_config.format" if output.get("format") is not None else "output_format"
     format = output.get("format", body.get("output_format"))
     return Request(
-        model=string(body.get("model", ""), "model"),
+        model=model_name(body),
         messages=messages,
         tools=kit.functions,
         toolkit=kit,

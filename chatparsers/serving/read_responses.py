@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
-from .fields import boolean, integer, is_null, mapping, sequence, string, whole_request
+from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
 from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
@@ -70,7 +70,7 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     text = mapping(body.get("text") or {}, "text")
     format = text.get("format")
     return Request(
-        model=string(body.get("model", ""), "model"),
+        model=model_name(body),
         messages=messages,
         tools=kit.functions,
         tool_choice=choice,

@@ -30,7 +30,7 @@ _SAMPLING = (
     "seed",
 )
 _LOWEST = {"temperature": 0, "top_p": 0, "min_p": 0, "repetition_penalty": 0}
-MAX_STOPS = 64
+MAX_STOPS, LONGEST_STOP = 64, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,9 @@ def stops(value: object, path: str) -> tuple[str, ...]:
     for index, stop in enumerate(listed):
         if not string(stop, f"{path}[{index}]"):
             raise ApiError("expected a text, found an empty one", param=f"{path}[{index}]")
+        if len(stop) > LONGEST_STOP:
+            said = f"expected a text of at most {LONGEST_STOP:,} characters, found {len(stop):,}"
+            raise ApiError(said, param=f"{path}[{index}]")
     return tuple(listed)
 
 

@@ -48,6 +48,16 @@ class Toolkit:
 
     functions: list[dict[str, Any]] | None = None
     spellings: dict[str, Spelling] = field(default_factory=dict)
+    _called: dict[tuple[str | None, str], str] = field(init=False, repr=False, compare=False)
+    """The functions by how a client calls them: by a namespace, or None, and a name."""
+
+    def __post_init__(self) -> None:
+        called: dict[tuple[str | None, str], str] = {(None, name): name for name in self.names()}
+        for name in self.names():
+            spelt = self.spelling(name)
+            called.setdefault((None, spelt.name), name)
+            called.setdefault((spelt.namespace, spelt.name), name)
+        object.__setattr__(self, "_called", called)
 
     def spelling(self, name: str) -> Spelling:
         """How the calls of the function are spelt."""
@@ -59,14 +69,10 @@ class Toolkit:
 
     def named(self, name: str, path: str, namespace: str | None = None) -> str:
         """The function that a client calls so. Raises `ApiError` if there is none."""
-        names = self.names()
-        if namespace is None and name in names:
-            return name
-        for function in names:
-            spelt = self.spelling(function)
-            if spelt.name == name and namespace in (None, spelt.namespace):
-                return function
-        raise ApiError(f"no tool is named {name!r}", param=path)
+        found = self._called.get((namespace, name))
+        if found is None:
+            raise ApiError(f"no tool is named {name!r}", param=path)
+        return found
 
     def only(self, names: set[str]) -> Toolkit:
         """The toolkit with these functions alone."""
@@ -100,7 +106,7 @@ def responses_tools(value: object, drops: Drops) -> Toolkit:
     namespace's stands before it."""
     functions: list[dict[str, Any]] = []
     spellings: dict[str, Spelling] = {}
-    _add_responses(value, "tools", None, drops, functions, spellings)
+    _add_responses(value, "tools", None, drops, functions, spellings, set())
     return Toolkit(functions or None, spellings)
 
 
@@ -111,12 +117,13 @@ def _add_responses(
     drops: Drops,
     functions: list[dict[str, Any]],
     spellings: dict[str, Spelling],
+    names: set[str],
 ) -> None:
     for tool, at in _each(value, path):
         kind = tool.get("type")
         if kind == "namespace" and namespace is None:
             name = string(tool.get("name"), f"{at}.name")
-            _add_responses(tool.get("tools"), f"{at}.tools", name, drops, functions, spellings)
+            _add_responses(tool.get("tools"), f"{at}.tools", name, drops, functions, spellings, names)
             continue
         if kind not in ("function", "custom"):
             drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'")
@@ -130,8 +137,9 @@ def _add_responses(
                     function[name] = tool[name]
             made = {"type": "function", "function": function}
         given = made["function"]["name"]
-        if namespace is not None and any(other["function"]["name"] == given for other in functions):
+        if namespace is not None and given in names:
             made["function"]["name"] = f"{namespace}__{given}"
+        names.add(made["function"]["name"])
         if namespace is not None or kind == "custom":
             spellings[made["function"]["name"]] = Spelling(given, namespace, kind == "custom")
         functions.append(made)

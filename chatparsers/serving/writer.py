@@ -53,7 +53,7 @@ class Writer(ABC, Generic[Chunk, Answer]):
         self.id = id or self.new_id()
         self.created = int(time.time()) if created is None else created
         self.logprobs: Logprobs | None = None
-        """What the engine says of the tokens so far; None if the request does not ask. `tokens` adds to it."""
+        """What the engine says of the tokens so far, to which `tokens` adds; None: it is not kept, as in a stream."""
         self.prompt_token_ids: list[int] | None = None
         self.token_ids: list[int] | None = None
         """The ids of the prompt and of the answer so far; None if the request does not ask. `ids` adds to them."""

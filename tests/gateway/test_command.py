@@ -29,14 +29,17 @@ from chatparsers.templates.builtins import builtin_source
 from chatparsers.testing.tiny import tiny_model
 
 
+def model_files(folder: Path) -> dict[str, str]:
+    """The files of the tiny model, its template and its tokenizer, as flags."""
+    template = folder / "chat.jinja"
+    template.write_text(builtin_source("qwen3"), encoding="utf-8")
+    tiny_model("qwen3").tokenizer.save(str(folder / "tokenizer.json"))
+    return {"--model": str(template), "--tokenizer": str(folder / "tokenizer.json"), "--format": "qwen3"}
+
+
 @pytest.fixture
 def model(tmp_path: Path) -> dict[str, str]:
-    """The files of the tiny model: its template and its tokenizer."""
-    tiny = tiny_model("qwen3")
-    template = tmp_path / "chat.jinja"
-    template.write_text(builtin_source("qwen3"), encoding="utf-8")
-    tiny.tokenizer.save(str(tmp_path / "tokenizer.json"))
-    return {"--model": str(template), "--tokenizer": str(tmp_path / "tokenizer.json"), "--format": "qwen3"}
+    return model_files(tmp_path)
 
 
 def flags(given: dict[str, str]) -> list[str]:

@@ -1,0 +1,586 @@
+"""The second campaign, written from docs/security.md alone: what strangers and broken engines send to one gateway.
+
+Each case is answered, refused or given up, and afterwards the gateway answers as before: nothing runs on, and nothing
+was a failure of its own. ``--nightly`` sends all of them to ``chatparsers serve`` and watches its memory; else a slice
+goes to a gateway in this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
+from test_command import flags, free_port, listens, model_files
+
+pytest.importorskip("starlette", reason="the package starlette is not installed")
+
+import httpx2
+from servers import Server
+
+import chatparsers
+from chatparsers.core import errors
+from chatparsers.gateway import LlamaServer, Settings, create_app
+from chatparsers.gateway.account import Account
+from chatparsers.gateway.server import timed_protocol
+from chatparsers.testing.tiny import tiny_model
+
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+BODIES = {"chat": ASK, "responses": {"model": "m", "input": "Hi"}, "messages": {**ASK, "max_tokens": 100}}
+MEGA = 1_000_000
+MEMORY = 200
+"""MB that a request may take."""
+
+
+@dataclass
+class Target:
+    """The gateway that is attacked. ``process``: its own, or None."""
+
+    port: int
+    upstream: Upstream
+    process: subprocess.Popen[str] | None = None
+
+    def post(self, api: str, body: bytes | dict[str, Any]) -> httpx2.Response:
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        url = f"http://127.0.0.1:{self.port}{PATHS[api]}"
+        return httpx2.post(url, content=raw, headers={"content-type": "application/json"}, timeout=60)
+
+    def stands(self) -> None:
+        """It answers, and nothing runs on."""
+        assert self.post("chat", ASK).status_code == 200
+        metrics = f"http://127.0.0.1:{self.port}/metrics"
+        soon(lambda: "\nchatparsers_active_requests 0.0\n" in httpx2.get(metrics, timeout=20).text)
+
+    def forget_peak(self) -> float:
+        """The memory now, in MB, from which `peak` counts."""
+        if self.process is not None:
+            Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
+        return self.peak()
+
+    def peak(self) -> float:
+        if self.process is None:
+            return 0.0
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1e3
+
+
+class Engine(Llama):
+    """An engine that does what the case with the number ``seed`` says."""
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        act = None if forced(body) is not None else ENGINES.get(str(body.get("seed")))
+        if act is None:
+            await super().__call__(path, body, wire)
+        else:
+            await act(wire)
+
+
+@pytest.fixture(scope="module")
+def target(pytestconfig: Any, tmp_path_factory: Any) -> Iterator[Target]:
+    tiny = tiny_model("qwen3")
+    engine = Upstream(Engine(["Hello."], tiny.tokenizer))
+    if not pytestconfig.getoption("--nightly"):
+        app = create_app(
+            tiny.chat, LlamaServer(engine.url, stall=1), Settings(body_timeout=1, max_tokens=5_000)
+        )
+        server = Server(app, http=timed_protocol(2, slow=1))
+        yield Target(server.port, engine)
+        server.close()
+    else:
+        folder = tmp_path_factory.mktemp("campaign")
+        port = free_port()
+        command = [
+            *(sys.executable, "-m", "chatparsers", "serve", "--port", str(port), "--stall", "2"),
+            *("--upstream", engine.url, "--upstream-kind", "llama-server", *flags(model_files(folder))),
+            *("--body-timeout", "2", "--max-tokens", "5000", "--slow-client", "2"),
+        ]
+        with open(folder / "stderr", "w+") as errors:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, text=True)
+            try:
+                soon(lambda: listens(port), 60)
+                yield Target(port, engine, process)
+            finally:
+                process.kill()
+                process.wait()
+            errors.seek(0)
+            said = errors.read()
+        assert "Traceback" not in said and len(said) < 100_000
+    engine.close()
+
+
+# what clients send
+
+
+def says(more: str | bytes) -> bytes:
+    """A request with more fields."""
+    return json.dumps(ASK)[:-1].encode() + b", " + (more if isinstance(more, bytes) else more.encode()) + b"}"
+
+
+def tools(*parameters: dict[str, Any]) -> dict[str, Any]:
+    functions = [{"name": f"f{place}", "parameters": found} for place, found in enumerate(parameters)]
+    return {**ASK, "tools": [{"type": "function", "function": function} for function in functions]}
+
+
+def called(arguments: str) -> dict[str, Any]:
+    """A history in which a call has these arguments."""
+    function = {"name": "f", "arguments": arguments}
+    call = {"role": "assistant", "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+    return {"messages": [ASK["messages"][0], call, ASK["messages"][0]]}
+
+
+def properties(schema: Callable[[int], dict[str, Any]], count: int) -> dict[str, Any]:
+    return {"type": "object", "properties": {f"p{place}": schema(place) for place in range(count)}}
+
+
+def functions(count: int) -> list[dict[str, Any]]:
+    return [{"type": "function", "name": f"f{place}"} for place in range(count)]
+
+
+Made = Callable[[], "bytes | dict[str, Any]"]
+CLIENTS: dict[str, tuple[str, Made, set[int]]] = {
+    "a name of 1 MB in each chunk": ("chat", lambda: {**ASK, "model": "x" * MEGA, "stream": True}, {400}),
+    "UTF-16": ("chat", lambda: json.dumps({**ASK, "user": "\ud800"}).encode("utf-16"), {400}),
+    "a bare surrogate": ("responses", lambda: b'{"input": "H\xed\xa0\x80i"}', {400}),
+    "a bare surrogate of Anthropic": (
+        "messages",
+        lambda: json.dumps(BODIES["messages"]).encode().replace(b"Hi", b"\xed\xbf\xbf"),
+        {400},
+    ),
+    "64 long stops": ("chat", lambda: {**ASK, "stop": ["H" * 20_000] * 64}, {400}),
+    "9,000 functions in a namespace": (
+        "responses",
+        lambda: {
+            "input": "Hi",
+            "tools": [{"type": "namespace", "name": "n", "tools": functions(9_000)}],
+        },
+        {400},
+    ),
+    "65 answers of a dear grammar": (
+        "chat",
+        lambda: {
+            **tools(properties(lambda place: {"type": "integer", "maximum": 10**9 + place}, 3_000)),
+            "n": 65,
+        },
+        {400},
+    ),
+    "the last seed, twice": ("chat", lambda: {**ASK, "n": 2, "seed": 2**63 - 1}, {200}),
+    "any number of tokens": ("chat", lambda: {**ASK, "max_tokens": 2**63}, {400}),
+    "a loop of references": (
+        "chat",
+        lambda: tools({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}),
+        {200, 400},
+    ),
+    "references that double": (
+        "chat",
+        lambda: tools(
+            {
+                "$ref": "#/$defs/a0",
+                "$defs": {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(40)}
+                | {"a40": {"type": "object"}},
+            }
+        ),
+        {200, 400},
+    ),
+    "a product of alternatives": (
+        "chat",
+        lambda: tools(
+            {
+                "type": "object",
+                "allOf": [
+                    {"anyOf": [{"properties": {f"p{n}": {"const": m}}} for m in range(20)]} for n in range(20)
+                ],
+            }
+        ),
+        {200, 400},
+    ),
+    "counts in counts": (
+        "chat",
+        lambda: tools(
+            properties(lambda _: {"type": "string", "pattern": "^((a{1,1000}){1,1000}){1,1000}$"}, 1)
+        ),
+        {200},
+    ),
+    "a deep schema": ("chat", lambda: tools(json.loads('{"items":' * 90 + "{}" + "}" * 90)), {200}),
+    "arguments that nest": ("chat", lambda: called("[" * MEGA + "]" * MEGA), {400, 413}),
+    "objects that nest": ("chat", lambda: called('{"a":' * 100_000 + "1" + "}" * 100_000), {400}),
+    "arguments of a long number": ("chat", lambda: called('{"a":' + "1" * 5_000 + "}"), {400}),
+    "arguments of half a character": ("chat", lambda: called('{"a": "\\ud800"}'), {200, 400}),
+}
+DEAR: dict[str, tuple[str, Made, set[int]]] = {
+    "16 MB of text with commas": (
+        "chat",
+        lambda: says('"user": "' + ("x" * 50 + ",") * 300_000 + '"'),
+        {200},
+    ),
+    "16 MB of escapes": ("chat", lambda: says(b'"user": "' + b'\\"' * (15 * MEGA // 2) + b'"'), {200}),
+    "16 MB of escaped characters": (
+        "chat",
+        lambda: says(b'"user": "' + b"\\u263a" * (15 * MEGA // 6) + b'"'),
+        {200},
+    ),
+    "16 MB of pairs": (
+        "chat",
+        lambda: says(b'"user": "' + b"\\ud83d\\ude00" * (15 * MEGA // 12) + b'"'),
+        {200},
+    ),
+    "16 MB of quotes": ("chat", lambda: says(b'"user": ' + b'"' * (15 * MEGA)), {400, 413}),
+    "99,000 numbers": ("chat", lambda: says('"user": [1' + (",1" + "0" * 150) * 98_000 + "]"), {200}),
+    "long numbers": ("chat", lambda: says('"user": [1' + (",1" + "0" * 4_200) * 3_700 + "]"), {200}),
+    "long fractions": ("chat", lambda: says('"user": [1' + (",1." + "1" * 4_200) * 3_700 + "]"), {200}),
+    "a reasoning that comes back": (
+        "responses",
+        lambda: {"input": "Hi", "stream": True, "reasoning": {"x": "x" * 10 * MEGA}},
+        {413},
+    ),
+    "a text that comes back": (
+        "responses",
+        lambda: {"input": "Hi", "stream": True, "text": {"x": "x" * 10 * MEGA}},
+        {413},
+    ),
+    "a choice that comes back": (
+        "responses",
+        lambda: {
+            "input": "Hi",
+            "tools": functions(1),
+            "tool_choice": {"type": "function", "name": "f0", "x": "x" * 10 * MEGA},
+        },
+        {413},
+    ),
+    "instructions of 1.9 MB": (
+        "responses",
+        lambda: {"input": "Hi", "stream": True, "instructions": "the weather " * 158_000},
+        {200},
+    ),
+    "calls of other tools": (
+        "responses",
+        lambda: {
+            "input": [
+                {"type": "function_call", "name": f"g{n}", "call_id": "c", "arguments": "{}"}
+                for n in range(12_000)
+            ],
+            "tools": functions(12_000),
+        },
+        {400},
+    ),
+    "automata that double": (
+        "chat",
+        lambda: tools(properties(lambda n: {"type": "string", "pattern": f"(a|b)*a(a|b){{{n + 10}}}"}, 150)),
+        {200},
+    ),
+    "11,000 calls in a message": (
+        "chat",
+        lambda: {
+            "messages": [
+                *ASK["messages"],
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"id": str(n), "type": "function", "function": {"name": "f", "arguments": "{}"}}
+                        for n in range(11_000)
+                    ],
+                },
+                *ASK["messages"],
+            ]
+        },
+        {200, 413},
+    ),
+    "arguments of 1.9 MB": ("chat", lambda: called(json.dumps({"a": "x y " * 470_000})), {200}),
+    "600,000 values in arguments": ("chat", lambda: called('{"a":[' + "[]," * 600_000 + "1]}"), {200, 413}),
+    "variables of a template": (
+        "chat",
+        lambda: {**ASK, "chat_template_kwargs": {f"k{n}" * 100: "x" for n in range(300)}},
+        {200},
+    ),
+    "64 answers": ("chat", lambda: {**ASK, "n": 64, "stream": True}, {200}),
+}
+
+
+def test_what_clients_send(target: Target, pytestconfig: Any, capsys: Any) -> None:
+    nightly = pytestconfig.getoption("--nightly")
+    wrong = []
+    for name, (api, make, statuses) in {**CLIENTS, **(DEAR if nightly else {})}.items():
+        body, before = make(), target.forget_peak()
+        answer = target.post(api, body)
+        if answer.status_code not in statuses or len(answer.content) > 8 * MEGA:
+            wrong.append((name, answer.status_code, answer.text[:200]))
+        if target.peak() - before > MEMORY:
+            wrong.append((name, "memory", f"{target.peak() - before:.0f} MB"))
+    target.stands()
+    assert not wrong and "Traceback" not in capsys.readouterr().err
+
+
+def test_counting_values_takes_no_memory() -> None:
+    """The commas of a text are no values; a regular expression that knows this took a hundred times its size."""
+    raw = b'{"a": "' + b'x\\", ' * 250_000 + b'"}'
+    tracemalloc.start()
+    try:
+        Account(Settings()).values(raw)
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(raw)
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_warned_of_is_forgotten() -> None:
+    """`warnings` and a chat remember each text, and a stranger can make any number of them."""
+    chat = chatparsers.load(template="qwen3")
+    for number in range(300):
+        tool = {"name": f"f{number}" * 500, "parameters": {"properties": {"x": {"type": "str"}}}}
+        with pytest.warns(UserWarning, match=r"reads no variable 'k|found Python's"):
+            chat.prepare(ASK["messages"], tools=[tool], template_kwargs={f"k{number}" * 9_000: 1})
+    assert len(errors._warned) < 300 and len(chat._warned) < 300
+    texts = [key if isinstance(key, str) else key[0] for key in errors._warned]
+    assert max(map(len, texts)) < 1_010 and max(map(len, chat._warned)) < 1_010
+
+
+# connections
+
+
+def head(*lines: str, host: str = "localhost", kind: str = "application/json") -> bytes:
+    first = f"POST {PATHS['chat']} HTTP/1.1\r\nhost: {host}\r\ncontent-type: {kind}\r\n"
+    return (first + "".join(f"{line}\r\n" for line in lines) + "\r\n").encode()
+
+
+RAW = json.dumps(ASK).encode()
+LENGTH, CHUNKED, CLOSE = f"content-length: {len(RAW)}", "transfer-encoding: chunked", "connection: close"
+FAR = "content-length: 99999999999"
+WIRES: dict[str, tuple[bytes, set[int]]] = {
+    **{
+        f"the host {name}": (head(LENGTH, CLOSE, host=name) + RAW, {status})
+        for name, status in {
+            "127.0.0.1.evil.example": 403,
+            "2130706433": 403,
+            "[::1].evil.example": 403,
+            "evil.example@localhost": 403,
+            "localhost,evil.example": 403,
+            "": 403,
+            "LOCALHOST.:99": 200,
+            "[::1]:8": 200,
+        }.items()
+    },
+    "two hosts": (head(LENGTH, CLOSE, "host: evil.example") + RAW, {400}),
+    "no host": (head(LENGTH).replace(b"HTTP/1.1\r\nhost: localhost", b"HTTP/1.0") + RAW, {403}),
+    **{
+        f"the origin {name}": (head(LENGTH, CLOSE, f"origin: {name}") + RAW, {status})
+        for name, status in {"null": 403, "file://": 403, "http://localhost": 200}.items()
+    },
+    **{
+        f"the kind {name}": (head(LENGTH, CLOSE, kind=name) + RAW, {status})
+        for name, status in {
+            "text/plain": 415,
+            "application/json, text/plain": 415,
+            "multipart/form-data": 415,
+            "Application/JSON; charset=utf-8": 200,
+        }.items()
+    },
+    "two lengths": (head(LENGTH, "content-length: 5", CLOSE) + RAW, {400}),
+    "a length below 0": (head("content-length: -5"), {400}),
+    "a length without an end": (head(FAR), {408}),
+    "half a body": (head(FAR) + b"{", {408}),
+    "a body of 17 MB": (head(CHUNKED, CLOSE) + (b"ffff\r\n" + b"x" * 65_535 + b"\r\n") * 260, {413}),
+    "a head of 10 MB": (head()[:-2] + b"x: y\r\n" * 1_700_000, {400}),
+    "one header of 10 MB": (head()[:-2] + b"x: " + b"y" * 10_000_000, {400}),
+    "a chunk's head of 5 MB": (head(CHUNKED, CLOSE) + b"1;" + b"x" * 5_000_000, {400}),
+    "trailers of 3 MB": (
+        head(CHUNKED, CLOSE) + b"%x\r\n%b\r\n0\r\n" % (len(RAW), RAW) + b"a: b\r\n" * 500_000 + b"\r\n",
+        {400},
+    ),
+    "no HTTP": (b"\x16\x03\x01\x02\x00\x01\x00\x01\r\n\r\n", {400}),
+    "a path of no ASCII": (b"GET /\xff\xfe%ff HTTP/1.1\r\nhost: localhost\r\n\r\n", {400}),
+    "an upgrade": (
+        b"GET /v1/models HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade, close\r\n"
+        b"sec-websocket-key: eA==\r\nsec-websocket-version: 13\r\n\r\n",
+        {200},
+    ),
+}
+
+
+def test_what_comes_over_the_wire(target: Target, capsys: Any) -> None:
+    wrong = []
+    for name, (raw, statuses) in WIRES.items():
+        before = target.forget_peak()
+        with socket.create_connection(("127.0.0.1", target.port), 30) as client:
+            with suppress(ConnectionError):
+                client.sendall(raw)
+            found = client.recv(65_536).split(b"\r\n")[0]
+        if not any(found.startswith(b"HTTP/1.1 %d " % status) for status in statuses):
+            wrong.append((name, found))
+        if target.peak() - before > 50:
+            wrong.append((name, b"memory"))
+    target.stands()
+    assert not wrong and "Traceback" not in capsys.readouterr().err
+
+
+def test_clients_that_take_nothing(target: Target, pytestconfig: Any) -> None:
+    """Requests without a key, and a whole answer, that nobody reads: no slot and no connection is held."""
+    asks = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1_000
+    whole = json.dumps({"input": "Hi", "instructions": "the weather " * 150_000}).encode()
+    rows = [asks, _responses(len(whole)) + whole] if pytestconfig.getoption("--nightly") else [asks]
+    with socket.socket() as first, socket.socket() as second:
+        clients = (first, second)[: len(rows)]
+        for client, raw in zip(clients, rows, strict=True):
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(("127.0.0.1", target.port))
+            client.settimeout(20)
+            client.sendall(raw)
+        target.stands()
+        for client in clients:
+            soon(lambda client=client: _closed(client, target.port), 20)
+    target.stands()
+
+
+def _responses(size: int) -> bytes:
+    first = f"POST {PATHS['responses']} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    return f"{first}content-length: {size}\r\n\r\n".encode()
+
+
+def _closed(client: socket.socket, port: int) -> bool:
+    """Whether the server has given a connection up, as the system sees it."""
+    own = f"0100007F:{client.getsockname()[1]:04X}"
+    for line in Path("/proc/net/tcp").read_text().splitlines():
+        _, local, remote, state, *_ = line.split()
+        if local == f"0100007F:{port:04X}" and remote == own:
+            return state != "01"
+    return True
+
+
+# what engines send
+
+
+def piece(text: str) -> bytes:
+    ids = tiny_model("qwen3").tokenizer.encode(text, add_special_tokens=False).ids
+    return llama_piece(text, ids)
+
+
+GOOD = piece("Hello.") + llama_end()
+END = llama_end()
+MANY = b",".join([b"5"] * 50_000)
+SENT: dict[str, tuple[bytes, bool]] = {
+    "CRLF": (GOOD.replace(b"\n", b"\r\n"), True),
+    "no space": (GOOD.replace(b"data: ", b"data:"), True),
+    "comments and fields": (b": hi\n\n:\n\nevent: message\nid: 5\nretry: 10\n" + GOOD, True),
+    "200,000 empty lines": (b"\n" * 200_000 + GOOD, True),
+    "20,000 empty events": (b'data: {"content": "", "tokens": []}\n\n' * 20_000 + GOOD, True),
+    "an end, twice": (GOOD + END, True),
+    "more cached than there was": (GOOD.replace(b'"cache_n": 0', b'"cache_n": 1000'), True),
+    "an id that is none": (b'data: {"content": "Hello.", "tokens": [99999999999999999999]}\n\n' + END, True),
+    "CR alone": (GOOD.replace(b"\n\n", b"\r\r"), False),
+    "a NUL": (b"\x00" + GOOD, False),
+    "no UTF-8": (GOOD.replace(b"Hello", b"He\xffllo"), False),
+    "bytes of a surrogate": (GOOD.replace(b"Hello", b"He\xed\xa0\x80llo"), False),
+    "an event in two lines": (b'data: {"content": "a",\ndata: "stop": false}\n\n' + END, False),
+    "two objects": (b'data: {"content": "a"}{"content": "b"}\n\n' + END, False),
+    "a list": (b"data: [1]\n\n" + END, False),
+    "null": (b"data: null\n\n" + END, False),
+    "nesting": (b"data: " + b'{"a":' * 20_000 + b"1" + b"}" * 20_000 + b"\n\n" + END, False),
+    "ids that nest": (b'data: {"tokens": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n" + END, False),
+    "a count that is true": (GOOD.replace(b'"tokens_predicted": 3', b'"tokens_predicted": true'), False),
+    "more tokens than it was asked for": (
+        b'data: {"content": "", "tokens": [' + MANY + b"]}\n\n" + END,
+        False,
+    ),
+    "an error's line": (piece("Hel") + b'error: {"message": "boom"}\n\n', False),
+    "an error's text": (piece("Hel") + b'data: {"error": "boom"}\n\n', False),
+    "no end": (piece("Hello."), False),
+    "a page": (b"<html>\n<body>\n</html>\n", False),
+    "another JSON": (b'{"content": "Hello."}', False),
+    "17 MB of text": (b'data: {"content": "' + b"x" * 17_000_000 + b'", "tokens": [5]}\n\n' + END, False),
+}
+
+
+def sends(raw: bytes) -> Callable[[Wire], Any]:
+    async def act(wire: Wire) -> None:
+        await wire.head()
+        await wire.send(raw)
+        await wire.end()
+
+    return act
+
+
+def statuses(status: int) -> Callable[[Wire], Any]:
+    async def act(wire: Wire) -> None:
+        await wire.head(status, "application/json")
+        await wire.send(b'{"error": {"message": "boom"}}')
+        await wire.end()
+
+    return act
+
+
+async def endless(wire: Wire) -> None:
+    await wire.head()
+    while True:
+        await wire.send(piece("the weather ") * 200)
+
+
+async def floods_its_head(wire: Wire) -> None:
+    wire._writer.write(b"HTTP/1.1 200 X\r\n" + b"x: y\r\n" * 200_000)
+    await wire._writer.drain()
+    wire.die()
+
+
+async def speaks_no_http(wire: Wire) -> None:
+    wire._writer.write(b"SSH-2.0-OpenSSH\r\n")
+    await wire._writer.drain()
+    wire.die()
+
+
+async def stalls(wire: Wire) -> None:
+    await wire.head()
+    await wire.send(GOOD[:30])
+    await asyncio.sleep(30)
+
+
+ACTS: dict[str, tuple[Callable[[Wire], Any], bool]] = {
+    **{name: (sends(raw), good) for name, (raw, good) in SENT.items()},
+    **{f"the status {status}": (statuses(status), False) for status in (204, 301, 401, 404, 418, 599)},
+    "an answer without an end": (endless, False),
+    "a flood of headers": (floods_its_head, False),
+    "no HTTP": (speaks_no_http, False),
+    "half an event": (stalls, False),
+}
+FAILED = ('data: {"error"', "event: error")
+ENGINES = {str(number): act for number, (act, _) in enumerate(ACTS.values())}
+
+
+def test_what_engines_send(target: Target, pytestconfig: Any, capsys: Any) -> None:
+    """What is whole is a whole answer. All else is an error of the client's API, before or in the stream."""
+    nightly = pytestconfig.getoption("--nightly")
+    ways = [(api, stream) for api in PATHS for stream in (False, True)]
+    wrong = []
+    for number, (name, (_, good)) in enumerate(ACTS.items()):
+        before = target.forget_peak()
+        for api, stream in ways if nightly else [ways[number % len(ways)]]:
+            answer = target.post(api, {**BODIES[api], "seed": number, "stream": stream})
+            failed = answer.status_code >= 400 or any(mark in answer.text for mark in FAILED)
+            whole = answer.status_code == 200 and "Hello." in answer.text and not failed
+            if whole != good or failed == good:
+                wrong.append((name, api, stream, answer.status_code, answer.text[-200:]))
+        if target.peak() - before > MEMORY:
+            wrong.append((name, "memory", target.peak() - before))
+    target.stands()
+    assert not wrong and "Traceback" not in capsys.readouterr().err
+
+
+def test_files_may_be_as_many_as_the_system_allows(monkeypatch: Any, capsys: Any) -> None:
+    resource = pytest.importorskip("resource", reason="this system has no such limits")
+    from chatparsers.gateway import serve
+
+    asked: list[Any] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
+    serve._open_files(1024)
+    assert asked == [(4096, 4096)] and not capsys.readouterr().err
+    serve._open_files(4096)
+    assert "too few for --concurrency 4096" in capsys.readouterr().err
+    assert os.name == "posix"
