@@ -53,6 +53,8 @@ class Answer:
         self._framed = framed
         self._prompt = prompt
         # What llama-server leaves out is spelt anew, with up to four ids for one.
+        asked = request.max_tokens
+        self._limit = most if most is not None and asked is not None and most < asked else None
         self._most = None if most is None else 4 * most + _LATE_IDS
         self._stops = ContentStops(request.stops) if request.stops else None
         self._ends = frozenset(turn.stop_ids)
@@ -100,7 +102,11 @@ class Answer:
         completion = end.completion if end.completion is not None else self._fed or None
         prompt = end.prompt if end.prompt is not None else self._prompt
         self.usage = Usage.of(
-            message, prompt or 0, completion=completion, cached=min(end.cached, prompt or 0)
+            message,
+            prompt or 0,
+            completion=completion,
+            cached=min(end.cached, prompt or 0),
+            limit=self._limit,
         )
         chunks = self.writer.finish(reason, self.usage, stop_sequence=stopped)
         if self._ids:

@@ -55,7 +55,7 @@ def _chat(model: str, turn: Turn, request: Request, index: int, id: str | None) 
     return OpenAIChat(
         model,
         id=id,
-        call_id=None if index else turn.call_id,  # the calls of other choices have ids of their own
+        call_id=turn.call_id,
         include_usage=request.include_usage and request.choices == 1,
         toolkit=request.toolkit,
         index=index,

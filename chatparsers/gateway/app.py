@@ -209,6 +209,8 @@ class _Gateway:
         record.fields["stream"] = request.stream
         if prepared.max_tokens is not None:
             record.fields["max_tokens"] = prepared.max_tokens
+            if request.max_tokens is not None and request.max_tokens > prepared.max_tokens:
+                record.fields["max_tokens_asked"] = request.max_tokens
         job = Job(
             prepared.turn,
             prepared.prompt,
@@ -237,13 +239,16 @@ class _Gateway:
         made: list[Answer] = []
         for index in range(request.choices):
             id = made[0].writer.id if made else None
-            writer = api.writer(request.model or self.settings.model, prepared.turn, request, index, id)
+            turn = prepared.turn
+            if index:  # its calls have ids of their own
+                turn = turn._replace(id_seed=f"{turn.id_seed}/{index}")
+            writer = api.writer(request.model or self.settings.model, turn, request, index, id)
             if request.token_ids:
                 writer.prompt_token_ids, writer.token_ids = ids, []
             if request.logprobs is not None and not request.stream:
                 writer.logprobs = {}
             answer = Answer(
-                prepared.turn,
+                turn,
                 writer,
                 request,
                 by_ids=self.engine.ids,

@@ -70,6 +70,7 @@ class ResponseEvent(TypedDict, total=False):
     arguments: str
     name: str
     logprobs: list[Any]
+    token_ids: list[int]
 
 
 _DEFAULTS: dict[str, Any] = {
@@ -94,7 +95,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
     ``toolkit``: the request's tools; calls of freeform tools are written as one text.
 
     Log probabilities of the content are where the API has them. Those of other tokens are in ``token_logprobs`` of the
-    whole response, which ends a stream, and ids in its ``token_ids`` and ``prompt_token_ids``.
+    whole response, which ends a stream. Ids are in its ``token_ids`` and ``prompt_token_ids``, and in ``token_ids`` of
+    the events, each beside the text that it became.
 
     >>> from chatparsers.serving import OpenAIResponses
     >>> answer = OpenAIResponses("m").whole(chat.bind(tools=tools).parse(call))
@@ -200,6 +202,10 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             chunk["logprobs"], self._due = self._due, []
         return chunks
 
+    def ids(self, found: list[int], chunks: list[ResponseEvent]) -> None:
+        super().ids(found, chunks)
+        chunks[0]["token_ids"] = found
+
     def _text(self, text: str) -> list[ResponseEvent]:
         """More of the text of a freeform call."""
         if not text:
@@ -246,7 +252,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             **self._repeated,  # type: ignore[typeddict-item]
             **({"unwanted_calls": self.unwanted} if self.unwanted else {}),
             **({} if self.prompt_token_ids is None else {"prompt_token_ids": self.prompt_token_ids}),
-            **({} if self.token_ids is None else {"token_ids": self.token_ids}),
+            **({} if self.token_ids is None else {"token_ids": [*self.token_ids]}),
             **({"token_logprobs": self._apart} if self._apart else {}),
         }
 

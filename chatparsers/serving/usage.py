@@ -14,7 +14,8 @@ __all__ = ["Usage"]
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of tokens: of the prompt, of the whole answer, and of the answer's reasoning. ``cached``: how many of the
-    prompt's tokens the engine had already.
+    prompt's tokens the engine had already. ``limit``: to how many tokens the limit of the request was cut, as the
+    context of the model has no more; None: it was not. It stands in a field of our own, under the request's name.
 
     >>> from chatparsers.serving import Usage
     >>> Usage.of(chat.bind().parse("Hi"), prompt=10, completion=1).openai()["total_tokens"]
@@ -25,10 +26,17 @@ class Usage:
     completion: int = 0
     reasoning: int = 0
     cached: int = 0
+    limit: int | None = None
 
     @classmethod
     def of(
-        cls, message: Message, prompt: int = 0, *, completion: int | None = None, cached: int = 0
+        cls,
+        message: Message,
+        prompt: int = 0,
+        *,
+        completion: int | None = None,
+        cached: int = 0,
+        limit: int | None = None,
     ) -> Usage:
         """The usage of a message whose stream was fed ids: its regions count the tokens.
 
@@ -43,14 +51,15 @@ class Usage:
             if region.kind == "reasoning":
                 reasoning += max(region.token_end - max(region.token_start, counted), 0)
                 counted = region.token_end
-        return cls(prompt, last if completion is None else completion, reasoning, cached)
+        return cls(prompt, last if completion is None else completion, reasoning, cached, limit)
 
     @classmethod
     def together(cls, usages: Sequence[Usage]) -> Usage:
         """The usage of several answers to one prompt, which counts once."""
         first = usages[0]
         completion = sum(usage.completion for usage in usages)
-        return cls(first.prompt, completion, sum(usage.reasoning for usage in usages), first.cached)
+        reasoning = sum(usage.reasoning for usage in usages)
+        return cls(first.prompt, completion, reasoning, first.cached, first.limit)
 
     def openai(self) -> dict[str, Any]:
         """As the chat-completions API counts."""
@@ -60,6 +69,7 @@ class Usage:
             "total_tokens": self.prompt + self.completion,
             "prompt_tokens_details": {"cached_tokens": self.cached},
             "completion_tokens_details": {"reasoning_tokens": self.reasoning},
+            **self._cut("max_tokens"),
         }
 
     def responses(self) -> dict[str, Any]:
@@ -70,6 +80,7 @@ class Usage:
             "output_tokens": self.completion,
             "output_tokens_details": {"reasoning_tokens": self.reasoning},
             "total_tokens": self.prompt + self.completion,
+            **self._cut("max_output_tokens"),
         }
 
     def anthropic(self) -> dict[str, Any]:
@@ -79,4 +90,8 @@ class Usage:
             "cache_creation_input_tokens": 0,
             "cache_read_input_tokens": self.cached,
             "output_tokens": self.completion,
+            **self._cut("max_tokens"),
         }
+
+    def _cut(self, name: str) -> dict[str, int]:
+        return {} if self.limit is None else {name: self.limit}

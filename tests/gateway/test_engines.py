@@ -336,9 +336,20 @@ def test_the_answer_has_what_is_left_of_the_context(
     engine = upstream(Llama(["Hello."], model.tokenizer), context=200)
     server = serve(create_app(model.chat, LlamaServer(engine.url)))
     url, asked = f"{server.url}/v1", {"messages": ASK["messages"], "max_tokens": 32_000}
-    assert httpx2.post(f"{url}/chat/completions", json=asked, timeout=20).status_code == 200
+    left = None
+    for path, more, name in (
+        ("chat/completions", {}, "max_tokens"),
+        ("responses", {"input": "Hi", "max_output_tokens": 32_000}, "max_output_tokens"),
+        ("messages", {}, "max_tokens"),
+    ):
+        answer = httpx2.post(f"{url}/{path}", json={**asked, **more}, timeout=20)
+        body = engine.requests[-1][1]
+        left = body["n_predict"]
+        assert left == 200 - len(body["prompt"]) - 1 and answer.json()["usage"][name] == left  # it is said
+    assert (
+        "max_tokens" not in httpx2.post(f"{url}/messages", json={**asked, "max_tokens": left}).json()["usage"]
+    )
     body = engine.requests[-1][1]
-    assert body["n_predict"] == 200 - len(body["prompt"]) - 1
     long = "word " * 300
     many = [{"role": "user", "content": long}]
     count = len(model.chat.prepare(many).prompt)

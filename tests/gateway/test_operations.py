@@ -88,6 +88,7 @@ def test_the_log_has_no_texts(gateway: Callable[..., Any], tmp_path: Path) -> No
     assert lines[1]["trace"] == TRACE and "trace" not in lines[0] and lines[1]["stream"] is True
     prompt = lines[0]["prompt_tokens"]
     assert prompt == 5 and 0 < lines[0]["max_tokens"] < 500 and lines[0]["completion_tokens"] == 3
+    assert lines[0]["max_tokens_asked"] == 9000 and "max_tokens_asked" not in lines[1]
     assert lines[2]["error"] == "invalid_api_key"
 
 

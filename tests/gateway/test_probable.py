@@ -395,6 +395,10 @@ def test_ids_of_prompt_and_answer(kind: str, telling: Callable[..., Any]) -> Non
     other = {"model": "m", "input": "Hi", "return_token_ids": True}
     found = httpx2.post(f"{gateway.url}/v1/responses", json=other, timeout=20).json()
     assert (found["prompt_token_ids"], found["token_ids"]) == (prompt, script.ids)
+    text = httpx2.post(f"{gateway.url}/v1/responses", json={**other, "stream": True}, timeout=20).text
+    events = [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: {")]
+    assert [id for event in events for id in event.get("token_ids", ())] == script.ids
+    assert events[0]["response"]["prompt_token_ids"] == prompt
 
 
 @pytest.mark.parametrize("kind", ["llama", "vllm"])
@@ -415,6 +419,7 @@ def test_several_answers(kind: str, telling: Callable[..., Any]) -> None:
             streamed = stream.get_final_completion()
     for found in (whole, streamed):
         assert [choice.index for choice in found.choices] == [0, 1, 2]
+        assert len({choice.message.tool_calls[0].id for choice in found.choices}) == 3
         for choice in found.choices:
             assert (choice.message.content, choice.finish_reason) == ("It is so.", "tool_calls")
             assert choice.message.tool_calls[0].function.arguments == '{"a": 1}'

@@ -90,7 +90,7 @@ def test_strict_models_take_log_probabilities_and_ids(api: str) -> None:
             writer.ids([place], chunks)
         found += chunks
     assert done == len(text)
-    found += writer.finish("stop", Usage.of(stream.message, 5, completion=9))
+    found += writer.finish("stop", Usage.of(stream.message, 5, completion=9, limit=9))
     takes(event, found)
     takes(whole, [json.loads(writer.text())])
     answer: Any = writer.answer
