@@ -67,7 +67,8 @@ from .code import Code, Ends, Label, Place
 from .machine import Machine, Program
 from .names import Names, Parts
 from .recovery import Recovery
-from .usual import JSON_INSIDE, usual
+from .usual.steps import usual
+from .usual.texts import JSON_INSIDE
 
 __all__ = ["program"]
 

@@ -109,9 +109,9 @@ END
     Fails unless the text is at its end. Fails there too if the turn was cut off.
 AFTER
     Reads all that follows as markup, because the turn is over.
-USUAL ways label insides
-    Reads in one step what usually follows, if one of ``ways`` (see `Usual`) finds it whole. Holds the beginning of it.
-    Else goes to the label, where instructions read the text one by one. ``insides`` match what may be inside its names.
+USUAL steps label
+    Reads in one step what usually follows, if one of ``steps`` (see `Steps`) finds it whole. Holds the beginning of it.
+    Else goes to the label, where instructions read the text one by one.
 """
 
 from __future__ import annotations
@@ -124,9 +124,6 @@ from ..schema.tools import Toolset
 from ..values.base import Search, Transcoder
 
 __all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
-
-IN_NAME: Final = "\0"
-"""At the end of a `Machine.hope`: a name comes there, of which any part is held."""
 
 MAX_HEADER = 1024
 """The most characters that a name, an id or a run of white space in a call's header may have."""
@@ -238,6 +235,7 @@ class Machine:
 
     ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
     running text that the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too.
+    ``found``: a window, and what `USUAL` finds in it.
     """
 
     __slots__ = (
@@ -250,6 +248,7 @@ class Machine:
         "final",
         "flags",
         "floor",
+        "found",
         "hope",
         "i",
         "ip",
@@ -290,6 +289,7 @@ class Machine:
         self.drafted = -1
         self.resumed = -1
         self.hope = ""
+        self.found: tuple[str, Any, Any] | None = None
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
@@ -319,19 +319,28 @@ class Machine:
         self.run(scanned)
 
     def hold(self, piece: str) -> bool:
-        """Adds ``piece`` to the window, if it goes on with the text that is held, and does not end it."""
+        """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
         hope = self.hope
-        size = len(piece)
-        if size < len(hope) and hope.startswith(piece):
-            self.hope = hope[size:]
-        elif hope != IN_NAME or len(self.text) > MAX_HEADER:
+        if len(piece) < len(hope) and hope.startswith(piece):
+            self.hope = hope[len(piece) :]
+            self.text += piece
+            return True
+        text = self.text + piece
+        ins = self.program.code[self.ip]
+        if ins[0] == USUAL:
+            step, begun = ins[1].find(text, self.i)
+            if step is not None or begun is None:
+                self.found = text, step, begun
+                return False
+            self.hope = begun
+        elif self.i == len(self.text) or self.value is None or not self.value.holds(text[self.i :]):
             return False
-        else:
-            for inside in self.program.code[self.ip][3]:
-                if inside(piece) is None:
-                    return False
-        self.text += piece
+        self.text = text
         return True
+
+    def wait(self, held: str) -> None:
+        """Holds the end of a piece whose text before it the open value has scanned elsewhere."""
+        self.text = held
 
     def waiting(self) -> tuple[int, Search | None] | None:
         """The region and a search, if the machine waits in the middle of running text or of a value, holds nothing and
@@ -449,8 +458,6 @@ class Machine:
                     self._wanted(i, value.error)
                     ip = 0
                 else:
-                    if i < n:
-                        self.hope = value.hope(text[i:])
                     break
             elif op == LIT:
                 literal = ins[2]
@@ -475,19 +482,14 @@ class Machine:
                     self.floor = len(stack)
                 ip = ins[1]
             elif op == USUAL:
-                hope = None
-                for way in ins[1]:
-                    match = way.match(text, i)
-                    if match is None:
-                        if hope is None and not final:
-                            hope = way.hope(text, i)
-                    elif hope is None and way.read(self, match):
-                        i, ip = match.end(), way.ip
-                        break
+                known, self.found = self.found, None
+                step, found = ins[1].find(text, i) if known is None or i or known[0] != text else known[1:]
+                if step is None and found is not None and not final:
+                    self.hope = found
+                    break
+                if step is not None and step.read(self, found[1]):
+                    i, ip = found[0], step.ip
                 else:
-                    if hope is not None:
-                        self.hope = hope
-                        break
                     ip = ins[2]
             elif op == FAIL:
                 ip = -1

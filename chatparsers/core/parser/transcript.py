@@ -295,7 +295,11 @@ class Transcript:
             return
         call.arguments.append(text)
         if call.started:
-            events.append(CallArguments(call.index, text))
+            last = events[-1] if events else None
+            if type(last) is CallArguments and last.index == call.index:
+                last.text += text
+            else:
+                events.append(CallArguments(call.index, text))
         else:
             self._start(call, events)
 

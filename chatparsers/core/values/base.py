@@ -56,9 +56,10 @@ class Transcoder:
         """
         raise NotImplementedError
 
-    def hope(self, held: str) -> str:
-        """What may come after ``held``, the text that the last scan left, so that any beginning of it is left too."""
-        return ""
+    def holds(self, text: str) -> bool:
+        """Whether a scan would leave all of ``text``, which begins with what the last scan left. False if only a scan
+        can tell."""
+        return False
 
     def cut_off(self) -> None:
         """The text was cut off: its end does not end this value."""

@@ -126,6 +126,12 @@ class GemmaScanner(Transcoder):
                 self.plain = self.inner.plain
         return i
 
+    def holds(self, text: str) -> bool:
+        if self.state == _STRING:
+            match = ends(self.quote, self.closers).stops.at(text, 0)
+            return match is not None and match[1] is not None
+        return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
+
     def _fail(self) -> None:
         if self.state == _NEXT:
             self.error = "',' or '}'" if self.stack[-1] == "{" else "',' or ']'"
@@ -147,7 +153,7 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        find = ends(quote, self.closers).stops
+        find = ends(quote, self.closers).stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end the call
             found, certain = self._cut_short(text, i, text.find(quote, i), final)

@@ -127,9 +127,9 @@ class _Raw(Transcoder):
         super().__init__()
         self.stops = stops
 
-    def hope(self, held: str) -> str:
-        # The stops stand with the longest first, and a shorter one ends the value before.
-        return next((stop[len(held) :] for stop in reversed(self.stops.stops) if stop.startswith(held)), "")
+    def holds(self, text: str) -> bool:
+        match = self.stops.at(text, 0)
+        return match is not None and match[1] is not None
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the value's text ends, and whether a whole stop follows; sets ``error`` and ``marked``."""

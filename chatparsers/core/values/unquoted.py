@@ -40,7 +40,7 @@ class Ends:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
         likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
         over = rf"(?P<close>(?:[}}\]]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
-        self.stops = StopFinder((quote, *closers)).find
+        self.stops = StopFinder((quote, *closers))
         quote = re.escape(quote)
         self.string = re.compile(over).search
         self.member = re.compile(rf"(?={quote}|{_KEY})|{over}").search

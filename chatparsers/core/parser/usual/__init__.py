@@ -1,0 +1,1 @@
+"""What usually follows in a call, read in one step."""
