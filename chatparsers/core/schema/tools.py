@@ -184,10 +184,11 @@ class Toolset:
         """
         known = _respelt.get(id(self.raw))
         if known is None or known[0] is not self.raw:
-            known = self.raw, _warning(self._functions)
-            size = _size(self.raw)
-            if size is not None:
-                _respelt.add(id(self.raw), known, size)
+            plain = _dumped(self.raw)
+            spelt = plain is None or any(name in plain for name in _SPELT)
+            known = self.raw, _warning(self._functions) if spelt else ""
+            if plain is not None:
+                _respelt.add(id(self.raw), known, _BYTES * len(plain))
         return known[1]
 
     def all(self) -> tuple[Tool, ...]:
@@ -205,10 +206,14 @@ _BYTES = 36
 """The memory of a byte of plain data as objects, at most: 36 for empty objects, 5 for usual tools."""
 
 
-def _size(tools: Sequence[Mapping[str, Any]]) -> int | None:
-    """About the memory of the tools; None if they are no plain data."""
+_SPELT = tuple(marshal.dumps(name, 2) for name in SPELLINGS)
+"""Python's names of types as they stand in dumped tools."""
+
+
+def _dumped(tools: Sequence[Mapping[str, Any]]) -> bytes | None:
+    """The tools as bytes; None if they are no plain data."""
     try:
-        return _BYTES * len(marshal.dumps(list(tools), 2))
+        return marshal.dumps(list(tools), 2)
     except ValueError:
         return None
 

@@ -70,7 +70,7 @@ class Step:
             if isinstance(part, str):
                 if text.startswith(part, i):
                     i += len(part)
-                elif part.startswith(text[i:]):
+                elif len(text) - i < len(part) and part.startswith(text[i:]):
                     return part[len(text) - i :]
                 else:
                     return None
