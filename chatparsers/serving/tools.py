@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import ApiError
 from .fields import boolean, is_null, mapping, sequence, string
+from .lark import regular
 from .unsupported import Drops
 
 __all__ = [
@@ -93,7 +94,7 @@ def chat_tools(value: object, drops: Drops) -> Toolkit:
             string(function.get("name"), f"{at}.function.name")
             functions.append({"type": "function", "function": dict(function)})
         elif kind == "custom":
-            made = _custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom")
+            made = _custom(mapping(tool.get("custom"), f"{at}.custom"), f"{at}.custom", drops)
             functions.append(made)
             spellings[made["function"]["name"]] = Spelling(made["function"]["name"], custom=True)
         else:
@@ -129,7 +130,7 @@ def _add_responses(
             drops.tool(kind, at, "of type 'function', 'custom' and 'namespace'")
             continue
         if kind == "custom":
-            made = _custom(tool, at)
+            made = _custom(tool, at, drops)
         else:
             function: dict[str, Any] = {"name": string(tool.get("name"), f"{at}.name")}
             for name in ("description", "parameters", "strict"):
@@ -166,11 +167,11 @@ def _each(value: object, path: str) -> Iterator[tuple[Mapping[str, Any], str]]:
         yield mapping(tool, f"{path}[{index}]"), f"{path}[{index}]"
 
 
-def _custom(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
+def _custom(tool: Mapping[str, Any], path: str, drops: Drops) -> dict[str, Any]:
     """A freeform tool as a function of one text.
 
-    A regular expression becomes the text's pattern, so that the sampler keeps to it. A grammar in Lark stands in the
-    description: no dialect holds one inside a JSON string.
+    A regular expression becomes the text's pattern, so that the sampler keeps to it. So does a grammar in Lark that is
+    one; the model reads it in the description. Of one that is none, the description alone is left.
     """
     name = string(tool.get("name"), f"{path}.name")
     said = [string(tool["description"], f"{path}.description")] if tool.get("description") else []
@@ -183,6 +184,11 @@ def _custom(tool: Mapping[str, Any], path: str) -> dict[str, Any]:
             text["pattern"] = f"^(?:{definition})$"
         else:
             said.append(f"The text of {INPUT!r} must match this grammar (Lark):\n{definition}")
+            pattern = regular(definition)
+            if pattern is None:
+                drops.kinds["grammar that recurs"] = None
+            else:
+                text["pattern"] = f"^(?:{pattern})$"
     elif given.get("type") != "text":
         raise ApiError(
             f"expected 'text' or 'grammar', found {given.get('type')!r}", param=f"{path}.format.type"

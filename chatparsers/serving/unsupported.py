@@ -23,7 +23,7 @@ _FILES = ("image", "audio", "video", "file", "document")
 
 
 class Drops:
-    """Refuses what cannot be given, or drops it. ``kinds``: what was dropped, such as ``tool web_search``."""
+    """Refuses what cannot be given, or drops it. ``kinds``: what was left out, such as ``tool web_search``."""
 
     __slots__ = ("allowed", "kinds")
 

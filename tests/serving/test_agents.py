@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from chatparsers.serving import (
     read_messages,
     read_responses,
 )
+from chatparsers.serving.lark import regular
 
 ASK = [{"role": "user", "content": "Hi"}]
 PATCH = '*** Begin Patch\n+ "a" \\ b\u2603\U0001f600\n*** End Patch'
@@ -69,6 +71,95 @@ def test_a_freeform_tool_of_responses(ascii: bool) -> None:
     again = read_responses({"input": [{"role": "user", "content": "Hi"}, item, output], "tools": [CUSTOM]})
     call = again.messages[1]["tool_calls"][0]["function"]
     assert json.loads(call["arguments"]) == {"input": PATCH} and again.messages[2]["content"] == "Done."
+
+
+APPLY_PATCH = r"""start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk
+    | update_hunk  // may be several
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+"""
+"""The grammar of Codex' freeform tool."""
+RECURS = 'start: "(" start ")" | "x"'
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "lark", "structural_tag"])
+def test_a_lark_grammar_is_kept_where_it_is_regular(dialect: Any) -> None:
+    custom = {**CUSTOM, "format": {**GRAMMAR, "definition": APPLY_PATCH}}
+    request = read_responses(
+        {"input": "Hi", "tools": [custom, {**CUSTOM, "name": "g"}], "tool_choice": "required"}
+    )
+    assert request.tools is not None and not request.dropped
+    turn = chatparsers.load(template="qwen3").prepare(**request.prepare)
+    grammar = turn.grammar(dialect)
+    assert grammar is not None and not grammar.weakened
+    pattern = request.tools[0]["function"]["parameters"]["properties"]["input"]["pattern"]
+    whole = "*** Begin Patch\n*** Update File: a\n@@ b\n-c\n+\n*** Add File: d\n+e\n*** End Patch"
+    for text, right in (
+        (whole, True),
+        (whole + "\n", True),
+        (whole[:-1], False),
+        (PATCH, False),
+        ("", False),
+    ):
+        assert bool(re.search(pattern.replace("$", r"\Z"), text)) == right
+
+
+@pytest.mark.parametrize(
+    ("grammar", "right", "wrong"),
+    [
+        ('start: A B?\nA: /[a-z\\/]+/\nB: "q"~2..3 | "é"', ["a/", "aqq", "zé"], ["Q", "", "aé" * 2]),
+        (
+            '?start: [one] ("." | two)* -> x\none: "1" | "2"\ntwo: /a.c/',
+            ["", "1..", "abca\rc"],
+            ["a\nc", "11"],
+        ),
+        ("start: DIGIT~3 NL\n%import common.DIGIT\n%import common.LF -> NL", ["123\n"], ["12\n", "1234\n"]),
+        ('start: "a\\n\\"$" /(x|y)/', ['a\n"$x'], ["a"]),
+        (RECURS, None, []),
+        ("start: a\na: b\nb: a", None, []),
+        ('%ignore " "\nstart: "a"', None, []),
+        ('start: "a"i', None, []),
+        ('start: "a".."z"', None, []),
+        ("start: missing", None, []),
+        ("start: /(?=a)b/", None, []),
+        ("start: /^a/", None, []),
+        ("\n".join(f"a{n}: a{n + 1} a{n + 1}" for n in range(40)) + '\na40: "x"\nstart: a0', None, []),
+        ("start: " + "(" * 5000 + '"a"' + ")" * 5000, None, []),
+    ],
+)
+def test_grammars_in_lark(grammar: str, right: list[str] | None, wrong: list[str]) -> None:
+    found = regular(grammar)
+    if right is None:
+        assert found is None
+        return
+    assert found is not None
+    assert all(re.fullmatch(found, text) for text in right)
+    assert not any(re.fullmatch(found, text) for text in wrong)
+
+
+def test_a_grammar_that_recurs_is_said() -> None:
+    request = read_responses(
+        {"input": "Hi", "tools": [{**CUSTOM, "format": {**GRAMMAR, "definition": RECURS}}]}
+    )
+    assert request.tools is not None and request.dropped == ("grammar that recurs",)
+    function = request.tools[0]["function"]
+    assert (
+        RECURS in function["description"] and "pattern" not in function["parameters"]["properties"]["input"]
+    )
 
 
 def test_a_freeform_tool_of_chat() -> None:
