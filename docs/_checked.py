@@ -35,7 +35,6 @@ CODES = "| Finding | Severity | Templates | Such as |"
 TOTALS = "| Finding | Mended | Not proved |"
 _MENDED = (
     "arguments-escaped-twice",
-    "arguments-respelt",
     "loses-null-content",
     "loses-tools",
     "no-generation-tags",

@@ -34,6 +34,7 @@ __all__ = ["Mend", "diff", "mends", "refuse_files", "written_to"]
 _CANDIDATES = 80
 """How many edits are tried for one finding."""
 _ARGUMENTS = re.compile(r"([\w.]+(?:\['\w+'\])*[.'\[]+arguments(?:'\])?)\s*\|\s*tojson(?:\([^)]*\))?")
+_CONTENT = re.compile(r"(?<!set )\b\w+(?:\.content\b|\[['\"]content['\"]\])(?!\s*=[^=])")
 _IF = re.compile(r"\{%-?\s*(?:el)?if\s+(.*?)\s*-?%\}", re.DOTALL)
 _CONVERSATIONS: list[tuple[list[dict[str, Any]], tuple[str, ...]]] = [
     (
@@ -95,14 +96,15 @@ def mends(chat: Chat, report: Report) -> Iterator[Mend]:
 def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
     """Candidates against a finding: a reason, and the whole new source."""
     source = chat.template().source
-    if code in ("arguments-escaped-twice", "arguments-respelt"):
+    if code == "arguments-escaped-twice":
         for found in _ARGUMENTS.finditer(source):
             kept = f"({found[1]} if {found[1]} is string else {found[0]})"
             yield "arguments that are text are written as they were given", _put(source, found.span(), kept)
     elif code == "loses-null-content":
-        for found in re.finditer(r"\{\{-?\s*(message\.content|message\['content'\])\s*(-?\}\})", source):
-            kept = f"{{{{- ({found[1]} or '') {found[2]}"
-            yield "content that is null is written as no text", _put(source, found.span(), kept)
+        reason = "content that is null is written as no text"
+        for found in _CONTENT.finditer(source):
+            yield reason, _put(source, found.span(), f"({found[0]} or '')")
+        yield reason, _CONTENT.sub(r"(\g<0> or '')", source)
     elif code == "stop-missing" and chat.files.eos_token:
         for found in re.finditer(r"(message\.content|message\['content'\])(?=[^}]*\}\})", source):
             yield (
@@ -120,10 +122,29 @@ def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
         if made is not None:
             yield "generation tags stand around what the model writes, and nothing else", made
     elif code == "not-append-only":
-        for found in list(_IF.finditer(source))[:_CANDIDATES]:
-            for truth in ("true", "false"):
-                reason = f"`{' '.join(found[1].split())}` is {truth}: history is written as it was generated"
-                yield reason, _put(source, found.span(1), truth)
+        conditions = list(_IF.finditer(source))[:_CANDIDATES]
+        less = [(found, one) for found in conditions for one in _weaker(found[1])]
+        fixed = [(found, one) for found in conditions for one in ("true", "false")]
+        for found, one in less + fixed:
+            before, after = (" ".join(text.split()) for text in (found[1], one))
+            reason = f"`{before}` is `{after}`: history is written as it was generated"
+            yield reason, _put(source, found.span(1), one)
+
+
+def _weaker(condition: str) -> Iterator[str]:
+    """The condition without one of the parts that ``and`` joins."""
+    parts, depth, begin = [], 0, 0
+    for token in re.finditer(r"[()\[\]]|\b(?:and|or|if)\b", condition):
+        if depth == 0 and token[0] in ("or", "if"):
+            return
+        if depth == 0 and token[0] == "and":
+            parts.append(condition[begin : token.start()].strip())
+            begin = token.end()
+        depth += (token[0] in "([") - (token[0] in ")]")
+    if parts:
+        parts.append(condition[begin:].strip())
+        for left_out in range(len(parts)):
+            yield " and ".join(part for number, part in enumerate(parts) if number != left_out)
 
 
 def _told(chat: Chat, source: str) -> Iterator[tuple[str, str]]:
