@@ -25,7 +25,7 @@ def build(p: Builder) -> Node:
         return (p.name(tool) << "(" << p.each_arg(tool, argument, comma)) + end
 
     one = p.each_tool(call)
-    lines = p.calls(one, p.reads(p.space("\n"), p.space() + p.optional(p.choice(";", ",")) + p.space()))
+    lines = p.calls(one, p.space("\n"))
     calls = p.reads(lines, p.array(one), lines)
     section = p.literal("<function_calls>") << calls << "</function_calls>"
     return p.think(p.literal("<think>"), p.literal("</think>") + again(p, "</think>")) + p.body(section)

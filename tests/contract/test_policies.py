@@ -146,7 +146,6 @@ FUMBLED = [
         codes=("stray-marker",)),
     Row("qwen3", JSON_CALL.replace('{"city": "Oslo"}', '""'), "", calls=1, codes=("mended",)),
     Row("qwen3-coder", TAGGED_CALL.replace("</tool_call>", TAGGED_CALL.partition("\n")[2]), "", calls=2),
-    Row("olmo-3", '<function_calls>get_weather(city="Oslo"); get_weather()</function_calls>', "", calls=2),
 ]  # fmt: skip
 ROWS = [
     *IN_PROSE,
