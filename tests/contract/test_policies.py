@@ -145,6 +145,8 @@ FUMBLED = [
     Row("qwen3", "Use <tool_call>. <tool_call></tool_call> </tool_call>", "Use <tool_call>.  </tool_call>",
         codes=("stray-marker",)),
     Row("qwen3", JSON_CALL.replace('{"city": "Oslo"}', '""'), "", calls=1, codes=("mended",)),
+    Row("lfm2", t := "[get_weather(city='Oslo')]", t),
+    Row("lfm2", "<|tool_call_start|><|tool_call_end|>[get_weather(city='Oslo')]", "[get_weather(city='Oslo')]"),
     Row("qwen3-coder", TAGGED_CALL.replace("</tool_call>", TAGGED_CALL.partition("\n")[2]), "", calls=2),
 ]  # fmt: skip
 ROWS = [

@@ -141,6 +141,16 @@ def test_a_turn_that_ends_within_the_next_call(format: Format) -> None:
         assert said.content.strip().startswith("Text") or said.tool_calls[0].name != "get_weather"
 
 
+def test_behind_a_closer_without_a_call_an_opener_is_text() -> None:
+    for name, opener, closer in (
+        ("qwen3", "<tool_call>", "</tool_call>"),
+        ("jamba", "<tool_calls>", "</tool_calls>"),
+    ):
+        for begun in (f"So. {closer}", f"So. {opener}{closer}"):
+            message = chatparsers.get_format(name).bind(tools=TOOLS).parse(begun + opener)
+            assert message.content == f"So. {opener}", begun
+
+
 def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
     """By text as by ids: also where a call ends with the text that ends the turn."""
     written = ["Hi."]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..errors import DefinitionError
 from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
-from .tree import first, nullable, through, walk
+from .tree import first, nullable, through, tokens, walk
 
 __all__ = ["hollow"]
 
@@ -84,6 +84,8 @@ def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
         return way  # it looks at the calls
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
         item = item.node  # models may leave out this closer; without a call it must be there
+    if way.closed and isinstance(item, Many) and not tokens(item):
+        return way  # what may stand behind the closer and is no marker repeats the calls
     closed = way.closed or (way.holed and not nullable(item))
     opened = way.opened or not (way.holed or nullable(item) or _blank(item))
     return _Hollow(Sequence.of(way.node, item), way.holed, opened, closed)

@@ -150,7 +150,7 @@ class BodyCompiler:
         sections = self._section_codes(node, parts, at)
 
         loop = _Loop(Label(), Label())
-        again, empty, broken, text, over = Label(), Label(), Label(), Label(), Label()
+        again, closed, broken, text, over = Label(), Label(), Label(), Label(), Label()
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
@@ -170,11 +170,11 @@ class BodyCompiler:
         if sections:
             self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
         for section in parts.empty:
-            code.attempt(partial(self.node, section, markers), empty)
+            code.attempt(partial(self.node, section, markers), closed)
         code.emit(m.IF, m.SPELT, text)
-        self._stray_closers(at.markup, again)
+        self._stray_closers(at.markup, closed)
         for closer in parts.closers:
-            code.attempt(partial(self.node, closer, markers), again)
+            code.attempt(partial(self.node, closer, markers), closed)
         code.place(text)
         self._stray(parts.starts, loop.top)
         inner = Label()
@@ -186,8 +186,8 @@ class BodyCompiler:
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
-        code.place(empty)
         code.emit(m.RESUME, StopFinder(code.spellings(parts.stops)).at)
+        code.place(closed)
         if bare is not None:
             self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
         if thought is not None and outline.declared:
