@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core import ANY_TOOL, Argument, Elements, Json, Node, Raw, Tool
+from ...core.definition.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
 from .found import Arguments, CallMarkers
 from .markup import Markup
@@ -181,6 +182,13 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
     return item if separate else item + closer  # an object says itself that it is whole
 
 
+def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
+    """A tool's name, without the sign that begins the markup behind it."""
+    behind = (calls.counted or calls.id_before or calls.name_behind).strip()[:1]
+    ends = behind if re.fullmatch(r"[^\w.\-:/\\\]^]", behind) else ""
+    return m.p.name(tool, NAME_CHARS[:-1] + ends + "]")
+
+
 def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     """The markup from the name to the arguments. If prose could begin like it, the parser looks ahead."""
     p = m.p
@@ -188,9 +196,9 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
         pattern = rf"(?P<id>{re.escape(prefix)}(?P<name>.+?){re.escape(calls.counted)}\d+)"
         name = p.header(pattern, prefix + p.name(tool) + calls.counted + p.chars("0-9", 1, 4))
     elif calls.counted:
-        name = p.name(tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
+        name = _tool_name(m, calls, tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
     else:
-        name = p.name(tool)
+        name = _tool_name(m, calls, tool)
     if calls.id_behind:
         name = p.id(_id(m, calls)) + m.lenient(calls.id_behind) + name
     if calls.id_before:

@@ -177,3 +177,16 @@ def test_the_prompt_may_end_before_a_blank_that_answers_have(call: str) -> None:
         assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and message.complete, text
         assert not message.content and message.reasoning == ("Hm." if "Hm." in text else "")
     assert turn.parse(" Hi.</s>").content == "Hi."
+
+
+@pytest.mark.parametrize("marks", [("⟦do ", "⟧", "⟦/do⟧"), ("«", "»", "«end»")], ids="".join)
+def test_a_name_ends_at_the_sign_behind_it(marks: tuple[str, str, str]) -> None:
+    """Whatever the brackets of the template are, also between ordinary words."""
+    before, behind, closer = marks
+    call = f"{before}{{{{ c.function.name }}}}{behind}{{{{ c.function.arguments | tojson }}}}{closer}"
+    source = BLANK.replace("$CALL$", call)
+    found = analyse(Template(source))
+    assert found.format is not None and found.format.features.tools, found.levels
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    message = turn.parse(f'{before}f{behind}{{"a": 1}}{closer}</s>')
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')]
