@@ -180,7 +180,7 @@ def _last(
             return Verdict(
                 None, replace(delta, turn=whole, messages=messages), True, lacking=lacking, whole=whole
             )
-    tail = _tail(request, whole, messages, said.index, at)
+    tail = _tail(request, whole, messages, said, at)
     end = at if tail is None else len(text) - len(tail.text)
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
     if wrong is None:
@@ -192,17 +192,23 @@ def _last(
 
 
 def _tail(
-    request: Request, whole: Turn, messages: Sequence[Mapping[str, Any]], index: int, at: int
+    request: Request, whole: Turn, messages: Sequence[Mapping[str, Any]], said: Said, at: int
 ) -> Delta | None:
-    """What follows the answer ``index``, which begins at ``at``, as the whole rendering shows it."""
-    shape, new = shape_of(messages[index]), messages[index + 1 :]
+    """What follows the answer, which begins at ``at``, as the whole rendering shows it."""
+    own = said.spoken.text(request.chat.tokenizer)
+    shape, new = shape_of(messages[said.index]), messages[said.index + 1 :]
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
     behind = behind_of(request.frames, shape, new)
     found = whole.prompt.find(behind.text, at) if behind is not None else -1
-    if found < 0 or behind is None:
+    if found >= 0 and behind is not None:
+        stop, header = behind.stop, is_header(request.frames, shape, behind)
+    elif whole.prompt.startswith(own, at):  # such as before a number that counts the messages
+        found = at + len(own)
+        stops = (len(stop) for stop in whole.stops if whole.prompt.startswith(stop, found))
+        stop, header = max(stops, default=0), False
+    else:
         return None
-    header = is_header(request.frames, shape, behind)
-    return Delta(whole.prompt[found:], behind.stop, header, generated(request, whole, new), whole, messages)
+    return Delta(whole.prompt[found:], stop, header, generated(request, whole, new), whole, messages)
 
 
 def _opening(
