@@ -65,7 +65,10 @@ def as_table(table: Any) -> Any:
 
 
 def values(table: Any, name: str, *, needed: bool = True) -> list[Any] | None:
-    """The values of a column; None if it is not there and not ``needed``. Raises `RequestError` if it is needed."""
+    """The values of a column; None if it is not there and not ``needed``. Raises `RequestError` if it is needed, and
+    if several have that name."""
+    if table.column_names.count(name) > 1:
+        raise RequestError(f"the table has several columns {name!r}: expected one, rename the others")
     if name in table.column_names:
         found: list[Any] = table.column(name).to_pylist()
         return found
@@ -87,7 +90,15 @@ def strings(table: Any, name: str) -> list[Any]:
             return [None if row is None else [item[keys[0]] for item in row] for row in found]
         if not pa.types.is_integer(inner) and not pa.types.is_null(inner):
             raise RequestError(f"column {name!r}: expected text or ids, found a list of {inner}")
+    elif not _is_text(kind):
+        raise RequestError(f"column {name!r}: expected text or ids, found {kind}")
     return found
+
+
+def _is_text(kind: Any) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    known = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view, pa.types.is_null)
+    return any(test(kind) for test in known)
 
 
 def json_texts(table: Any, name: str) -> list[str | None] | None:

@@ -124,6 +124,20 @@ def test_a_column_of_the_same_name_is_kept() -> None:
     assert (row["content"], row["input_input_content"]) == ("Hi", "before")
 
 
+def test_a_column_that_holds_no_outputs_is_refused() -> None:
+    twice = pa.Table.from_arrays([pa.array(["Hi"]), pa.array(["Ho"])], names=["output", "output"])
+    for table, what in (
+        (pa.table({"output": [3]}), "found int64"),
+        (pa.table({"output": [b"Hi"]}), "found binary"),
+        (twice, "several columns 'output'"),
+    ):
+        with pytest.raises(chatparsers.RequestError, match=what):
+            Parse(FORMAT)(table)
+    assert Parse(FORMAT)(pa.table({"output": pa.array(["Hi"]).dictionary_encode()}))[
+        "content"
+    ].to_pylist() == ["Hi"]
+
+
 def test_what_is_normal_stays_as_it_is(draw: Draw) -> None:
     table = conversations(draw, 40)
     once = Normalize(wire="none")(table)
