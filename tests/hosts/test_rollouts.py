@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,14 +83,24 @@ def test_twenty_turns_are_trained(name: str, behind_a_server: bool, tmp_path: Pa
     assert not rollout.breaks and [sample.ids for sample in samples] == [held]
     mask = torch.tensor(samples[0].loss_mask[1:]).bool()
     assert mask.sum() == samples[0].counted
-    before, loss, after = trained(model, samples[0])
-    assert loss == pytest.approx(before[mask].mean().item(), abs=1e-3)  # of the mask's ids alone
-    assert after[mask].mean() < 0.8 * before[mask].mean()
+    labels = torch.tensor(samples[0].labels())
+    others = torch.where(labels == -100, torch.tensor(samples[0].ids), -100)
+    twin = copy.deepcopy(model)
+    before, loss, reached, after = trained(model, samples[0].ids, labels)
+    *_, other = trained(twin, samples[0].ids, others)
+    on, off = ([losses[which].mean().item() for losses in (before, after, other)] for which in (mask, ~mask))
+    print(f"\n{name}, {len(mask)} ids, {mask.sum()} counted: on the mask, off it: {on}, {off}")
+    # The loss is that of the mask's ids alone, and it changes the model only by them.
+    assert loss == pytest.approx(on[0], abs=1e-3) and torch.equal(reached, mask)
+    assert on[1] < 0.8 * on[0]
+    # An untrained model also learns what both have in common. A twin that is trained on all other ids is the measure.
+    assert on[1] < on[2] and off[1] > off[2]
 
 
-def trained(model: Any, sample: Any) -> tuple[Any, float, Any]:
-    """The loss of each id before ten steps, that of the first step, and the loss of each id afterwards."""
-    ids, labels = torch.tensor([sample.ids]), torch.tensor([sample.labels()])
+def trained(model: Any, sampled: list[int], labels: Any) -> tuple[Any, float, Any, Any]:
+    """The loss of each id before ten steps; that of the first step, and which ids it reaches; and the loss of each id
+    afterwards."""
+    ids = torch.tensor([sampled])
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
 
     def losses() -> Any:
@@ -97,11 +108,13 @@ def trained(model: Any, sample: Any) -> tuple[Any, float, Any]:
             logits = model(input_ids=ids).logits[0, :-1]
         return torch.nn.functional.cross_entropy(logits, ids[0, 1:], reduction="none")
 
-    before, steps = losses(), []
+    before = losses()
+    first: Any = None
     for _ in range(10):
         optimizer.zero_grad()
-        loss = model(input_ids=ids, labels=labels).loss
-        loss.backward()
+        out = model(input_ids=ids, labels=labels[None])
+        out.logits.retain_grad()
+        out.loss.backward()
         optimizer.step()
-        steps.append(loss.item())
-    return before, steps[0], losses()
+        first = first or out
+    return before, first.loss.item(), first.logits.grad[0, :-1].abs().sum(-1) > 0, losses()
