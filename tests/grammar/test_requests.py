@@ -174,10 +174,19 @@ CHOICES: dict[str, list[Any]] = {
     "tool_choice": ["auto", "required", "none", "get_weather"],
     "parallel_tool_calls": [True, False],
     "thinking": [None, True, False],
-    "response_format": [None, ANSWER, {"type": "json_object"}],
+    "response_format": [
+        None,
+        ANSWER,
+        {"type": "json_object"},
+        {"type": "grammar", "grammar": 'root ::= "yes" | "no"'},
+    ],
     "tools": [
         [WEATHER],
         [WEATHER, tool("python", {"code": {"type": "string"}}, ["code"]), tool("now", {}, [])],
+        [
+            WEATHER,
+            tool("list-pages", {"page[size]": {"type": "integer"}, "a>b": {"type": "string"}}, ["a>b"]),
+        ],
     ],
 }
 
@@ -224,5 +233,5 @@ def test_any_request_compiles_and_wants_an_answer(name: str, amount: Callable[[i
             ended = takes_nothing(str(grammar), dialect, asked.get("tokenizer"))
         except (RuntimeError, ValueError) as error:
             raise AssertionError(shown) from error
-        if asked["tool_choice"] != "auto" or asked["response_format"] is not None:
+        if asked["tool_choice"] not in ("auto", "none") or asked["response_format"] is not None:
             assert not ended, shown
