@@ -37,3 +37,12 @@ def test_text_and_lists_are_told_apart(schema: str, dialect: str) -> None:
         text = f'{MARK}<tool_call>\n{MARK}<invoke name="now">{call}{MARK}</invoke>\n{MARK}</tool_call>'
         assert judge.status(text) == FULL, (value, text[judge.status(text).at :])
         assert judge.status(text[:-1]) == PREFIX
+
+
+def test_what_is_not_generated_is_named_by_its_place() -> None:
+    """No name can be written twice that the schema does not list: an object that lists none is empty."""
+    schema = {"type": "object", "properties": {"o": {"type": "object"}, "l": {"items": {"type": "object"}}}}
+    turn = chatparsers.get_format("minimax-m3").bind(tools=[{"name": "f", "parameters": schema}])
+    told = {weak.path for weak in turn.grammar().weakened if weak.keyword == "additionalProperties"}
+    below = "$.tools.f.parameters.properties"
+    assert f"{below}.o" in told and all(path.startswith(below) for path in told), told

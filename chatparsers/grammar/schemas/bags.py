@@ -101,4 +101,4 @@ def shown(value: Any) -> str:
 def useful(wheres: list[Where]) -> list[Where]:
     """The schemas without those that say nothing."""
     found = [where for where in wheres if where[0] is not True and where[0] != {}]
-    return found or [(True, "")]
+    return found or [(True, wheres[0][1] if wheres else "")]

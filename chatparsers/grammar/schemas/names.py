@@ -52,7 +52,7 @@ def others(bag: Bag, named: Mapping[str, None], gatherer: Gatherer, listing: Lis
                 where = bag.shapes[-1].path if bag.shapes else bag.path
                 output.tell(where, "propertyNames", "the names take too many states: any name is generated")
                 every = ()
-        found.append(Others(every, least, most, useful(wheres)))
+        found.append(Others(every, least, most, useful(wheres or [(True, bag.path)])))
     return found
 
 
