@@ -83,10 +83,12 @@ def _read(
         if number:
             scanner = _CARRY[carry](scanner)
         fed = rest + piece
+        holds = bool(rest) and not final and scanner.holds(fed)
         # The text before `start` must not matter.
         start = number % 3
         end = scanner.scan("\\'\""[:start] + fed, start, final) - start
         assert 0 <= end <= len(fed)
+        assert not holds or (end, scanner.out, scanner.notes, scanner.done) == (0, "", [], False)
         outs.append(scanner.out)
         notes += [(position + index - start, expected, found) for index, expected, found in scanner.notes]
         position += end
