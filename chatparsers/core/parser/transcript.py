@@ -20,7 +20,7 @@ from functools import partial
 from hashlib import blake2b
 from itertools import groupby
 from operator import attrgetter, is_, itemgetter
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall
@@ -236,7 +236,10 @@ class Transcript:
                         self.runs.append((self.length, kind))
                         self.kind = kind
                     self.length += len(raw)
+            if op == m.MARKUP:
+                continue
             if op >= m.CALL:
+                call = self.call
                 if op == m.CALL_BEGIN:
                     if self.unwanted:
                         self.note("unwanted-call", self.length, "no call")
@@ -245,20 +248,20 @@ class Transcript:
                         self.calls.append(self.call)
                 elif op == m.NOTE:
                     self.note(*value)
-                elif self.call is not None:
-                    self._in_call(self.call, op, raw, value, events)
+                elif call is not None and (op != m.CALL or call.broken):
+                    self._in_call(call, op, raw, value, events)
             elif op == m.CONTENT:
                 text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
                     self.content.append(text)
                     events.append(Content(text))
-            elif op == m.REASONING and raw:
+            elif raw:
                 self.reasoning.append(raw)
                 events.append(Reasoning(raw))
         if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = _joined_events(events)
 
-    def _in_call(self, call: _Call, op: int, raw: str, value: str, events: list[Event]) -> None:
+    def _in_call(self, call: _Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
         if op == m.ARGUMENT:
             self._argue(call, value if self.spelling is None else self.spelling.json(value), events)
         elif op == m.NAME:
@@ -277,7 +280,7 @@ class Transcript:
         elif op == m.BROKEN_VALUE:
             call.broken = call.members < 0 and not self.ending
         elif op == m.CALL:
-            if call.broken and raw:
+            if raw:
                 self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)
         elif op == m.CALL_END:
             if call.members > 0:
