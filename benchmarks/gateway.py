@@ -127,15 +127,34 @@ async def engine() -> None:
 # the servers
 
 
-def serve(app: Any) -> None:
+def serve(app: Any, beats: str | None = None, **options: Any) -> None:
     import socket
 
     import uvicorn
 
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-    config = uvicorn.Config(app, log_level="critical", access_log=False)
+    config = uvicorn.Config(app, log_level="critical", access_log=False, **options)
+
+    async def run() -> None:
+        beating = asyncio.create_task(beat(beats)) if beats is not None else None
+        await uvicorn.Server(config).serve(sockets=[listening])
+        assert beating is None or not beating.done()
+
     print(listening.getsockname()[1], flush=True)
-    asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
+    asyncio.run(run())
+
+
+async def beat(path: str) -> None:
+    """Writes when the event loop was held, and for how many seconds of this process's CPU: however busy the machine is
+    with other work, that is what all streams wait for."""
+    with open(path, "w", encoding="utf-8") as file:
+        before = time.process_time()
+        while True:
+            await asyncio.sleep(0.002)
+            now = time.process_time()
+            if now - before > 0.002:
+                print(time.monotonic(), now - before, file=file, flush=True)
+            before = now
 
 
 def proxy(engine_port: int) -> None:
@@ -162,10 +181,12 @@ def proxy(engine_port: int) -> None:
     serve(Starlette(routes=[Route("/completion", passed, methods=["POST"])]))
 
 
-def gateway(engine_port: int, tokenizer: str | None = None) -> None:
-    """The gateway. ``tokenizer``: the path of one to use instead of the tiny model's, for `benchmarks/cost.py`."""
+def gateway(engine_port: int, tokenizer: str | None = None, beats: str | None = None) -> None:
+    """The gateway. ``tokenizer``: the path of one to use instead of the tiny model's, and ``beats``: the file that
+    `beat` writes, both for `benchmarks/cost.py`."""
     import chatparsers
     from chatparsers.gateway import LlamaServer, create_app
+    from chatparsers.gateway.server import timed_protocol
     from chatparsers.testing.tiny import tiny_model
 
     sys.setswitchinterval(0.001)  # as `chatparsers serve` does
@@ -174,7 +195,7 @@ def gateway(engine_port: int, tokenizer: str | None = None) -> None:
         if tokenizer is None
         else chatparsers.load(template="qwen3", tokenizer=tokenizer)
     )
-    serve(create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}")))
+    serve(create_app(chat, LlamaServer(f"http://127.0.0.1:{engine_port}")), beats, http=timed_protocol())
 
 
 # the clients
@@ -339,6 +360,7 @@ def main() -> None:
     parser.add_argument("--role", choices=("engine", "proxy", "gateway"))
     parser.add_argument("--engine", type=int)
     parser.add_argument("--tokenizer")
+    parser.add_argument("--beats")
     parser.add_argument("--streams", type=int, default=500)
     parser.add_argument("--tokens", type=int, default=500)
     parser.add_argument("--paced", type=int, default=100)
@@ -349,7 +371,7 @@ def main() -> None:
     if options.role == "engine":
         asyncio.run(engine())
     elif options.role == "gateway":
-        gateway(options.engine, options.tokenizer)
+        gateway(options.engine, options.tokenizer, options.beats)
     elif options.role is not None:
         proxy(options.engine)
     else:

@@ -50,7 +50,8 @@ MAX_SIZE, MAX_WORK = 4_000_000, 1_000_000
 
 
 class Account:
-    """The limits of one request. Each method raises `ApiError` if the request asks for more."""
+    """The limits of one request. Each method raises `ApiError` if the request asks for more. ``size``: how many bytes
+    of its body have come."""
 
     __slots__ = ("_settings", "size")
 
@@ -58,9 +59,8 @@ class Account:
         self._settings = settings
         self.size = 0
 
-    def arrived(self, size: int) -> None:
-        """So many more bytes of the body have come."""
-        self.size += size
+    def arrived(self) -> None:
+        """The body has come."""
         if self.size > self._settings.max_body:
             raise ApiError(f"expected a body of at most {self._settings.max_body:,} bytes", status=413)
 

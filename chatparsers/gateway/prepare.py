@@ -93,16 +93,24 @@ class Preparing:
             self._arriving -= account.size
 
     async def _body(self, http: HttpRequest, account: Account) -> bytearray:
-        """The bytes of the body. A client has some seconds for it, and all bodies together have a limit."""
-        raw = bytearray()
+        """The bytes of the body. A client has some seconds for it, and all bodies together have a limit.
+
+        Of a body that is too large, once more as much is read and forgotten: a client that is cut off while it sends
+        does not read why.
+        """
+        raw, most = bytearray(), self._settings.max_body
         try:
             with anyio.fail_after(self._settings.body_timeout):
                 async for piece in http.stream():
+                    account.size += len(piece)
                     self._arriving += len(piece)
-                    account.arrived(len(piece))
-                    raw += piece
-                    if self._arriving > READING * self._settings.max_body:
+                    if self._arriving > READING * most:
                         raise ApiError("too many large requests arrive at once: try again later", status=429)
+                    if account.size <= most:
+                        raw += piece
+                    elif account.size > 2 * most:
+                        break
+            account.arrived()
         except TimeoutError as error:
             said = f"the request's body did not arrive in {self._settings.body_timeout:g} seconds"
             raise ApiError(said, status=408, code="request_timeout") from error

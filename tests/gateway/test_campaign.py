@@ -388,7 +388,10 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
     "a length below 0": (head("content-length: -5"), {400}),
     "a length without an end": (head(FAR), {408}),
     "half a body": (head(FAR) + b"{", {408}),
-    "a body of 17 MB": (head(CHUNKED, CLOSE) + (b"ffff\r\n" + b"x" * 65_535 + b"\r\n") * 260, {413}),
+    "a body of 17 MB": (
+        head(CHUNKED, CLOSE) + (b"ffff\r\n" + b"x" * 65_535 + b"\r\n") * 260 + b"0\r\n\r\n",
+        {413},
+    ),
     "a head of 10 MB": (head()[:-2] + b"x: y\r\n" * 1_700_000, {400}),
     "one header of 10 MB": (head()[:-2] + b"x: " + b"y" * 10_000_000, {400}),
     "a chunk's head of 5 MB": (head(CHUNKED, CLOSE) + b"1;" + b"x" * 5_000_000, {400}),
