@@ -129,7 +129,11 @@ class Answer:
             events = list(self._stops.take(events, last))
             self.done = self.done or self._stops.found is not None
         if self._probable is None and self._ids is None:
-            return self._frames([chunk for event in events for chunk in self.writer.event(event)])
+            if self._framed:
+                return self.writer.frames(events) if events else ""
+            for event in events:
+                self.writer.event(event)
+            return ""
         chunks = self._told(events, last)
         if self._ids and chunks:
             self.writer.ids(self._ids, chunks)

@@ -5,7 +5,7 @@ Reasoning goes out under two names, because clients are divided between ``reason
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
@@ -16,10 +16,11 @@ from .freeform import FreeText
 from .logprobs import FIELDS, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer
+from .writer import Writer, to_data
 
 __all__ = ["ChatChunk", "ChatCompletion", "OpenAIChat"]
 
+_HERE: Any = {"here": "delta"}
 ChatFinish = Literal["stop", "length", "tool_calls"]
 
 
@@ -151,6 +152,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self._index = index
         self.include_usage = include_usage
         self._toolkit = toolkit or Toolkit()
+        self._around: tuple[str, ...] = ()
+        """What stands before and behind the delta in the frame of a chunk."""
         self._free: FreeText | None = None
         """Reads the text of the open call, if its tool is freeform."""
         self._content: list[str] = []
@@ -170,13 +173,24 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         return [first]
 
     def event(self, event: Event) -> list[ChatChunk]:
+        return [self._chunk(delta) for delta in self._deltas(event)]
+
+    def frames(self, events: Iterable[Event]) -> str:
+        # All chunks of a stream are alike but for their deltas, so the rest is made once.
+        if not self._around:
+            head, tail = to_data(self._chunk(_HERE)).split(to_data(_HERE))
+            self._around = f"data: {head}", f"{tail}\n\n"
+        head, tail = self._around
+        return "".join([f"{head}{to_data(delta)}{tail}" for event in events for delta in self._deltas(event)])
+
+    def _deltas(self, event: Event) -> list[Delta]:
         match event:
             case Content(text=text):
                 self._content.append(text)
-                return [self._chunk({"content": text})]
+                return [{"content": text}]
             case Reasoning(text=text):
                 self._reasoning.append(text)
-                return [self._chunk({"reasoning": text, "reasoning_content": text})]
+                return [{"reasoning": text, "reasoning_content": text}]
             case CallStart(index=index, name=name):
                 id = self._call_id(event)
                 self._calls.append((id, name, []))
@@ -188,27 +202,27 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
                         "type": "custom",
                         "custom": {"name": name, "input": ""},
                     }
-                    return [self._chunk({"tool_calls": [opened]})]  # type: ignore[list-item]
+                    return [{"tool_calls": [opened]}]  # type: ignore[list-item]
                 function: FunctionDelta = {"name": name, "arguments": ""}
                 first: ToolCallDelta = {"index": index, "id": id, "type": "function", "function": function}
-                return [self._chunk({"tool_calls": [first]})]
+                return [{"tool_calls": [first]}]
             case CallArguments(index=index, text=text):
                 if self._free is not None:
                     return self._text(index, self._free.take(text))
                 self._calls[-1][2].append(text)
-                return [self._chunk({"tool_calls": [{"index": index, "function": {"arguments": text}}]})]
+                return [{"tool_calls": [{"index": index, "function": {"arguments": text}}]}]
             case CallEnd(index=index):
                 free, self._free = self._free, None
                 return self._text(index, free.finish()) if free is not None else []
         return []
 
-    def _text(self, index: int, text: str) -> list[ChatChunk]:
+    def _text(self, index: int, text: str) -> list[Delta]:
         """More of the text of a freeform call."""
         if not text:
             return []
         self._calls[-1][2].append(text)
         more = {"index": index, "custom": {"input": text}}
-        return [self._chunk({"tool_calls": [more]})]  # type: ignore[list-item]
+        return [{"tool_calls": [more]}]  # type: ignore[list-item]
 
     def _call(self, id: str, name: str, text: str) -> ChatToolCall:
         if self._toolkit.spelling(name).custom:

@@ -17,7 +17,7 @@ from .errors import ApiError
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .usage import Usage
 
-__all__ = ["Writer", "sse"]
+__all__ = ["Writer", "sse", "to_data"]
 
 Chunk = TypeVar("Chunk", bound=Mapping[str, Any])
 Answer = TypeVar("Answer", bound=Mapping[str, Any])
@@ -76,6 +76,10 @@ class Writer(ABC, Generic[Chunk, Answer]):
     @abstractmethod
     def event(self, event: Event) -> list[Chunk]:
         """Writes one event of the stream."""
+
+    def frames(self, events: Iterable[Event]) -> str:
+        """Writes events of the stream as frames: the same as `sse` of what `event` gives."""
+        return sse([chunk for event in events for chunk in self.event(event)], named=self.named)
 
     def tokens(self, kind: RegionKind, found: list[TokenLogprob], chunks: list[Chunk]) -> list[Chunk]:
         """Writes what the engine says of tokens of one kind. ``chunks``: what their event became; [] if they have none.
@@ -142,18 +146,19 @@ def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:
     """
     frames = []
     for chunk in chunks:
-        data = _dumps(chunk)
-        if not data.isascii():
-            data = _encodable(data, chunk)
+        data = to_data(chunk)
         frames.append(f"event: {chunk['type']}\ndata: {data}\n\n" if named else f"data: {data}\n\n")
     return "".join(frames)
 
 
-def _encodable(data: str, chunk: Mapping[str, Any]) -> str:
-    try:
-        data.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return to_json(chunk, separators=(",", ":"))
+def to_data(chunk: Mapping[str, Any]) -> str:
+    """A chunk as JSON on one line."""
+    data = _dumps(chunk)
+    if not data.isascii():
+        try:
+            data.encode()
+        except UnicodeEncodeError:  # half of a surrogate pair
+            return to_json(chunk, separators=(",", ":"))
     return data
 
 

@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format
-from chatparsers.serving import AnthropicMessages, ApiError, OpenAIChat, OpenAIResponses, Usage, Writer
+from chatparsers.serving import (
+    AnthropicMessages,
+    ApiError,
+    OpenAIChat,
+    OpenAIResponses,
+    Usage,
+    Writer,
+    sse,
+)
 from chatparsers.serving.logprobs import TokenLogprob, TopLogprob
 from chatparsers.serving.tools import responses_tools
 from chatparsers.serving.unsupported import Drops
@@ -99,6 +107,23 @@ def test_strict_models_take_log_probabilities_and_ids(api: str) -> None:
     for one_of in several:
         takes(APIS["chat"][2], [*one_of.start(), *one_of.finish("stop"), one_of.used(Usage(3, 4))])
     takes(APIS["chat"][1], [OpenAIChat.together(several, Usage(3, 4))])
+
+
+@pytest.mark.parametrize(
+    "text", [*TEXTS.values(), TEXTS["all"].replace('"f"', '"free"'), "☃ \ud83d and more"]
+)
+def test_frames_are_those_of_the_chunks(text: str) -> None:
+    """What all chunks share is written once, and nothing is different by it."""
+    one, other = (
+        OpenAIChat('{"here":"delta"}', id="a", created=1, call_id=str, toolkit=KIT) for _ in range(2)
+    )
+    stream = get_format("qwen3").bind(tools=TOOLS).stream()
+    for place in range(len(text) + 1):
+        events = stream.feed(text[place]) if place < len(text) else stream.finish("stop")
+        assert one.frames(events) == sse(
+            [chunk for event in events for chunk in other.event(event)], named=False
+        )
+    assert one.answer == other.answer
 
 
 def test_strict_models_take_freeform_calls_and_failures() -> None:
