@@ -143,7 +143,7 @@ def test_a_batch_goes_on_where_it_was_killed(tmp_path: Path, draw: Draw) -> None
     before = {part.name: part.stat().st_mtime_ns for part in out.glob("*.parquet")}
     assert 3 <= len(before) < 30, "it was killed too late to show anything"
     assert batch(*common, "--out", out, "--workers", 1) == 2, "only --resume goes on"
-    assert batch(*common, "--out", out, "--workers", 2, "--resume") == 0
+    assert batch(*common, "--out", out, "--workers", 1, "--resume") == 0
     assert read(out) == read(whole)
     assert before.items() <= {part.name: part.stat().st_mtime_ns for part in out.glob("*.parquet")}.items()
     assert not list(out.glob("*.tmp"))
@@ -222,6 +222,15 @@ def test_mistakes_are_one_line(
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
     assert not list(tmp_path.glob("o/*.parquet"))
+
+
+@pytest.mark.parametrize("lines", ["", "{broken\n[1]\n"])
+def test_a_file_without_a_row_has_no_columns_to_miss(lines: str, tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(lines)
+    assert batch("parse", path, "--model", FORMAT, "--out", tmp_path / "out", "--workers", 1) == 0
+    found = read(tmp_path / "out") if lines else []
+    assert [bool(row["error"]) for row in found] == [True] * len(lines.splitlines())
 
 
 def test_lines_go_through_standard_input_and_output(

@@ -27,7 +27,7 @@ from ..normalize import Normalize
 from ..translate import Translate
 from .inputs import STDIN, BatchError, Input
 from .manifest import MANIFEST, begin, write_json, write_lines
-from .schema import EXTRA, schema_of
+from .schema import EXTRA, Schema, schema_of
 from .stats import Stats, stats_of
 from .units import LINES, Unit, rows_of, tables_of, units
 from .work import Part, Work, read_part
@@ -72,6 +72,9 @@ def work_of(run: Any, inputs: Sequence[Input], first: Any, ids: str | None, form
     row_id = getattr(run, "row_id", "row_id")
     if inputs and inputs[0].kind == "jsonl":
         schema = schema_of(first or [], ids)
+        if not schema.kinds:  # no row tells a column: what the callable reads is absent in each
+            needed: str = getattr(run, "output", None) or getattr(run, "messages", None) or "messages"
+            schema = Schema({needed: "text"})
         known = row_id in schema.kinds
         if any(input.kind != "jsonl" for input in inputs):
             raise BatchError("the inputs are lines and tables: run them apart, or write the lines as Parquet")
