@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 from ..chat.chat import Chat
@@ -15,6 +16,10 @@ __all__ = ["bundle"]
 _SECRET = re.compile(
     r"key|secret|password|passwd|authorization|credential|bearer|(?:access|api|auth)[-_]?token", re.I
 )
+_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions"})
+"""The keywords of JSON Schema below which keys are names."""
+_SHOWN = frozenset({"default", "example", "examples", "const", "enum"})
+"""The keywords of JSON Schema that show values."""
 
 
 def bundle(
@@ -42,7 +47,7 @@ def bundle(
         "left_out": left_out,
     }
     report: dict[str, Any] = {
-        "title": f"an answer of {chat.name} that was read wrongly",
+        "title": f"an answer of {PurePath(chat.name).name} that was read wrongly",  # a folder's path names people
         "source": "chatparsers report",
         "format": chat.format.name,
         "tools": shown,
@@ -80,17 +85,22 @@ def _strip(message: Message) -> list[list[str]]:
     return [[region.kind, message.text[region.start : region.end]] for region in message.regions]
 
 
-def _without_secrets(value: Any, path: str, left_out: list[str]) -> Any:
-    """The value without what stands under a key that looks secret, except in schemas, where keys are names."""
-    if isinstance(value, Mapping):
-        kept = {}
-        for key, inner in value.items():
-            at = f"{path}.{key}"
-            if isinstance(inner, str) and _SECRET.search(str(key)):
-                left_out.append(at)
-            else:
-                kept[str(key)] = _without_secrets(inner, at, left_out)
-        return kept
+def _without_secrets(value: Any, path: str, left_out: list[str], *, names: bool = False) -> Any:
+    """The value without what stands under a key that looks secret. ``names``: its keys are names of arguments, whose
+    schemas stay, without the values that they show."""
     if isinstance(value, (list, tuple)):
         return [_without_secrets(inner, f"{path}[{place}]", left_out) for place, inner in enumerate(value)]
-    return value
+    if not isinstance(value, Mapping):
+        return value
+    kept: dict[str, Any] = {}
+    for key, inner in value.items():
+        at = f"{path}.{key}"
+        if not _SECRET.search(str(key)) or isinstance(inner, (bool, type(None))):
+            kept[str(key)] = _without_secrets(inner, at, left_out, names=key in _NAMES)
+        elif names and isinstance(inner, Mapping):
+            left_out += [f"{at}.{shown}" for shown in inner if shown in _SHOWN]
+            schema = {shown: each for shown, each in inner.items() if shown not in _SHOWN}
+            kept[str(key)] = _without_secrets(schema, at, left_out)
+        else:
+            left_out.append(at)
+    return kept

@@ -16,9 +16,10 @@ from chatparsers.testing.cases import load_cases, run_case
 
 OWN = Path(__file__).parents[1] / "templates_own"
 QWEN, HERMES = str(OWN / "qwen3.jinja"), str(OWN / "hermes-2-pro.jinja")
-TOOLS = [
-    {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "api_key": "hidden"}}}
-]
+_GIVEN = {"api_key": {"type": "string", "default": "hidden", "examples": ["hidden"]}, "a": {"type": "string"}}
+_ABOUT = {"headers": {"Authorization": ["hidden"], "needs_key": True}, "credentials": {"user": "hidden"}}
+_PARAMETERS = {"type": "object", "properties": _GIVEN, "required": ["api_key"], "api_key": "hidden", **_ABOUT}
+TOOLS = [{"type": "function", "function": {"name": "f", "parameters": _PARAMETERS}}]
 
 
 def _objects(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
@@ -145,9 +146,13 @@ def test_a_report_has_the_answer_and_no_secrets(capsys: pytest.CaptureFixture[st
     assert main(["report", template, "--output", str(output), "--tools", str(tools)]) == 0
     printed = capsys.readouterr()
     report = json.loads(printed.out)
-    assert "hidden" not in printed.out and report["about"]["left_out"] == [
-        "tools[0].function.parameters.api_key"
-    ]
+    assert "hidden" not in printed.out and str(OWN) not in printed.out
+    left_out = ["properties.api_key.default", "properties.api_key.examples"]
+    left_out += ["api_key", "headers.Authorization", "credentials"]
+    assert report["about"]["left_out"] == [f"tools[0].function.parameters.{path}" for path in left_out]
+    parameters = report["tools"][0]["function"]["parameters"]
+    assert parameters["headers"] == {"needs_key": True} and parameters["required"] == ["api_key"]
+    assert parameters["properties"]["api_key"] == {"type": "string"}
     assert report["text"] == output.read_text() and report["expect"]["complete"] is False
     assert report["about"]["template"].startswith("{") and report["about"]["detection"]["evidence"]
     assert "".join(text for _, text in report["about"]["strip"]) == report["text"]
