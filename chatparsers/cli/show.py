@@ -50,9 +50,11 @@ def show_output(turn: Turn, arguments: Namespace, pieces: Sequence[Any]) -> int:
 
 
 def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None:
-    """Writes a page about a model: its record, and a conversation with the kind and the loss mask of each part."""
+    """Writes a page about a model: its record, and a conversation with the kind and the loss mask of each part; of a
+    template that no known format reads, also what its analysis found."""
     from ..core.errors import ChatParsersError
-    from ..display import diagram, strip
+    from ..detection.analysis import analyse
+    from ..display import diagram, show, strip
     from ..display.picture import Picture, page
 
     rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in record)
@@ -68,6 +70,9 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
         parts += ["What the model writes", diagram(chat.format)]
     except ModuleNotFoundError as error:
         parts.append(str(error))
+    if chat.detection.format is not None:
+        found = analyse(chat.template()).analysis
+        parts += ["How the format was found", show(found)] if found is not None else []
     text = page(chat.name, *parts).replace("</h1>", f"</h1><table>{rows}</table>", 1)
     _write(path, text)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from ..chat.marks import answer_runs
 from ..chat.sample import Kind
 from ..core.message import Message
-from .looks import LOOKS, for_terminal
+from .looks import LOOKS, columns, for_terminal
 
 __all__ = ["drawn_chips", "drawn_steps"]
 
@@ -118,8 +117,7 @@ def _short(text: str) -> str:
 
 
 def _wide(text: str) -> float:
-    columns = sum(2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in for_terminal(text))
-    return columns * _COLUMN + 2 * _PAD
+    return columns(for_terminal(text)) * _COLUMN + 2 * _PAD
 
 
 def _box(x: float, y: float, text: str, look: Kind | str) -> str:

@@ -16,6 +16,7 @@ __all__ = [
     "STYLE",
     "Look",
     "coloured",
+    "columns",
     "cut",
     "for_html",
     "for_terminal",
@@ -73,6 +74,14 @@ def _named(character: str) -> str:
 def for_terminal(text: str) -> str:
     """The text with pictures of its control characters; a line break is shown as ⏎."""
     return "".join(_named(c) if _hidden(c) else "⏎" if c == "\n" else c for c in text)
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes: East Asian letters and emoji take two, marks over letters none."""
+    return sum(
+        0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1
+        for each in text
+    )
 
 
 def for_html(text: str, *, breaks: bool = True) -> str:

@@ -12,11 +12,13 @@ from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
 from .drawing import drawn_steps
-from .looks import LOOKS, coloured, for_html, for_terminal
+from .looks import LOOKS, coloured, columns, for_html, for_terminal
 from .picture import Picture
 
 __all__ = ["Step", "Timeline", "timeline"]
 
+_WIDEST = 32
+"""In columns: an arrow stands no further to the right, but for longer pieces."""
 _KINDS: dict[type, Kind] = {
     Content: Kind.CONTENT,
     Reasoning: Kind.REASONING,
@@ -53,13 +55,15 @@ class Timeline(Picture):
 
     def text(self, *, colour: bool = False) -> str:
         """A line a piece: the piece, what went out, what is held."""
+        pieces = [for_terminal(step.piece) or "(end)" for step in self.steps]
+        wide = min(max(map(columns, pieces), default=0), _WIDEST)
         lines = []
-        for step in self.steps:
+        for step, piece in zip(self.steps, pieces, strict=True):
             out = "  ".join(
                 coloured(for_terminal(_said(event)), _kind(event), colour) for event in step.events
             )
             held = f"  [held {for_terminal(step.held)}]" if step.held else ""
-            lines.append(f"{for_terminal(step.piece) or '(end)'}  →  {out or '·'}{held}")
+            lines.append(f"{piece}{' ' * (wide - columns(piece))}  →  {out or '·'}{held}")
         return "\n".join(lines)
 
     def body(self) -> str:
@@ -121,8 +125,8 @@ def timeline(turn: Turn, pieces: Iterable[Any], *, most: int = 2_000) -> Timelin
     >>> from chatparsers import display
     >>> print(display.timeline(chatparsers.get_format("qwen3").bind(prefix="<think>"), ["Hm.</th", "ink>Hi"]))
     Hm.</th  →  Hm.  [held </th]
-    ink>Hi  →  Hi
-    (end)  →  ·
+    ink>Hi   →  Hi
+    (end)    →  ·
     """
     stream = turn.stream()
     steps: list[Step] = []

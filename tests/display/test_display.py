@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from html import unescape
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from chatparsers import display
 from chatparsers.chat.sample import Kind
 from chatparsers.cli.main import main
 from chatparsers.detection.analysis import analyse
-from chatparsers.display.looks import LOOKS
+from chatparsers.display.looks import LOOKS, columns, wants_colour
 from chatparsers.display.picture import page
 from chatparsers.testing.tiny import tiny_model
 
@@ -129,6 +131,32 @@ def test_kinds_are_told_apart_without_colour() -> None:
     assert set(LOOKS) == set(Kind)
 
 
+def test_wide_letters_stay_in_line() -> None:
+    """The arrows of a timeline stand below one another, and the boxes of a drawing side by side."""
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, prefix="<think>")
+    timeline = display.timeline(turn, ["永遠に", "😀 ok", "e\u0301t\u00e9", "plain", "</think>永"])
+    arrows = {columns(line.partition("→")[0]) for line in timeline.text().splitlines()}
+    assert arrows == {columns("</think>永") + 2}
+    drawn = re.findall(r'<rect x="([\d.]+)" y="20" width="([\d.]+)"', display.strip(timeline.message).svg())
+    assert len(drawn) == 3
+    for (x, wide), (next_x, _) in pairwise(drawn):
+        assert float(x) + float(wide) == pytest.approx(float(next_x), abs=0.1)
+    assert columns("永😀") == 4 and columns("e\u0301") == 1
+
+
+def test_colours_are_wanted_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert wants_colour(Terminal()) and not wants_colour(io.StringIO())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not wants_colour(Terminal()) and wants_colour(Terminal(), "always")
+    monkeypatch.setenv("NO_COLOR", "")  # an empty one says nothing: no-color.org
+    assert wants_colour(Terminal()) and not wants_colour(Terminal(), "never")
+
+
 def test_a_picture_says_what_is_held_and_when_it_goes_out() -> None:
     turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, prefix="<think>")
     steps = display.timeline(turn, ["Hm</th", "ink>Hi <tool", "s>"]).steps
@@ -180,6 +208,10 @@ def test_commands_draw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert "\x1b[38;5;" in capsys.readouterr().out
     assert main(["inspect", str(OWN / "qwen3.jinja"), "--html", str(html)]) == 0
     assert "qwen3" in html.read_text("utf-8") and "<svg" in html.read_text("utf-8")
+    strange = tmp_path / "strange.jinja"
+    strange.write_text((OWN / "hermes-2-pro.jinja").read_text("utf-8").replace("tool_call>", "act>"))
+    assert main(["inspect", str(strange), "--html", str(html)]) == 0
+    assert "a format by analysis" in html.read_text("utf-8") and "&lt;act&gt;" in html.read_text("utf-8")
     assert main(["formats", "qwen3", "--diagram", str(tmp_path / "d.svg")]) == 0
     assert main(["formats", "qwen3"]) == 2
     assert main(["parse", str(output), "--format", "qwen3", "--html", str(html)]) == 2
