@@ -295,7 +295,7 @@ def _held(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str,
     start, wire = shown
     if len(start) > len(prompt):
         return prompt, start + wire
-    return prompt, prompt + wire[len(prompt) - len(start) :]
+    return prompt, prompt + wire.removeprefix(prompt[len(start) :])
 
 
 def arguments(model: Subject) -> Iterator[Finding]:

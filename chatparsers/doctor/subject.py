@@ -75,7 +75,10 @@ def call(
         {
             "id": f"checkid{place:02}",
             "type": "function",
-            "function": {"name": name, "arguments": given if isinstance(given, str) else json.dumps(given)},
+            "function": {
+                "name": name,
+                "arguments": given if isinstance(given, str) else json.dumps(given, ensure_ascii=False),
+            },
         }
         for place, given in enumerate(arguments)
     ]
