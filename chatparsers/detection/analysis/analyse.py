@@ -150,7 +150,7 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
         )
     if base.reasoning is not None:
         yield "reasoning", base
-    yield "content", replace(base, variant="content", reasoning=None)
+    yield "content", replace(base, variant="content", reasoning=None, block="")
 
 
 def _stops(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:

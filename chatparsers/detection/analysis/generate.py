@@ -70,9 +70,9 @@ class Definition:
         begin = _begin(m, self.block)
         before, _, _ = self.reasoning.close.partition(self.reasoning.close.strip())
         closer = p.trim(before) + m.literal(self.reasoning.close.strip())
-        thought = p.span(begin + m.lenient(self.reasoning.open.rstrip()), closer)
+        thought = p.span(begin + _opener(m, self.reasoning.open), closer)
         close = self.content.close or self.reasoning.close.strip()
-        opener = m.lenient(self.content.open.rstrip())
+        opener = _opener(m, self.content.open)
         if self.content.also:
             opener = p.reads(opener, opener, m.lenient(self.content.also))
         content = p.span(begin + opener, m.literal(close), optional=not self.content.close)
@@ -82,6 +82,12 @@ class Definition:
 def _begin(m: Markup, block: str) -> Node:
     """The opener of a block. It may be missing before the first block."""
     return m.p.expected(m.literal(block))
+
+
+def _opener(m: Markup, text: str) -> Node:
+    """The markup between a block's opener and its text, and the white space before the text."""
+    core = text.rstrip()
+    return m.lenient(core) + m.p.trim(text[len(core) :])
 
 
 def to_format(analysis: Analysis) -> Format:
