@@ -163,7 +163,7 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
         before = before[: len(before) - len(prefix)]
 
     given = calls.arguments
-    gap = p.literal("") if separate or calls.behind[:1].isspace() else p.space()
+    gap = p.literal("") if calls.behind[:1].isspace() else p.space()
     closer: Node = gap + m.lenient(calls.behind)
     if calls.end_optional and not calls.section[1]:
         closer = p.expected(closer)
