@@ -6,7 +6,6 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +53,10 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     template that no known format reads, also what its analysis found."""
     from ..core.errors import ChatParsersError
     from ..detection.analysis import analyse
-    from ..display import diagram, show, strip
+    from ..display import Card, diagram, show, strip
     from ..display.picture import Picture, page
 
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in record)
-    parts: list[Picture | str] = []
+    parts: list[Picture | str] = [Card("what is known of it", tuple(record))]
     try:
         sample = chat.encode(_CONVERSATION)
         tokenizer: Any = chat.tokenizer
@@ -73,8 +71,7 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     if chat.detection.format is not None:
         found = analyse(chat.template()).analysis
         parts += ["How the format was found", show(found)] if found is not None else []
-    text = page(chat.name, *parts).replace("</h1>", f"</h1><table>{rows}</table>", 1)
-    _write(path, text)
+    _write(path, page(chat.name, *parts))
 
 
 def show_diagram(name: str | None, path: str) -> int:

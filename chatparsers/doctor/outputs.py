@@ -85,7 +85,7 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 pre { overflow-x: auto; padding: .5rem .75rem; border-left: 4px solid; }
 pre { background: color-mix(in srgb, canvas, canvastext 6%); }
 .error h3::before { content: "✕ error: "; } .warning h3::before { content: "△ warning: "; }

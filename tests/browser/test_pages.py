@@ -156,6 +156,7 @@ def test_pages_that_commands_and_notebooks_show(browser: Any, axe: str, tmp_path
     parse = ["parse", str(tmp_path / "out.txt"), "--format", "qwen3", "--show", "--timeline", "--pieces", "7"]
     assert main([*parse, "--html", str(tmp_path / "parse.html")]) == 0
     assert main(["inspect", str(OWN / "qwen3.jinja"), "--html", str(tmp_path / "inspect.html")]) == 0
+    assert main(["check", str(OWN / "qwen3.jinja"), "--html", str(tmp_path / "check.html")]) == 1
     (tmp_path / "empty.html").write_text(page("Nothing"), "utf-8")
     look_at(browser, tmp_path, axe, LOOKS)
 
