@@ -55,6 +55,7 @@ class Line:
         self._kind: History
         self._mark: _Mark | None = None
         self._pending: list[Mapping[str, Any]] = []
+        self._changed = False  # whether messages behind the mark came with other options
         self._begin(messages)
 
     def copy(self) -> Line:
@@ -71,7 +72,7 @@ class Line:
         self.segments = (*self.segments[:-1], segment.answered(Said(spoken, len(self.messages))))
         self.messages = [*self.messages, message]
         self._kind = self._kind.then(message)
-        self.begun, self._pending = None, []
+        self.begun, self._pending, self._changed = None, [], False
         self._mark = _Mark(
             self.segments, len(self.messages), self._kind, spoken, len(self.breaks), len(self.differs)
         )
@@ -84,7 +85,8 @@ class Line:
             return
         pending = [*self._pending, *new]
         self._restore(self._mark)
-        self._step(pending, self._change(changes))
+        self._changed = self._change(changes) or self._changed
+        self._step(pending, self._changed)
         self._pending = pending
 
     def _begin(self, messages: list[Mapping[str, Any]]) -> None:

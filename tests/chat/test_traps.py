@@ -519,8 +519,12 @@ def test_the_same_answer_twice_is_refused_and_messages_come_in_several_goes() ->
 def test_other_tools_begin_a_segment() -> None:
     made = rollout("qwen3")
     say(made, "qwen3", "No.<|im_end|>")
+    twice = made.fork()
     made.append(NEXT, tools=TOOLS[:1])
     assert [b.reason for b in made.breaks] == ["variables"]
+    twice.append({"role": "system", "content": "Be brief."}, tools=TOOLS[:1])
+    twice.append(NEXT)
+    assert [b.reason for b in twice.breaks] == ["variables"]
     chat = chat_of(OWN / "qwen3.jinja")
     assert made.ids == chat.tokenizer.encode(chat.prepare(made.messages, tools=TOOLS[:1]).prompt).ids
     say(made, "qwen3", "Yes.<|im_end|>")
