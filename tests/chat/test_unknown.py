@@ -17,10 +17,10 @@ CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# A template that shows tools and calls in its own way, which no format reads.
+# A template that shows tools and calls in its own way, which no format reads: names in capitals.
 STRANGE = (
     "{% if tools %}(tools {{ tools | tojson }}){% endif %}{% for m in messages %}({{ m.role }} {{ m.content }}"
-    "{% for c in m.tool_calls or [] %}~{{ c.function.name }}~{{ c.function.arguments | tojson }}~{% endfor %})"
+    "{% for c in m.tool_calls or [] %}~{{ c.function.name | upper }}~{{ c.function.arguments | tojson }}~{% endfor %})"
     "{% endfor %}{% if add_generation_prompt %}(assistant {% endif %}"
 )
 
