@@ -239,9 +239,8 @@ class _Gateway:
         made: list[Answer] = []
         for index in range(request.choices):
             id = made[0].writer.id if made else None
-            turn = prepared.turn
-            if index:  # its calls have ids of their own
-                turn = turn._replace(id_seed=f"{turn.id_seed}/{index}")
+            # The calls of each choice have ids of their own. The prompt is not held for as long as the answer lasts.
+            turn = prepared.turn._replace(prompt="", id_seed=f"{prepared.turn.id_seed}/{index}")
             writer = api.writer(request.model or self.settings.model, turn, request, index, id)
             if request.token_ids:
                 writer.prompt_token_ids, writer.token_ids = ids, []

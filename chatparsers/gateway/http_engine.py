@@ -155,8 +155,10 @@ class HttpEngine(Engine):
     async def send(self, path: str, raw: bytes, headers: dict[str, str]) -> httpx2.Response:
         """The engine's response, whose body is still to be read. A kept connection that the engine closed meanwhile is
         tried once more: it has sent nothing, and a completion that is asked for twice does no harm."""
+        headers = {**headers, "content-length": str(len(raw))}
         for tries in (1, 0):
-            request = self._client.build_request("POST", path, content=raw, headers=headers)
+            # The client keeps a request beside its response, with the bytes of its body, but not with what made them.
+            request = self._client.build_request("POST", path, content=_pieces(raw), headers=headers)
             try:
                 return await self._client.send(request, stream=True)
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
@@ -278,6 +280,10 @@ async def _written(body: dict[str, Any]) -> bytes:
     rest = {name: value for name, value in body.items() if name != "prompt"}
     head = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))[:-1].encode()
     return b"".join([head, b"," if rest else b"", b'"prompt":[', b",".join(pieces), b"]}"])
+
+
+async def _pieces(raw: bytes) -> AsyncIterator[bytes]:
+    yield raw
 
 
 def _drops(seen: str) -> EngineError:

@@ -192,10 +192,11 @@ class _Work(Generic[T]):
             return 0.0 if self._thread is None else _clock(self._thread) - self._before
 
     def result(self) -> T:
-        """What the work returned. Raises what it raised, or the reason for which it was given up."""
+        """What the work returned, once: the thread goes on to hold the work. Raises what it raised, or the reason for
+        which it was given up."""
         if not self._result:
             raise self._failure or Left()
-        return self._result[0]
+        return self._result.pop()
 
 
 def _clock(thread: int) -> float:

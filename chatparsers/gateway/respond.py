@@ -86,7 +86,7 @@ class Responding:
         running: set[Responding],
     ) -> None:
         self._engine = engine
-        self._jobs = jobs
+        self._jobs = [*jobs]
         self._answers = answers
         self._stream = stream
         self._record = record
@@ -113,15 +113,15 @@ class Responding:
                 tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
                 tasks.start_soon(self._watch, tasks.cancel_scope)
                 self._record.asked()
-                for job, reader in zip(self._jobs, self._readers, strict=True):
-                    tasks.start_soon(self._read, job, reader)
+                for reader in reversed(self._readers):
+                    tasks.start_soon(self._read, self._jobs.pop(), reader)
                 failed = await self._write(send)
                 if failed is not None:
                     await failed(scope, receive, send)
                 tasks.cancel_scope.cancel()
         finally:
             self._running.discard(self)
-            self._metrics.active -= len(self._jobs)
+            self._metrics.active -= len(self._readers)
             self._record.end(_LEFT)
 
     def stop(self) -> None:
@@ -135,8 +135,10 @@ class Responding:
         """Reads one answer to its end."""
         left = ANSWER
         try:
+            generating = self._engine.generate(job)
+            del job  # a long prompt is not held for as long as its answer lasts
             with reader.scope:
-                async with aclosing(self._engine.generate(job)) as batches:
+                async with aclosing(generating) as batches:
                     async for batch in batches:
                         if not reader.size:
                             self._record.first()

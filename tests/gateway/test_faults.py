@@ -5,9 +5,11 @@ Nothing hangs, nothing is lost, and the client reads an error of its API."""
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -232,6 +234,39 @@ def test_the_engine_is_stopped_when_the_client_leaves(gateway: Callable[..., Any
     soon(lambda: server.engine.left == 4)
     metrics = server.app.state.metrics
     soon(lambda: metrics.active == 0 and metrics.value("requests", status="499") == 4)
+
+
+def test_an_open_stream_holds_no_prompt(gateway: Callable[..., Any], monkeypatch: Any) -> None:
+    """Nor the ids, nor the text, nor the bytes that the engine was sent."""
+    from chatparsers.gateway.prepare import Preparing
+
+    class Ids(list[int]):
+        pass
+
+    kept: list[weakref.ref[Ids]] = []
+    prompt = Preparing._prompt
+
+    def noted(self: Preparing, turn: Any) -> Any:
+        ids = Ids(prompt(self, turn))
+        kept.append(weakref.ref(ids))
+        return ids
+
+    monkeypatch.setattr(Preparing, "_prompt", noted)
+
+    async def waits(wire: Wire) -> None:
+        await wire.head()
+        await wire.send(llama_piece("One "))
+        await asyncio.sleep(30)
+
+    server = gateway(waits)
+    text = "word and word " * 200
+    body = {**ASK, "messages": [{"role": "user", "content": text}], "stream": True}
+    with httpx2.stream("POST", server.url + PATHS["chat"], json=body, timeout=20) as answer:
+        assert any("One " in piece for piece in answer.iter_text())
+        soon(lambda: kept[0]() is None)
+        own = [body, body["messages"], body["messages"][0]]  # type: ignore[index]
+        found = [one for one in gc.get_objects() if isinstance(one, dict) and one.get("content") == text]
+        assert not [one for one in found if not any(one is mine for mine in own)]
 
 
 def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any]) -> None:
