@@ -269,8 +269,9 @@ def test_an_open_stream_holds_no_prompt(gateway: Callable[..., Any], monkeypatch
         assert not [one for one in found if not any(one is mine for mine in own)]
 
 
-def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any]) -> None:
+def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any], monkeypatch: Any) -> None:
     """The gateway holds what fits in buffers, not the answer."""
+    monkeypatch.setattr("chatparsers.gateway.respond.ANSWER", 100_000_000)
     sent = 0
 
     async def floods(wire: Wire) -> None:
@@ -295,7 +296,9 @@ def test_a_slow_client_slows_the_engine(gateway: Callable[..., Any]) -> None:
         assert 0 < sent < 300  # of 60 MB
         read = 0
         while read < 60_000_000:
-            read += len(client.recv(1 << 20))
+            piece = client.recv(1 << 20)
+            assert piece
+            read += len(piece)
     soon(lambda: sent == 600)
 
 
