@@ -22,25 +22,30 @@ _LONG, _SEEN = 2_000, 600
 """The middle of a longer text is folded; so many characters before and after it are shown."""
 _ROWS = 500
 """How many parts the table has."""
+_IDS = 12
+"""How many ids a tip lists."""
 
 
 @public
 @dataclass(frozen=True, slots=True)
 class Chip:
     """A stretch of one kind. ``span``: its characters, or its tokens with ``unit`` ``"token"``. ``counted``: whether a
-    loss counts it, None where there is no loss mask."""
+    loss counts it, None where there is no loss mask. ``ids``: those of its tokens."""
 
     text: str
     kind: Kind
     span: tuple[int, int]
     unit: str = "character"
     counted: bool | None = None
+    ids: tuple[int, ...] = ()
 
     @property
     def tip(self) -> str:
         """What hovering over it says."""
         mask = {None: "", True: ", counted by a loss", False: ", not counted"}[self.counted]
-        return f"{LOOKS[self.kind].name}, {self.unit}s {self.span[0]:,} to {self.span[1]:,}{mask}"
+        listed = ", ".join(map(str, self.ids[:_IDS])) + ", …" * (len(self.ids) > _IDS)
+        ids = f", ids {listed}" if self.ids else ""
+        return f"{LOOKS[self.kind].name}, {self.unit}s {self.span[0]:,} to {self.span[1]:,}{mask}{ids}"
 
 
 @public
@@ -157,7 +162,8 @@ def _(reading: Sample, *, decode: Callable[[Sequence[int]], str] | None = None) 
         text = text_of(reading.ids[start:end])
         size += len(text)
         shown, rest = cut(text, max(MOST - (size - len(text)), 0))
-        chips.append(Chip(shown, Kind(kind), (start, end), reading.unit, bool(counted)))
+        ids = tuple(reading.ids[start:end]) if reading.unit == "token" else ()
+        chips.append(Chip(shown, Kind(kind), (start, end), reading.unit, bool(counted), ids))
         if rest:
             return Strip(tuple(chips), (), f"… {len(reading.ids) - end:,} more {reading.unit}s are not shown")
     return Strip(tuple(chips))

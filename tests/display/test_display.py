@@ -247,6 +247,8 @@ def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
         rollout.append({"role": "user", "content": "Go on"})
     picture = display.show(rollout)
     assert "1 R reasoning Hm." in picture.text() and "1 C content   Hello" in picture.text()
+    ids = ", ".join(map(str, tokenizer.encode("Hm.", add_special_tokens=False).ids))
+    assert f'counted by a loss, ids {ids}"' in picture.html()
     assert [each.reason for each in rollout.breaks] == ["thought"]
     assert "rewritten by the template at message 1 (thought)" in picture.text()
     assert rollout._repr_html_() == picture.html()
