@@ -83,13 +83,14 @@ class Answer:
                 piece = piece[: ended + 1]
                 self.done = True
             self._fed += len(piece)
-            if self._most is not None and self._fed > self._most:
-                raise EngineError("the engine sent more tokens than it was asked for")
             if self._ids is not None:
                 self._ids += piece
         if self._probable is not None:
             self._probable.take(batch, len(piece))
-        return self._written(self._stream.feed(piece)) if piece else ""
+        frames = self._written(self._stream.feed(piece)) if piece else ""
+        if self._most is not None and self._fed > self._most and not self.done:
+            raise EngineError("the engine sent more tokens than it was asked for")
+        return frames
 
     def finish(self, end: End, record: Record) -> str:
         """The last frames of the answer."""
