@@ -55,6 +55,7 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
         ([SYSTEM, USER], [{"role": "user", "content": "S\n\nU"}]),
         ([SYSTEM, ANSWER], [{"role": "user", "content": "S"}, ANSWER]),
         ([USER, SYSTEM], [USER, {"role": "user", "content": "S"}]),
+        ([SYSTEM, {**SYSTEM, "content": "S2"}, USER], [{"role": "user", "content": "S\n\nS2\n\nU"}]),
         (
             [SYSTEM, {"role": "user", "content": [PICTURE]}],
             [
