@@ -132,6 +132,28 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """All cases of a format run in one process, which compiles it once; so does what else is in a file."""
+    if config.getoption("dist") != "load":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    from chatparsers import list_formats
+
+    names = sorted((info.name for info in list_formats()), key=len, reverse=True)
+
+    class ByFormat(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, case = nodeid.partition("[")
+            return next(
+                (name for name in names if f"{case}-".startswith((f"{name}-", f"{name}]"))),
+                file.split("::")[0],
+            )
+
+    return ByFormat(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left out", "")
 
