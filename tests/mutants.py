@@ -255,7 +255,7 @@ class Runner:
         session.config.pluginmanager.unregister(name="terminalreporter")
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        signal.alarm(3 * seconds)  # a fault may wait for ever
+        signal.alarm(20 * seconds)  # a fault may wait for ever; a busy machine may take long
         try:
             said = run()
         except BaseException as error:  # the fault reached pytest itself
