@@ -157,9 +157,8 @@ def _page(models: dict[str, str], mending: dict[str, str]) -> str:
         "## By template\n\nErrors are bold.",
         _table(MODELS, (f"{name} | {cells}" for name, cells in by_name)),
         f"## Mends\n\nWhat `--fix` proved for {len(mending)} templates, and what it refused to write. After each\n"
-        "mend the finding is gone, and no check finds more than before with the same format. All else is not\n"
-        "proved, and not written. A template that now tells its tools and still drops calls may be of no known\n"
-        "format by itself: name it.",
+        "mend the finding is gone, and no check finds more than before, with the same format and with the one\n"
+        "that the mended template tells. All else is not proved, and not written.",
         _table(TOTALS, _totals(mending)),
         _table(
             MENDS,

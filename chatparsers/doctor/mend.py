@@ -3,8 +3,9 @@
 Strategy. A candidate is a small edit of the template's source: a condition that always or never holds, arguments that
 are written as text where they are text, an end token behind an answer, tools told in the system text, generation tags
 around what the model writes. Each candidate is checked anew. It is taken if the finding is gone, no check finds more
-than before, every word of a few conversations that came out still comes out, and the format still reads the template's
-own answers. So a mend is never believed from the source alone, and one that cannot be proved is not written.
+than before, every word of a few conversations that came out still comes out, the format still reads the template's
+own answers, and the changed template alone still tells as much of its format. So a mend is never believed from the
+source alone, and one that cannot be proved is not written.
 """
 
 from __future__ import annotations
@@ -190,6 +191,7 @@ def _better(chat: Chat, changed: Chat, code: str) -> bool:
         not after[code]
         and all(after[other] <= before[other] for other in after)
         and _words(chat) <= _words(changed)
+        and _doubts(changed) <= _doubts(chat)
     )
 
 
@@ -213,6 +215,13 @@ def _counted(chat: Chat, checks: tuple[str, ...]) -> Counter[str]:
     # The format is the chat's own in both, so that only the template differs.
     named = Chat._made(chat.files, tokenizer=chat.tokenizer, format=chat.format, limits=chat.limits)
     return Counter(finding.code for finding in examined(named, only=checks).findings)
+
+
+@lru_cache(maxsize=4)
+def _doubts(chat: Chat) -> Counter[str]:
+    """What is found of the format if only the files tell it, as for a user who loads the mended model."""
+    alone = Chat._made(chat.files, tokenizer=chat.tokenizer, limits=chat.limits)
+    return Counter(finding.code for finding in examined(alone, only=("format",)).findings)
 
 
 def _stops(chat: Chat, report: Report) -> Mend | None:
