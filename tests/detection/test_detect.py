@@ -186,7 +186,7 @@ def test_content_only_says_so() -> None:
 def test_no_format_explains_it() -> None:
     source = (
         "{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<{{ m.role }}>{{ m.content }}"
-        "{% for c in m.tool_calls or [] %}@@{{ c.function.name }}@@{{ c.function.arguments | tojson }}@@"
+        "{% for c in m.tool_calls or [] %}@@{{ c.function.name | upper }}@@{{ c.function.arguments | tojson }}@@"
         "{% endfor %}</{{ m.role }}>{% endfor %}<assistant>"
     )
     found = detect(source)

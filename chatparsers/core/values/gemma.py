@@ -214,7 +214,16 @@ class GemmaScanner(Transcoder):
 
     def _certain(self, found: re.Match[str], text: str) -> bool:
         """Whether more text cannot change that the value ends at ``found``."""
-        return found["likely"] is None or bool(text[found.end() :].strip())
+        if found["close"] is not None:
+            return found["likely"] is None or bool(text[found.end() :].strip())
+        if text[found.end() - 1 : found.end()] not in ("}", "]"):
+            return True
+        # With the bracket before it, this one may still stand before the marker: then the value ends before both.
+        after = text[found.end() :]
+        rest = after.lstrip("}]").lstrip(" \t\r\n")
+        return len(after) - len(rest) > 2 * MOST or not any(
+            closer.startswith(rest) for closer in self.closers
+        )
 
     def _unquoted(self, found: re.Match[str], text: str, i: int, parts: list[str], expected: str) -> int:
         """Ends a string or a text without quotes, and all brackets, before the marker that ends the call. ``expected``:
@@ -244,15 +253,16 @@ class GemmaScanner(Transcoder):
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
         found = self._text_end(ends(self.quote, self.closers), text, i)
-        if found is None or not (final or found["close"] is None or self._certain(found, text)):
+        if found is None or not (final or self._certain(found, text)):
             end = n if found is None else found.start()
             end = max(i, min(end, n - HELD)) if not final else end
-            self.bare.append(text[i:end])
+            if end > i:
+                self.bare.append(text[i:end])
             self.waiting = True
             return end
         if found["close"] is not None:
             return self._unquoted(found, text, i, parts, "")
-        end = found.start()
+        end = found.end()
         self._keep(text, i, end, parts)
         match = white(text, end)
         after = match.end() if match else end
@@ -266,7 +276,7 @@ class GemmaScanner(Transcoder):
         begin = self.bare[0] if self.bare else text[i : i + 1]
         listed = self.stack[-1] == "["
         if begin.startswith("'"):
-            return (patterns.quoted_item if listed else patterns.quoted)(text, i + (not self.bare))
+            return (patterns.quoted_item if listed else patterns.quoted)(text, i)
         if listed:
             return patterns.item(text, i)
         return (patterns.member if len(self.stack) == 1 else patterns.inner)(text, i)

@@ -46,8 +46,8 @@ class Ends:
         self.member = re.compile(rf"(?={quote}|{_KEY})|{over}").search
         self.inner = re.compile(rf"(?={quote}|{_KEY}|\}})|{over}").search
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
-        self.quoted = re.compile(rf"(?<=')(?={_WS}(?:{quote}|{_KEY}|[}}\]]))|{over}").search
-        self.quoted_item = re.compile(rf"(?<=')(?={_WS}(?:{quote}|[,\]]))|{over}").search
+        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{_KEY}|[}}\]]))|{over}").search
+        self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
 
 
 @lru_cache(maxsize=64)

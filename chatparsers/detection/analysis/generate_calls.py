@@ -185,8 +185,9 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
 def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
     """A tool's name, without the sign that begins the markup behind it."""
     behind = (calls.counted or calls.id_before or calls.name_behind).strip()[:1]
-    ends = behind if re.fullmatch(r"[^\w.\-:/\\\]^]", behind) else ""
-    return m.p.name(tool, NAME_CHARS[:-1] + ends + "]")
+    if not re.fullmatch(NAME_CHARS, behind) or re.fullmatch(r"[\w.\-:/\\\]^]", behind):
+        return m.p.name(tool)  # its usual characters end there, or the sign may stand in a name
+    return m.p.name(tool, NAME_CHARS[:-1] + behind + "]")
 
 
 def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:

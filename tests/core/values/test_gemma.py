@@ -223,6 +223,28 @@ def test_values_without_their_quotes(read: Read, quote: str, end: str, text: str
     assert read(make, text, range(len(text)), last_empty=True) == whole
 
 
+# What follows decides whether a bracket or a quote ends the value.
+UNDECIDED = [
+    "{a:{b:c,]}E<",
+    "{a:{b:c,]}E d",
+    "{a:[c }]E",
+    "{a:{b:c]},d:e}E",
+    "{k:'l':{m:Q",
+    "{k:''l:" + "m" * 150 + "}E",
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("quote", QUOTES)
+@pytest.mark.parametrize("text", UNDECIDED)
+def test_the_end_of_a_value_without_quotes_waits(read: Read, quote: str, end: str, text: str) -> None:
+    text = text.replace("Q", quote).replace("E", end)
+    make = lambda: GemmaScanner(quote, "{", (end,))  # noqa: E731
+    whole = read(make, text)
+    for cuts in (*([at] for at in range(len(text))), range(len(text))):
+        assert read(make, text, cuts) == read(make, text, cuts, last_empty=True) == whole
+
+
 @pytest.mark.parametrize("quote", QUOTES)
 @given(value=values, data=st.data(), cuts=cuts)
 def test_values_with_their_quotes_are_not_mended(
