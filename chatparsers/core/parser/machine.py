@@ -48,7 +48,7 @@ CAPTURE match parts shown names
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
-    Drops the choice point on top and goes to the label.
+    Drops the choice point on top, or what stands in its place, and goes to the label.
 BACK label
     Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
 FAILTWICE

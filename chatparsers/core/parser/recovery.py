@@ -78,13 +78,19 @@ class Recovery:
         following = _next(node.item, node.separator)
         if following is not None:
             item = partial(self._recovered, item, following, at)
+        # A loop of `item separator`, so that the long code of a call stands there once. Before each further call is a
+        # choice point, which `COMMIT` drops; in its place stands a return address before the first: no way back.
+        code = self.code
+        again, more, over = Label(), Label(), Label()
+        code.emit(m.CALLSUB, again)
+        code.place(again)
         item()
-
-        def another() -> None:
-            self.node(node.separator, at)
-            item()
-
-        self.code.any_number(another)
+        code.emit(m.COMMIT, more)
+        code.place(more)
+        code.emit(m.CHOICE, over)
+        self.node(node.separator, at)
+        code.emit(m.JUMP, again)
+        code.place(over)
 
     def _recovered(self, item: Callable[[], None], following: _Next, at: Place) -> None:
         """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its

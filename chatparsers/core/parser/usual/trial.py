@@ -125,6 +125,9 @@ class _Run:
             target = ins[1] if op == m.CHOICE else self.ip
             self.frames.append(_Frame(kind, target, len(self.trail), self.calling, self.place))
             self.ip += 1
+        elif op == m.CALLSUB:
+            self.frames.append(_Frame(m._RETURN, self.ip + 1, len(self.trail), False, self.place))
+            self.ip = ins[1]
         elif op == m.COMMIT or op == m.DISARM:
             if self.frames:
                 self.frames.pop()
