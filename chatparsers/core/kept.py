@@ -101,11 +101,12 @@ class cached(Generic[_V]):  # named as a decorator
 class Kept(Generic[_V]):
     """Values by key, together at most ``most`` bytes. The ones that were not asked for the longest go first.
 
-    A value of more than an eighth of that is not kept. Threads may share it.
+    A value of more than ``largest`` bytes, or of an eighth of ``most``, is not kept. Threads may share it.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, largest: int | None = None) -> None:
         self.most = most
+        self.largest = most >> 3 if largest is None else largest
         self.size = 0
         self._values: OrderedDict[Hashable, tuple[_V, int]] = OrderedDict()
         self._lock = Lock()
@@ -131,7 +132,7 @@ class Kept(Generic[_V]):
 
     def add(self, key: Hashable, value: _V, size: int) -> None:
         """Keeps a value of ``size`` bytes, its key included."""
-        if size > self.most >> 3:
+        if size > self.largest:
             return
         with self._lock:
             before = self._values.pop(key, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import copy
+import marshal
 import pickle
 import typing
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 
 import chatparsers
 from chatparsers import Message, OutputError, RequestError, Turn, get_format
+from chatparsers.core.schema import tools as tools_module
 from chatparsers.testing import TOOLS
 
 from ..ids.conftest import byte_tokenizer
@@ -260,3 +262,23 @@ def test_types_spelt_as_in_python_are_read_and_said() -> None:
 def test_other_words_are_no_types(properties: dict[str, Any]) -> None:
     """No warning, which would be an error here."""
     chatparsers.get_format("glm-4-5").bind(tools=_typed(**properties))
+
+
+def test_the_schemas_of_many_tools_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Binding the same list again walks no schema: a request with 500 tools took four milliseconds for it."""
+    described = {f"p{i}": {"type": "string", "description": "d" * 100} for i in range(10)}
+    parameters = {"type": "object", "properties": described}
+    tools = [
+        {"type": "function", "function": {"name": f"f{i}", "parameters": copy.deepcopy(parameters)}}
+        for i in range(400)
+    ]
+    dumped: list[bytes] = []
+
+    def dump(tools: Any) -> bytes:
+        dumped.append(marshal.dumps(tools, 2))
+        return dumped[-1]
+
+    monkeypatch.setattr(tools_module, "_dumped", dump)
+    for _ in range(3):
+        hermes.bind(tools=tools)
+    assert len(dumped) == 1

@@ -188,7 +188,7 @@ class Toolset:
             spelt = plain is None or any(name in plain for name in _SPELT)
             known = self.raw, _warning(self._functions) if spelt else ""
             if plain is not None:
-                _respelt.add(id(self.raw), known, _BYTES * len(plain))
+                _respelt.add(id(self.raw), known, _BYTES * len(plain) + _DICT * plain.count(b"{"))
         return known[1]
 
     def all(self) -> tuple[Tool, ...]:
@@ -199,11 +199,11 @@ class Toolset:
         return Toolset, (self.raw,)
 
 
-_respelt: Kept[tuple[Sequence[Mapping[str, Any]], str]] = Kept(32_000_000)
+_respelt: Kept[tuple[Sequence[Mapping[str, Any]], str]] = Kept(32_000_000, 16_000_000)
 """The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
 
-_BYTES = 36
-"""The memory of a byte of plain data as objects, at most: 36 for empty objects, 5 for usual tools."""
+_BYTES, _DICT = 18, 232
+"""The memory of a byte of dumped data as objects, at most, and of each dict besides. Usual tools take a third of it."""
 
 
 _SPELT = tuple(marshal.dumps(name, 2) for name in SPELLINGS)
