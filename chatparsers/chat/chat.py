@@ -54,9 +54,10 @@ __all__ = ["Chat", "clean_output", "load"]
 
 _AUTO = "auto"
 """The name that stands for the analysis of the template."""
-_LONGEST_NAME, _MOST_WARNINGS = 60, 256
 _DEFAULT_SYNTAX = "hermes-2-pro"
 """The syntax of calls for models that know no tool syntax: docs/templates.md says why."""
+_LONGEST_NAME, _MOST_WARNINGS = 60, 256
+"""How much of a variable's name a warning shows, and how many warnings are remembered: both may come from strangers."""
 
 
 @public
@@ -343,10 +344,9 @@ class Chat(Training):
         read = template.variables
         for name in given:
             if read is not None and name not in read and name not in _OFTEN:
-                hint = did_you_mean(name[:_LONGEST_NAME], read - _SET.keys() - _OFTEN)
-                self._warn(
-                    f"template_kwargs: {template.name} reads no variable {name[:_LONGEST_NAME]!r}: {hint}"
-                )
+                shown = name[:_LONGEST_NAME]
+                hint = did_you_mean(shown, read - _SET.keys() - _OFTEN)
+                self._warn(f"template_kwargs: {template.name} reads no variable {shown!r}: {hint}")
 
     def _heard(self, fmt: Format, template: Template, turn: Turn) -> None:
         """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""

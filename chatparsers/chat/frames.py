@@ -118,9 +118,8 @@ class Frames:
         key = Shape(False, shape.content or not shape.calls, shape.calls), role
         if key not in self._behind:
             found = self._find_behind(*key)
-            if (
-                found is None and key[0].content and shape.calls
-            ):  # the text stands elsewhere, such as behind results
+            if found is None and key[0].content and shape.calls:
+                # The text stands elsewhere, such as behind the results.
                 found = self.behind(Shape(False, False, shape.calls), role)
             self._behind[key] = found
         return self._behind[key]

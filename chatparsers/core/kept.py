@@ -101,7 +101,7 @@ class cached(Generic[_V]):  # named as a decorator
 class Kept(Generic[_V]):
     """Values by key, together at most ``most`` bytes. The ones that were not asked for the longest go first.
 
-    A value of more than ``largest`` bytes, or of an eighth of ``most``, is not kept. Threads may share it.
+    A value of more than ``largest`` bytes (if not given, an eighth of ``most``) is not kept. Threads may share it.
     """
 
     def __init__(self, most: int, largest: int | None = None) -> None:

@@ -27,9 +27,8 @@ def ids(model: Subject) -> Iterator[Finding | Fact]:
     markers = dict.fromkeys([*model.format.preserved_tokens, *model.format.stops])
     whole = [marker for marker in markers if len(model.ids(marker)) == 1]
     yield Fact(f"{len(whole)} of {len(markers)} markers are one token")
-    ends = {
-        stop.strip() for stop in model.template.end_of_turn(model.format)
-    }  # which the check of ends looks at
+    # The check of ends looks at these.
+    ends = {stop.strip() for stop in model.template.end_of_turn(model.format)}
     spelt = [marker for marker in markers if marker not in whole and marker.strip() not in ends]
     yield from _spelt(model, spelt, few=bool(whole))
     for marker in whole:

@@ -59,9 +59,8 @@ class Guard:
         keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
         scheme, _, token = headers.get("authorization", "").partition(" ")
         given = headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
-        found = [
-            hmac.compare_digest(given.encode("latin-1"), key) for key in keys
-        ]  # each, so that none shows by its time
+        # Each key is compared, so that none shows by its time.
+        found = [hmac.compare_digest(given.encode("latin-1"), key) for key in keys]
         if not any(found):
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
 

@@ -196,13 +196,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
                 self._calls.append((id, name, []))
                 if self._toolkit.spelling(name).custom:
                     self._free = FreeText()
-                    opened = {
-                        "index": index,
-                        "id": id,
-                        "type": "custom",
-                        "custom": {"name": name, "input": ""},
-                    }
-                    return [{"tool_calls": [opened]}]  # type: ignore[list-item]
+                    return [_custom(index, {"name": name, "input": ""}, id=id, type="custom")]
                 function: FunctionDelta = {"name": name, "arguments": ""}
                 first: ToolCallDelta = {"index": index, "id": id, "type": "function", "function": function}
                 return [{"tool_calls": [first]}]
@@ -221,8 +215,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         if not text:
             return []
         self._calls[-1][2].append(text)
-        more = {"index": index, "custom": {"input": text}}
-        return [{"tool_calls": [more]}]  # type: ignore[list-item]
+        return [_custom(index, {"input": text})]
 
     def _call(self, id: str, name: str, text: str) -> ChatToolCall:
         if self._toolkit.spelling(name).custom:
@@ -320,3 +313,9 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             "model": self.model,
             "choices": [{"index": self._index, "delta": delta, "logprobs": None, "finish_reason": reason}],
         }
+
+
+def _custom(index: int, custom: dict[str, str], **first: str) -> Delta:
+    """More of the call of a freeform tool, which has ``custom`` where other calls have a function."""
+    call: Any = {"index": index, **first, "custom": custom}
+    return {"tool_calls": [call]}

@@ -36,9 +36,8 @@ def _alike(texts: list[str]) -> str:
     """The expression of sorted texts that begin alike."""
     if len(texts) == 1:
         return re.escape(texts[0])
-    pairs = enumerate(
-        zip(texts[0], texts[-1], strict=False)
-    )  # of sorted texts, the first and the last differ most
+    # Of sorted texts, the first and the last differ most.
+    pairs = enumerate(zip(texts[0], texts[-1], strict=False))
     shared = next((place for place, (one, other) in pairs if one != other), len(texts[0]))
     return f"{re.escape(texts[0][:shared])}(?:{_choice([text[shared:] for text in texts])})"
 

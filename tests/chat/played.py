@@ -172,9 +172,8 @@ def play(
         ]
         if wrong:
             raise Violation(f"R5: {len(wrong)} counted ids are no part of an answer")
-        if (
-            tokenizer.get_vocab_size() < 1000
-        ):  # of single bytes: no token holds a name and the markup before it
+        if tokenizer.get_vocab_size() < 1000:
+            # Of single bytes: no token holds a name and the markup before it.
             _names_are_names(tokenizer, sample, rollout.messages)
     count["samples"] += len(samples)
     count["conversations"] += 1

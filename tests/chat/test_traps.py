@@ -117,6 +117,12 @@ DROPPING = [
 ]
 
 
+def real_template(real_templates: list[Path], name: str) -> Path:
+    """The real template of that name; skips the test without it."""
+    found = next((path for path in real_templates if path.stem == name), None)
+    return found if found is not None else pytest.skip(f"the template {name} is not there")
+
+
 MOVING = {"openai-gpt-oss-120b": "thought", "google-gemma-4-31B-it": "moved"}
 
 
@@ -124,10 +130,7 @@ MOVING = {"openai-gpt-oss-120b": "thought", "google-gemma-4-31B-it": "moved"}
 @pytest.mark.parametrize("history", ["template", "exact"])
 def test_words_that_the_template_moves(name: str, history: Any, real_templates: list[Path]) -> None:
     """Text beside a call: gpt-oss' template puts it into the thought, Gemma's behind the result."""
-    path = next((path for path in real_templates if path.stem == name), None)
-    if path is None:
-        pytest.skip(f"the template {name} is not there")
-    chat = chat_of(path)
+    chat = chat_of(real_template(real_templates, name))
     made = chat.rollout([ASK], tools=TOOLS, history=history)
     call = {"id": "call00000", "function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
     said = {"role": "assistant", "content": "I look.", "reasoning_content": "Hm.", "tool_calls": [call]}
@@ -341,10 +344,7 @@ def test_a_stop_that_is_the_next_header(stop: str) -> None:
 
 def test_a_stop_that_opens_each_result(real_templates: list[Path]) -> None:
     """Gemma stops at the opener of a result; behind another stop, it is written."""
-    path = next((path for path in real_templates if path.stem == "google-gemma-4-31B-it"), None)
-    if path is None:
-        pytest.skip("the template google-gemma-4-31B-it is not there")
-    chat = chat_of(path)
+    chat = chat_of(real_template(real_templates, "google-gemma-4-31B-it"))
     for stop, opener in (("<|tool_response>", ""), ("<turn|>", "<|tool_response>"), ("", "<|tool_response>")):
         made = chat.rollout([ASK], tools=TOOLS)
         message = made.sampled(
@@ -435,10 +435,7 @@ PLACED = {
 @pytest.mark.parametrize("name", PLACED)
 def test_a_sample_knows_where_images_stand(name: str, real_templates: list[Path]) -> None:
     """Also behind a text that spells a placeholder."""
-    path = next((path for path in real_templates if path.stem == name), None)
-    if path is None:
-        pytest.skip(f"the template {name} is not there")
-    chat = chat_of(path)
+    chat = chat_of(real_template(real_templates, name))
     asked = {
         "role": "user",
         "content": [

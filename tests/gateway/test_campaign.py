@@ -355,10 +355,20 @@ def head(*lines: str, host: str = "localhost", kind: str = "application/json") -
 RAW = json.dumps(ASK).encode()
 LENGTH, CHUNKED, CLOSE = f"content-length: {len(RAW)}", "transfer-encoding: chunked", "connection: close"
 FAR = "content-length: 99999999999"
+
+
+def each(
+    what: str, head_of: Callable[[str], bytes], statuses: dict[str, int]
+) -> dict[str, tuple[bytes, set[int]]]:
+    """A request for each value of a header, and the status that it should get."""
+    return {f"the {what} {name}": (head_of(name) + RAW, {status}) for name, status in statuses.items()}
+
+
 WIRES: dict[str, tuple[bytes, set[int]]] = {
-    **{
-        f"the host {name}": (head(LENGTH, CLOSE, host=name) + RAW, {status})
-        for name, status in {
+    **each(
+        "host",
+        lambda name: head(LENGTH, CLOSE, host=name),
+        {
             "127.0.0.1.evil.example": 403,
             "2130706433": 403,
             "[::1].evil.example": 403,
@@ -367,23 +377,25 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
             "": 403,
             "LOCALHOST.:99": 200,
             "[::1]:8": 200,
-        }.items()
-    },
+        },
+    ),
     "two hosts": (head(LENGTH, CLOSE, "host: evil.example") + RAW, {400}),
     "no host": (head(LENGTH).replace(b"HTTP/1.1\r\nhost: localhost", b"HTTP/1.0") + RAW, {403}),
-    **{
-        f"the origin {name}": (head(LENGTH, CLOSE, f"origin: {name}") + RAW, {status})
-        for name, status in {"null": 403, "file://": 403, "http://localhost": 200}.items()
-    },
-    **{
-        f"the kind {name}": (head(LENGTH, CLOSE, kind=name) + RAW, {status})
-        for name, status in {
+    **each(
+        "origin",
+        lambda name: head(LENGTH, CLOSE, f"origin: {name}"),
+        {"null": 403, "file://": 403, "http://localhost": 200},
+    ),
+    **each(
+        "kind",
+        lambda name: head(LENGTH, CLOSE, kind=name),
+        {
             "text/plain": 415,
             "application/json, text/plain": 415,
             "multipart/form-data": 415,
             "Application/JSON; charset=utf-8": 200,
-        }.items()
-    },
+        },
+    ),
     "two lengths": (head(LENGTH, "content-length: 5", CLOSE) + RAW, {400}),
     "a length below 0": (head("content-length: -5"), {400}),
     "a length without an end": (head(FAR), {408}),

@@ -31,7 +31,7 @@ class Request:
     response_format: Mapping[str, Any] | None
     stops: tuple[str, ...]
     marker_ids: Mapping[str, int]
-    unread: Callable[[Tool], tuple[str, ...]] = lambda tool: ()
+    unread: Callable[[Tool], tuple[str, ...]]
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
 
     @classmethod

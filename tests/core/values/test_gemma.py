@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -214,7 +215,7 @@ UNQUOTED = [
 @pytest.mark.parametrize(("text", "value"), UNQUOTED)
 def test_values_without_their_quotes(read: Read, quote: str, end: str, text: str, value: Any) -> None:
     text = text.replace("Q", quote).replace("E", end)
-    make = lambda: GemmaScanner(quote, "{", (end,))  # noqa: E731
+    make = partial(GemmaScanner, quote, "{", (end,))
     whole = read(make, text)
     assert (json.loads(whole.out), whole.done, whole.error) == (value, True, "")
     assert text[whole.position :] == end
@@ -239,7 +240,7 @@ UNDECIDED = [
 @pytest.mark.parametrize("text", UNDECIDED)
 def test_the_end_of_a_value_without_quotes_waits(read: Read, quote: str, end: str, text: str) -> None:
     text = text.replace("Q", quote).replace("E", end)
-    make = lambda: GemmaScanner(quote, "{", (end,))  # noqa: E731
+    make = partial(GemmaScanner, quote, "{", (end,))
     whole = read(make, text)
     for cuts in (*([at] for at in range(len(text))), range(len(text))):
         assert read(make, text, cuts) == read(make, text, cuts, last_empty=True) == whole
