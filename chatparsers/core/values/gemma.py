@@ -7,9 +7,10 @@ JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unc
 Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
 is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
 scalars. An unquoted key runs up to the colon, without the white space before it; at most ``_WINDOW`` characters of it
-are left unconsumed. A marker may be a single lone surrogate, the character that stands for a special token: nothing
-here depends on the marker's length. Where the model forgot quotes, unquoted.py finds the end of the value; a value
-without quotes is kept until then.
+are left unconsumed. A comma before a closing bracket is left out, so a comma goes out with what follows it. A marker
+may be a single lone surrogate, the character that stands for a special token: nothing here depends on the marker's
+length. Where the model forgot quotes, unquoted.py finds the end of the value; a value without quotes is kept until
+then.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class GemmaScanner(Transcoder):
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
     these are errors."""
 
-    __slots__ = ("bare", "closers", "inner", "key", "kinds", "quote", "stack", "state", "waiting")
+    __slots__ = ("bare", "closers", "comma", "inner", "key", "kinds", "quote", "stack", "state", "waiting")
 
     def __init__(self, quote: str, kinds: str = "", closers: tuple[str, ...] = ()) -> None:
         if not quote:
@@ -81,6 +82,8 @@ class GemmaScanner(Transcoder):
         """True while a key is being read."""
         self.bare: list[str] = []
         """The value without quotes that is being read."""
+        self.comma: list[str] = []
+        """The comma at the end of the text so far, and the white space after it."""
         self.inner: JsonScanner | None = None
         self.waiting = False
         """True if the scan must stop until more text comes."""
@@ -93,6 +96,8 @@ class GemmaScanner(Transcoder):
             self.notes = []
         self.waiting = False
         while i < n or (final and self.state == _JSON):
+            if self.comma and text[i] not in " \t\r\n":
+                self._behind_comma(text, i, parts)
             state = self.state
             if (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
                 parts.append(f'"{match[1]}":')
@@ -116,6 +121,7 @@ class GemmaScanner(Transcoder):
             if self.waiting or self.done or self.error:
                 break
         if final and not self.done and not self.error:
+            parts += self.comma
             self._fail()
         self.out = parts[0] if len(parts) == 1 else "".join(parts)
         self.plain = None
@@ -150,6 +156,15 @@ class GemmaScanner(Transcoder):
             self.state = _NEXT
         else:
             self.done = True
+
+    def _behind_comma(self, text: str, i: int, parts: list[str]) -> None:
+        """Puts out the comma before what stands at ``i``; not before a closing bracket."""
+        if text[i] == ("}" if self.stack[-1] == "{" else "]"):
+            self.notes.append((i, _EXPECTED[self.state], text[i]))
+            self.state = _NEXT
+            del self.comma[0]
+        parts += self.comma
+        self.comma.clear()
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
@@ -327,7 +342,7 @@ class GemmaScanner(Transcoder):
         if char in " \t\r\n":
             match = white(text, i)
             end = match.end() if match else i
-            parts.append(text[i:end])
+            (self.comma if self.comma else parts).append(text[i:end])
             return end
         if state == _NEXT or char in "}]":
             return self._next(text, i, parts)
@@ -396,6 +411,9 @@ class GemmaScanner(Transcoder):
             self._over()
         elif char == "," and self.state == _NEXT:
             self.state = _KEY if close == "}" else _VALUE
+            if text[i + 1 : i + 2] in " \t\r\n}]":  # or nothing
+                self.comma.append(char)
+                return i + 1
         else:
             self._fail()
             return i

@@ -4,9 +4,11 @@ Strategy: the scanner keeps a state and a stack of open brackets. Inside a strin
 everything up to the next quote or odd character. Between members, another takes whole flat members at once. So long
 texts need no Python loop for each character.
 
-The scanner mends three things, each with a note: it escapes raw control characters in strings, it doubles a backslash
-that begins no escape, and it respells Python's ``None``, ``True`` and ``False``. Any other text that is not JSON is an
-error at its place; the text before it has been passed on.
+The scanner mends five things, each with a note: it escapes raw control characters in strings, it doubles a backslash
+that begins no escape, it respells Python's ``None``, ``True`` and ``False``, it makes strings of ``NaN`` and
+``Infinity``, and it leaves out a comma before a closing bracket. So a comma at the end of a piece is kept until the
+next character has come. Any other text that is not JSON is an error at its place; the text before it has been passed
+on.
 """
 
 from __future__ import annotations
@@ -27,21 +29,25 @@ _run = re.compile(STRING).match
 _odd: Search = re.compile(r'["\\\x00-\x1f]').search
 _number = re.compile(NUMBER).fullmatch
 _number_run = re.compile(r"[-+.0-9eE]*").match
-_word_run = re.compile(r"[A-Za-z_]*").match
+_word_run = re.compile(r"-?[A-Za-z_]*").match
 _escape_begun = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?").fullmatch
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{WS},)+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{WS},)+").match
 
 _MENDED = {"None": "null", "True": "true", "False": "false"}
+_MENDED |= {word: f'"{word}"' for word in ("NaN", "Infinity", "-Infinity")}
 _WORDS = frozenset({"true", "false", "null"})
-_LONGEST_WORD = 5
+_LONGEST_WORD = 9
+_AFTER_SIGN = (("", "I"), ("I",))
+"""What a minus sign before a word is followed by: without and with the end of the text."""
 _BULK = 64
 _PART = 4096
 
-# the states: what may come next
-_VALUE, _ITEM_OR_END, _KEY_OR_END, _KEY, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(9)
+# the states: what may come next; the first two follow a comma
+_KEY, _ITEM, _VALUE, _ITEM_OR_END, _KEY_OR_END, _COLON, _NEXT, _STRING_VALUE, _STRING_KEY, _NUM = range(10)
 _EXPECTED = {
     _VALUE: "a JSON value",
+    _ITEM: "a JSON value",
     _ITEM_OR_END: "a JSON value or ']'",
     _KEY_OR_END: "a key or '}'",
     _KEY: "a key",
@@ -83,9 +89,12 @@ def _whole(text: str, start: int) -> int:
 
 
 class JsonScanner(Transcoder):
-    """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any."""
+    """Reads one JSON value. ``kinds``: the characters that it may begin with, such as ``"{"``; "" allows any.
 
-    __slots__ = ("kinds", "number", "stack", "state")
+    ``comma``: the comma at the end of the text so far, and the white space after it, which are not passed on yet.
+    """
+
+    __slots__ = ("comma", "kinds", "number", "stack", "state")
 
     def __init__(self, kinds: str = "") -> None:
         super().__init__()
@@ -93,10 +102,12 @@ class JsonScanner(Transcoder):
         self.state = _VALUE
         self.stack: list[str] = []
         self.number: list[str] = []
+        self.comma: list[str] = []
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
         i = kept = start
+        comma = -1
         mended: list[str] = []
         state = self.state
         stack = self.stack
@@ -153,10 +164,11 @@ class JsonScanner(Transcoder):
             if state == _NEXT:
                 if char == ",":
                     i += 1
-                    state = _KEY if stack[-1] == "{" else _VALUE
+                    state = _KEY if stack[-1] == "{" else _ITEM
                     if n - i > _BULK:
                         match = (_members if state == _KEY else _items)(text, i)
                         i = match.end() if match else i
+                    comma = i - 1
                 elif char == ("}" if stack[-1] == "{" else "]"):
                     i += 1
                     stack.pop()
@@ -175,7 +187,9 @@ class JsonScanner(Transcoder):
                 if char == '"':
                     i += 1
                     state = _STRING_KEY
-                elif char == "}" and state == _KEY_OR_END:
+                elif char == "}":
+                    if state == _KEY:
+                        kept = self._without_comma(text, kept, comma, i, mended)
                     i += 1
                     stack.pop()
                     if not stack:
@@ -184,7 +198,9 @@ class JsonScanner(Transcoder):
                     state = _NEXT
                 else:
                     self.error = _EXPECTED[state]
-            elif char == "]" and state == _ITEM_OR_END:
+            elif char == "]" and (state == _ITEM_OR_END or state == _ITEM):
+                if state == _ITEM:
+                    kept = self._without_comma(text, kept, comma, i, mended)
                 i += 1
                 stack.pop()
                 if not stack:
@@ -208,8 +224,9 @@ class JsonScanner(Transcoder):
                     match = (_members if char == "{" else _items)(text, i)
                     if match:
                         i = match.end()
-                        state = _KEY if char == "{" else _VALUE
-            elif char in "-0123456789":
+                        comma = i - 1
+                        state = _KEY if char == "{" else _ITEM
+            elif char in "0123456789" or (char == "-" and text[i + 1 : i + 2] not in _AFTER_SIGN[final]):
                 state = _NUM
             else:
                 match = _word_run(text, i)
@@ -234,15 +251,35 @@ class JsonScanner(Transcoder):
             self.done = True
         if final and not self.done and not self.error:
             self.error = _EXPECTED.get(state) or ("',' or '}'" if stack[-1] == "{" else "',' or ']'")
+        end = i
+        if state <= _ITEM or self.comma:
+            keeps = state <= _ITEM and not (self.done or self.error or final)
+            if self.comma and (comma >= 0 or not keeps):
+                mended[:0] = self.comma
+                self.comma.clear()
+            if keeps:
+                end = kept if comma < 0 else comma
+                self.comma.append(text[end:i])
         if mended:
-            mended.append(text[kept:i])
+            mended.append(text[kept:end])
             self.out = "".join(mended)
         else:
-            self.out = text if kept == 0 and i == n else text[kept:i]
+            self.out = text if kept == 0 and end == n else text[kept:end]
         self.plain = (
             _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
         )
         return i
+
+    def _without_comma(self, text: str, kept: int, comma: int, end: int, mended: list[str]) -> int:
+        """Leaves out the comma before a closing bracket at ``end``. ``comma``: where it stands, -1 if it came before
+        this text. Returns where the text begins that is still to be passed on."""
+        self.notes.append((end, _EXPECTED[_KEY if text[end] == "}" else _ITEM], text[end]))
+        if comma < 0:
+            mended.append("".join(self.comma)[1:])
+            self.comma.clear()
+            return kept
+        mended.append(text[kept:comma])
+        return comma + 1
 
 
 class ObjectScanner(JsonScanner):

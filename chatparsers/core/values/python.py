@@ -18,7 +18,8 @@ is passed on unchanged and must be JSON. So each decision depends on a fixed str
 
 A double-quoted string that is JSON keeps JSON's meaning if Python's differs (``\\/``, surrogate pairs). Text that is
 Python but not JSON is respelt silently. Text that is neither (a line break in a string, an unknown escape, ``007``), or
-that loses its type (keys, bytes, f-strings), is mended with a note. Anything else is an error at its place.
+that loses its type (keys, bytes, f-strings, numbers that JSON has not), is mended with a note. Anything else is an
+error at its place.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _Match = Callable[..., "re.Match[str] | None"]
 
 _WINDOW = 256
 _BULK = 64
-_LONGEST_WORD = 5
+_LONGEST_WORD = 8
 _LONGEST_ESCAPE = 10
 
 _HEX = "[0-9a-fA-F]"
@@ -91,6 +92,9 @@ _squash = re.compile(r"(?<=[0-9][0-9])[0-9]+").sub
 _SQUASHED = 32
 
 _WORDS = {"None": "null", "True": "true", "False": "false", "true": "true", "false": "false", "null": "null"}
+_NUMBERS = frozenset({"NaN", "Infinity", "nan", "inf"})
+"""Words for numbers that JSON has not. They become strings."""
+_signed = re.compile(r"-(?:Infinity|inf)").fullmatch
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 
 # The kinds of open brackets: their closers in Python and in JSON. "q" is a tuple that no comma has confirmed
@@ -367,13 +371,15 @@ class PythonScanner(Transcoder):
         word = text[i:end]
         if text[end : end + 1] in ("'", '"') and _prefix(word):
             return self._opened_string(text, i, end, final)
-        out = _WORDS.get(word)
+        out = f'"{word}"' if word in _NUMBERS else _WORDS.get(word)
         if out is None or self.state == _JOIN:
             self._fail()
             return i
         if self.key:
             self.notes.append((i, "a string as key", word))
-            out = f'"{out}"'
+            out = f'"{out}"' if out[0] != '"' else out
+        elif out[0] == '"':
+            self.notes.append((i, "a number", word))
         if out != word:
             self._put(text, i, end, out)
         self._over()
@@ -390,6 +396,8 @@ class PythonScanner(Transcoder):
             if not over:
                 return end
             mended = _mend(self.number) if not self.long else self.number if _json_number(self.number) else ""
+            if self.key:
+                mended = mended.strip('"')
             if not self.long:
                 self._put(text, end, end, mended or self.number)
                 if mended and mended != self.number:
@@ -533,7 +541,7 @@ def _mend(number: str) -> str:
         return ("-" if sign == "-" else "") + str(value)
     match = _decimal(number)
     if not match or not (match[2] or match[3]):
-        return ""
+        return f'"{number}"' if _signed(number) else ""
     sign, whole, fraction, exponent = ((group or "").replace("_", "") for group in match.groups())
     mended = ("-" if sign == "-" else "") + (whole.lstrip("0") or "0")
     return mended + (fraction and f".{fraction}") + (exponent and f"e{exponent}")

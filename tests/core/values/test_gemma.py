@@ -150,10 +150,10 @@ BROKEN = [
     ("{a:01}", 5, "a JSON number"),
     ("{a:1", 4, "',' or '}'"),
     ("{a:1]", 4, "',' or '}'"),
-    ("{a:1,}", 5, "a key"),
+    ("{a:1,,}", 5, "a key"),
+    ("{a:1,]", 5, "a key"),
     ("{a:1 b:2}", 5, "',' or '}'"),
     ("[", 1, "a value or ']'"),
-    ("[1,]", 3, "a value"),
     ("[1}", 2, "',' or ']'"),
 ]
 
@@ -165,6 +165,19 @@ def test_what_is_not_gemmas_breaks_at_one_place(
 ) -> None:
     whole = read(lambda: GemmaScanner(quote), text)
     assert (whole.position, whole.error, whole.done) == (position, expected, False)
+    assert read(lambda: GemmaScanner(quote), text, range(len(text)), last_empty=True) == whole
+
+
+@pytest.mark.parametrize("quote", QUOTES)
+@pytest.mark.parametrize(
+    ("text", "out", "position"),
+    [("{a:1, \n}", '{"a":1 \n}', 7), ("{a:[1,{b:2,},]}", '{"a":[1,{"b":2}]}', 11)],
+)
+def test_a_comma_before_a_closing_bracket_is_left_out(
+    read: Read, quote: str, text: str, out: str, position: int
+) -> None:
+    whole = read(lambda: GemmaScanner(quote), text)
+    assert (whole.out, whole.done, whole.notes[0][0]) == (out, True, position)
     assert read(lambda: GemmaScanner(quote), text, range(len(text)), last_empty=True) == whole
 
 

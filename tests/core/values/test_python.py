@@ -239,6 +239,8 @@ RESPELT = [
     ("Rb'\\x'", '"\\\\x"', [(0, "a plain string", "Rb'")]),
     ("f'{x}'", '"{x}"', [(0, "a plain string", "f'")]),
     ("([1])", "[[1]]", [(4, "','", ")")]),
+    ("[NaN,inf]", '["NaN","inf"]', [(1, "a number", "NaN"), (5, "a number", "inf")]),
+    ("{'a': -Infinity, nan: -inf}", '{"a": "-Infinity", "nan": "-inf"}', None),
 ]
 
 
@@ -258,7 +260,8 @@ BROKEN = [
     ("x", 0, "a Python literal"),
     ("datetime(2020, 1, 1)", 0, "a Python literal"),
     ("frozenset({1})", 0, "a Python literal"),
-    ("nan", 0, "a Python literal"),
+    ("math.nan", 0, "a Python literal"),
+    ("+inf", 4, "a number"),
     ("Nones", 0, "a Python literal"),
     ("ub'x'", 0, "a Python literal"),
     ("\u00e9", 0, "a Python literal"),
