@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..errors import DefinitionError
 from .nodes import Choice, EachArg, Literal, Many, Name, Node, Sequence, Space, Token
-from .tree import first
+from .tree import begins
 from .wrong import wrong
 
 __all__ = ["check_openers"]
@@ -28,7 +27,7 @@ def check_openers(node: Node) -> None:
         return
     for index, item in enumerate(node.items):
         for arguments in _last(item):
-            for closer in _closers(Sequence(node.items[index + 1 :])):
+            for closer in begins(*node.items[index + 1 :]):
                 taken = _taken(arguments.any, closer)
                 if taken:
                     what = f"its opener also reads {closer!r}, which ends the arguments: {taken!r} would be a name"
@@ -36,13 +35,6 @@ def check_openers(node: Node) -> None:
                         "leave those signs out of p.arg_name(arg, chars=…), or begin arguments in another way"
                     )
                     wrong(arguments, what, mend)
-
-
-def _closers(after: Node) -> tuple[str, ...]:
-    try:
-        return first(after)
-    except DefinitionError:
-        return ()  # no text tells its beginning
 
 
 def _last(node: Node) -> Iterator[EachArg]:

@@ -9,15 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ..errors import DefinitionError
-from .nodes import Node
+from .nodes import Node, Sequence
 from .nodes.node import first, head
 
-__all__ = ["children", "first", "head", "nullable", "through", "tokens", "walk"]
+__all__ = ["begins", "children", "first", "head", "nullable", "through", "tokens", "walk"]
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
     """The node that ``node`` stands for; None if it stands for itself."""
     return node.stands_for(generated)
+
+
+def begins(*nodes: Node) -> tuple[str, ...]:
+    """The texts with which the nodes begin, one node after the other; none if they may begin with any text."""
+    try:
+        return first(Sequence(nodes))
+    except DefinitionError:
+        return ()
 
 
 def children(node: Node, generated: bool = False) -> Iterator[Node]:

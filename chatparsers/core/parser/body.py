@@ -135,8 +135,12 @@ class BodyCompiler:
 
     def _opener(self, node: Think, at: Place) -> None:
         """Continues with the reasoning if its opener follows, after any white space."""
+        absent = Label()
+        openers = first(node.span.open)
+        self.code.unless(openers, absent, openers if self.outline.declared else ())
         opener = Sequence.of(Space(""), node.span.open)
         self.code.attempt(partial(self.node, opener, at.markers), self.reasoning)
+        self.code.place(absent)
 
     def body(self, node: Body, at: Place) -> None:
         """Emits the loop, and the reasoning before it."""
@@ -150,7 +154,7 @@ class BodyCompiler:
         sections = self._section_codes(node, parts, at)
 
         loop = _Loop(Label(), Label())
-        again, closed, broken, text, over = Label(), Label(), Label(), Label(), Label()
+        again, closed, broken, text, plain, over = Label(), Label(), Label(), Label(), Label(), Label()
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
@@ -163,6 +167,7 @@ class BodyCompiler:
             self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
         code.place(loop.top)
         code.emit(m.TOP, over)
+        code.unless((*parts.stops, *self._begins(m.CONTENT)), plain)
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), over)
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
@@ -182,7 +187,7 @@ class BodyCompiler:
         self._stray(outline.inner, loop.top)
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
-        self._running_text(parts.stops, loop.top)
+        self._running_text(parts.stops, plain, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
@@ -334,9 +339,11 @@ class BodyCompiler:
         if spellings:
             self.code.emit(m.UNOPENED, StopFinder(spellings).at, loop)
 
-    def _running_text(self, stops: tuple[str, ...], loop: Label) -> None:
-        """Reads content: the character at which nothing begins, and all up to the next place where something may."""
+    def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
+        """Reads content: the character at which nothing begins, and all up to the next place where something may.
+        ``plain``: the place to go to if no stop stands there."""
         self.code.emit(m.ONE, m.CONTENT, None, "a character")
+        self.code.place(plain)
         self.code.text(m.CONTENT, (*stops, *self._begins(m.CONTENT)))
         self.code.emit(m.JUMP, loop)
 

@@ -12,7 +12,9 @@ from . import machine as m
 from .alphabet import Alphabet
 from .machine import Instruction
 
-__all__ = ["NEVER", "Code", "Ends", "Label", "Place"]
+__all__ = ["NEVER", "WHITE", "Code", "Ends", "Label", "Place"]
+
+WHITE = " \t\r\n"
 
 NEVER: Node = Not(Sequence(()))
 """Matches nowhere: nothing never fails to follow."""
@@ -80,10 +82,17 @@ class Code:
         return label
 
     def linked(self) -> list[Instruction]:
-        """The code with a place instead of each label."""
+        """The code with a place instead of each label. No instruction leads to a `JUMP`, but to where that goes."""
         return [
-            tuple(x.at if type(x) is Label else x for x in instruction) for instruction in self.instructions
+            tuple(self._end(x) if type(x) is Label else x for x in instruction)
+            for instruction in self.instructions
         ]
+
+    def _end(self, label: Label) -> int:
+        """Where the machine gets to from the label."""
+        while label.at < len(self.instructions) and self.instructions[label.at][0] == m.JUMP:
+            label = self.instructions[label.at][1]
+        return label.at
 
     def attempt(self, code: Callable[[], Any], done: Label, leave: int = m.COMMIT) -> None:
         """Emits ``code`` as the first alternative of a choice. If it succeeds, the machine goes to ``done``; if it
@@ -126,6 +135,12 @@ class Code:
     def at(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows."""
         self.emit(m.AT, there, StopFinder(self.spellings(texts)).at)
+
+    def unless(self, texts: Iterable[str], there: Label, expected: Iterable[str] = ()) -> None:
+        """Goes ``there`` if neither white space nor one of ``texts`` follows; ``expected`` are those that a diagnostic
+        names."""
+        at = StopFinder((*self.spellings(texts), *WHITE)).at
+        self.emit(m.UNLESS, there, at, tuple(map(repr, expected)))
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """The forms in which ``texts`` may stand in the machine's text."""

@@ -56,7 +56,7 @@ from ..definition.nodes import (
     Value,
     of_every_kind,
 )
-from ..definition.tree import first, tokens, walk
+from ..definition.tree import begins, tokens, walk
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, StringScanner, Transcoder
@@ -285,7 +285,7 @@ class _Compiler:
         names = None
         # Without special tokens, a run of JSON holds every name that JSON can spell.
         if tag is not Tag.ID and (chars != JSON_INSIDE or self.code.alphabet.chars):
-            follows = [] if at is None else self.code.spellings(_first(at.after))
+            follows = [] if at is None else self.code.spellings(begins(*at.after))
             kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
             key = (self.code.alphabet, kind)
             names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None, key)
@@ -364,14 +364,6 @@ _GROUPS = {"id": m.ID, "name": m.NAME}
 def _inside(name: str) -> str:
     """A name as the inside of a JSON string."""
     return json.dumps(name, ensure_ascii=False)[1:-1]
-
-
-def _first(nodes: tuple[Node, ...]) -> tuple[str, ...]:
-    """The texts with which the nodes begin; none if they may begin with any text."""
-    try:
-        return first(Sequence(nodes))
-    except DefinitionError:
-        return ()
 
 
 def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:

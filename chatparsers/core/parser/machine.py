@@ -88,6 +88,9 @@ TOP label
 AT label at
     Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
     window. Holds the beginning of such a text.
+UNLESS label at shown
+    Expects each of ``shown`` and goes to the label if none of the texts that ``at`` looks for (see `StopFinder`) stands
+    here, whole or begun. Holds the beginning of such a text.
 UNCLOSED label shown
     At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 STRAY length
@@ -182,6 +185,7 @@ HOLD: Final = 32
 DRAFT: Final = 33
 RESUME: Final = 34
 USUAL: Final = 35
+UNLESS: Final = 36
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1
@@ -528,6 +532,15 @@ class Machine:
                 if i == n and not final:
                     break
                 ip = ins[1] if i == n else ip + 1
+            elif op == UNLESS:
+                match = ins[2](text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                ip += 1
+                if match is None:
+                    ip = ins[1]
+                    for what in ins[3]:
+                        self._wanted(i, what)
             elif op == ONE:
                 if i < n:
                     if ins[2] is None or ins[2](text, i):

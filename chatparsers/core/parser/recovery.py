@@ -13,8 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Sequence, Space, Token
-from ..definition.tree import first, head, tokens
-from ..errors import DefinitionError
+from ..definition.tree import begins, head, tokens
 from . import machine as m
 from .code import Code, Ends, Label, Place
 
@@ -87,6 +86,8 @@ class Recovery:
         item()
         code.emit(m.COMMIT, more)
         code.place(more)
+        if texts := begins(node.separator, node.item):
+            code.unless(texts, over, texts)
         code.emit(m.CHOICE, over)
         self.node(node.separator, at)
         code.emit(m.JUMP, again)
@@ -134,22 +135,14 @@ class Recovery:
 
 
 def _next(item: Node, separator: Node) -> _Next | None:
-    """How the next call is found. If no text begins a call, the parser looks at the texts that separate two calls; None
-    if there are none either."""
+    """How the next call is found. If no text begins a call, as calls begin with their names, the parser looks at the
+    texts that separate two calls; None if there are none either."""
     begin = Sequence.of(head(item, True), Declared())
-    try:
-        texts = first(begin)
-    except DefinitionError:
-        return _separated(begin, separator)
-    closers = [Token(text) for text in tokens(item)]
-    between = Sequence.of(Not(begin), Choice.of(*closers), Space("")) if closers else None
-    return _Next(Many(between) if between is not None else Sequence(()), begin, texts)
-
-
-def _separated(begin: Node, separator: Node) -> _Next | None:
-    """As `_next`, for calls that begin with their names."""
-    try:
-        return _Next(separator, begin, first(separator))
-    except DefinitionError:
-        line = isinstance(separator, Space) and "\n" in separator.text
-        return _Next(separator, begin, ("\n",)) if line else None
+    texts = begins(begin)
+    if texts:
+        closers = [Token(text) for text in tokens(item)]
+        between = Sequence.of(Not(begin), Choice.of(*closers), Space("")) if closers else None
+        return _Next(Many(between) if between is not None else Sequence(()), begin, texts)
+    line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
+    texts = begins(separator) or line
+    return _Next(separator, begin, texts) if texts else None

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Protocol
 
@@ -407,14 +407,20 @@ class Transcript:
     def _regions(self, offsets: list[int] | None) -> list[Region]:
         """One region for each run. A region that is over is made once."""
         kept = self.regions
-        runs = self.runs
-        for (start, kind), (over, _) in zip(runs[len(kept) : -1], runs[len(kept) + 1 :], strict=True):
-            kept.append(self._region(start, kind, over, offsets))
-        return [*kept, self._region(*runs[-1], self.length, offsets)] if runs else []
-
-    def _region(self, start: int, kind: int, end: int, offsets: list[int] | None) -> Region:
-        tokens = (None, None) if offsets is None else _token_span(offsets, start, end)
-        return Region(KINDS[kind], self.text.position(start), self.text.position(end), *tokens)
+        runs = self.runs[len(kept) :]
+        if not runs:
+            return []
+        bounds = [*map(_start, runs), self.length]
+        places = pairwise(map(self.text.position, bounds))
+        if offsets is None:
+            made = [Region(KINDS[kind], *place) for (_, kind), place in zip(runs, places, strict=True)]
+        else:
+            made = [
+                Region(KINDS[kind], *place, *_token_span(offsets, start, end))
+                for (start, kind), end, place in zip(runs, bounds[1:], places, strict=True)
+            ]
+        kept += made[:-1]
+        return [*kept, made[-1]]
 
     def token_regions(self, starts: Sequence[int], first: int, fed: int, over: bool) -> list[RegionKind]:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no
@@ -473,7 +479,7 @@ class _Text:
 
     def position(self, at: int) -> int:
         """The machine's position ``at`` as a position in the model's text."""
-        at = max(at - self.origin, 0)
+        at = at - self.origin if at > self.origin else 0
         return at + self.grown[bisect_left(self.marks, at)] if self.marks else at
 
 

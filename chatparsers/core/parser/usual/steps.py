@@ -21,8 +21,9 @@ from ...definition import nodes as n
 from ...definition.tree import walk
 from .. import machine as m
 from ..alphabet import Alphabet
+from ..code import WHITE
 from .texts import JSON_INSIDE, START, Atom, Text, texts
-from .trial import WHITE, Done, behind, trial
+from .trial import Done, behind, trial
 
 if TYPE_CHECKING:
     from ..machine import Instruction, Item, Machine

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...values.base import WS
 from .. import machine as m
 from ..alphabet import Alphabet
+from ..code import WHITE
 from .texts import ARGUMENTS, CALL, START, VALUE, Atom
 
 if TYPE_CHECKING:
     from ..machine import Instruction, Item
     from ..names import Names
 
-__all__ = ["WHITE", "Done", "behind", "trial"]
-
-WHITE = " \t\r\n"
+__all__ = ["Done", "behind", "trial"]
 
 _MOST_STEPS = 500
 
@@ -151,6 +150,8 @@ class _Run:
         elif op == m.CUT:
             self.cut = True
             self.ip += 1
+        elif op == m.UNLESS:
+            self.ip = self.ip + 1 if self._stands(ins[2]) else ins[1]
         elif op == m.TOP and not self.over():
             self.calling, self.top = False, True
             self.ip += 1
@@ -247,6 +248,15 @@ class _Run:
             if atom.kind == "next":
                 raise _Unknown
             k, offset = (k, offset + 1) if offset + 1 < len(atom.text) else (k + 1, 0)
+
+    def _stands(self, at: Any) -> bool:
+        """Whether a text that ``at`` looks for stands here."""
+        k, offset = self.place
+        atom = self._atom(k)
+        match = at(atom.text, offset) if atom.kind == "text" else None
+        if atom.kind != "text" or (match is not None and match[1] is not None):
+            raise _Unknown
+        return match is not None
 
     def _one(self, match: Any) -> _Place | None:
         k, offset = self.place
