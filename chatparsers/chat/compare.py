@@ -16,7 +16,7 @@ from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
 from .bridge import Delta, behind_of, generated, is_header
-from .frames import Shape, shape_of
+from .frames import Shape, read_answer, shape_of
 from .parts import Said
 from .request import Request
 from .segment import Segment, Step
@@ -239,7 +239,7 @@ def _otherwise(
     if shown == own:
         return None
     mine = messages[said.index]
-    read = said.spoken.turn._replace(prefix=prefix).parse(shown)
+    read = read_answer(said.spoken.turn._replace(prefix=prefix), shown, mine)
     thought = reasoning_of(mine).strip()
     if thought and thought != read.reasoning.strip():
         return "thought"

@@ -18,8 +18,9 @@ from ..core.errors import RequestError
 from ..core.format import Turn
 from ..templates.messages import own
 from ..tokens.pieces import Offsets, as_text, encoded
-from .frames import Frames, shape_of
+from .frames import read_answer, shape_of
 from .marks import Span, answer_runs, in_tokens, inside, other_runs, starting, stop_run
+from .moved import moved_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
 from .quoted import quoted_markers
@@ -68,7 +69,7 @@ def encode(
     messages = own(messages)
     rendered = _render(request, messages, how)
     counted, left_out = _counted(rendered, how, range(len(messages)) if only is None else only)
-    return _sample(request.chat.tokenizer, request.frames, rendered, counted, left_out, how)
+    return _sample(request, rendered, counted, left_out, how)
 
 
 def encode_turns(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> list[Sample]:
@@ -158,31 +159,30 @@ def _wanted(train_on: TrainOn, message: Mapping[str, Any], index: int, last: int
 
 
 def _sample(
-    tokenizer: Any,
-    frames: Frames,
+    request: Request,
     rendered: _Rendered,
     counted: Sequence[tuple[int, Place]],
     left_out: Mapping[int, str],
     how: How,
 ) -> Sample:
-    text = rendered.text
+    text, tokenizer = rendered.text, request.chat.tokenizer
     ids, offsets = _encoded(tokenizer, text, rendered.places, how.split)
     if rendered.quoted and offsets is not None:
         ids, offsets = as_text(tokenizer, text, ids, offsets, rendered.quoted)
     runs: list[Span] = []
-    for _, place in counted:
-        spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, place)
+    for index, place in counted:
+        spans = [(place.start, place.end)] if how.reasoning else _without_thoughts(rendered, index, place)
         runs += (span if offsets is None else inside(offsets, *span) for span in spans)
 
     def marks() -> tuple[list[Run], list[Run]]:
-        kinds, indices = _runs(rendered)
+        kinds, indices = _runs(request, rendered)
         if offsets is None:
             return kinds, indices
         return starting(offsets, kinds), starting(offsets, indices)
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):
-        found = list(find_placeholders(text, enumerate(rendered.messages), frames))
+        found = list(find_placeholders(text, enumerate(rendered.messages), request.frames))
         found = found if offsets is None else list(in_tokens(offsets, found))
     return Sample(
         ids,
@@ -214,32 +214,34 @@ def _encoded(
     return ids, offsets
 
 
-def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:
+def _runs(request: Request, rendered: _Rendered) -> tuple[list[Run], list[Run]]:
     """The runs of kinds and of messages, in characters."""
     kinds: list[Run] = []
     indices: list[Run] = []
-    for kind, message in other_runs(rendered.text, rendered.messages, rendered.places):
+    messages, places = rendered.messages, rendered.places
+    moved = moved_runs(request, rendered.turn.prompt, messages, places)
+    for kind, message in (*other_runs(rendered.text, messages, places), *moved):
         kinds.append(kind)
         indices.append(message)
     for index, place in rendered.places.answers.items():
-        kinds += _answer(rendered, place)
+        kinds += _answer(rendered, index, place)
         kinds.append(stop_run(place))
         indices.append((place.start, place.end, index))
     return kinds, indices
 
 
-def _answer(rendered: _Rendered, place: Place) -> Iterator[Run]:
+def _answer(rendered: _Rendered, index: int, place: Place) -> Iterator[Run]:
     """The kinds in an answer, as its reader says."""
     turn = rendered.turn._replace(prefix=place.prefix)
-    message = turn.parse(rendered.text[place.start : place.stop])
+    message = read_answer(turn, rendered.text[place.start : place.stop], rendered.messages[index])
     for start, end, kind in answer_runs(message):
         yield place.start + start, place.start + end, kind
 
 
-def _without_thoughts(rendered: _Rendered, place: Place) -> Iterator[Span]:
+def _without_thoughts(rendered: _Rendered, index: int, place: Place) -> Iterator[Span]:
     """The parts of an answer that are no reasoning."""
     at = place.start
-    for start, end, kind in _answer(rendered, place):
+    for start, end, kind in _answer(rendered, index, place):
         if kind == Kind.REASONING:
             yield at, start
             at = end

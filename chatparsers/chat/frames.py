@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from ..core.format import Format, Turn
+from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker
@@ -28,6 +29,7 @@ __all__ = [
     "Shape",
     "needle_answer",
     "needle_next",
+    "read_answer",
     "shape_of",
     "written_behind",
 ]
@@ -285,6 +287,28 @@ def _stop(fmt: Format, text: str, anywhere: bool) -> tuple[int, int] | None:
     if anywhere or (before and before == written_behind(fmt)[1].strip()):
         return start, start - length
     return None if before else (0, start - length)
+
+
+def read_answer(turn: Turn, text: str, given: Mapping[str, Any]) -> Message:
+    """Reads the text of the answer ``given`` in a history. It may go on in a thought that an earlier answer left open:
+    Apertus' template closes a thought only before content. Then it is read as a thought from its beginning."""
+    read = turn.parse(text)
+    thought = reasoning_of(given).strip()
+    if not thought or read.reasoning.strip() == thought:
+        return read
+    inside = turn._replace(prefix=_opened_thought(turn.format)).parse(text)
+    return inside if inside.reasoning.strip() == thought else read
+
+
+@lru_cache(maxsize=256)
+def _opened_thought(fmt: Format) -> str:
+    """What the format itself writes before a thought."""
+    try:
+        return fmt.render({"role": "assistant", "content": "", "reasoning_content": _THOUGHT}).partition(
+            _THOUGHT
+        )[0]
+    except ChatParsersError:
+        return ""
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,18 @@ from .placeholders import Placeholder
 from .places import Place, Places, words_of
 from .sample import Kind, Run
 
-__all__ = ["Span", "answer_runs", "in_tokens", "inside", "other_runs", "starting", "stop_run", "token_runs"]
+__all__ = [
+    "Span",
+    "answer_runs",
+    "in_tokens",
+    "inside",
+    "other_runs",
+    "standing",
+    "starting",
+    "stop_run",
+    "token_runs",
+    "words_runs",
+]
 
 _KINDS = {
     "reasoning": Kind.REASONING,
@@ -75,6 +86,21 @@ def _named(text: str, name: str) -> int:
 
 def other_runs(text: str, messages: Sequence[Mapping[str, Any]], places: Places) -> Iterator[tuple[Run, Run]]:
     """The runs of the words of all messages that are no answers: of kinds, and of messages."""
+    for index, spans in standing(text, messages, places):
+        yield from words_runs(index, messages[index], spans)
+
+
+def words_runs(index: int, message: Mapping[str, Any], spans: Iterable[Span]) -> Iterator[tuple[Run, Run]]:
+    """The runs of these spans, which hold words of the message: of its kind, and of the message."""
+    kind = _ROLES.get(str(message.get("role")), Kind.USER)
+    for span in spans:
+        yield (*span, int(kind)), (*span, index)
+
+
+def standing(
+    text: str, messages: Sequence[Mapping[str, Any]], places: Places
+) -> Iterator[tuple[int, list[Span]]]:
+    """Each message that is no answer, and where its words stand between the answers before and behind it."""
     at = 0
     for index, message in enumerate(messages):
         place = places.answers.get(index)
@@ -84,10 +110,9 @@ def other_runs(text: str, messages: Sequence[Mapping[str, Any]], places: Places)
         if message.get("role") == "assistant":
             continue
         end = _bound(index, places, len(text))
-        for span in _spans(text, at, end, index, message, places):
-            at = span[1]
-            kind = _ROLES.get(str(message.get("role")), Kind.USER)
-            yield (*span, int(kind)), (*span, index)
+        spans = list(_spans(text, at, end, index, message, places))
+        at = spans[-1][1] if spans else at
+        yield index, spans
 
 
 def _bound(index: int, places: Places, length: int) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from ..core.format import Turn
 from ..tokens.pieces import as_text, encoded
+from .frames import read_answer
 from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run, token_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places
@@ -36,7 +37,8 @@ class Column(NamedTuple):
 class Given:
     """Text that was given. ``messages``: those whose words stand in it, with their indices. ``stop``: the ids that are
     the stop of the answer before it, and whether it is ``counted``. ``answers``: the places of answers that are
-    context, which ``reader`` reads. ``placeholders``: of images and other parts, in tokens."""
+    context, which ``reader`` reads. ``moved``: the runs of words that
+    stand here out of the order of the messages. ``placeholders``: of images and other parts, in tokens."""
 
     ids: tuple[int, ...]
     text: str
@@ -46,6 +48,7 @@ class Given:
     counted: bool = False
     answers: Mapping[int, Place] = field(default_factory=dict)
     reader: Turn | None = None
+    moved: tuple[tuple[Run, Run], ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
 
     def column(self) -> Column:
@@ -56,14 +59,16 @@ class Given:
         last = max((index for index, _ in self.messages), default=-1)
         known = dict(self.messages)
         every = [known.get(index, {"role": "assistant"}) for index in range(last + 1)]
-        for kind, message in other_runs(self.text, every, places):
+        for kind, message in (*other_runs(self.text, every, places), *self.moved):
             kinds.append(kind)
             indices.append(message)
         for index, place in self.answers.items():
             if self.reader is not None:
                 turn = self.reader._replace(prefix=place.prefix)
-                read = answer_runs(turn.parse(self.text[place.start : place.stop]))
-                kinds += ((place.start + start, place.start + end, kind) for start, end, kind in read)
+                read = read_answer(turn, self.text[place.start : place.stop], known.get(index, {}))
+                kinds += (
+                    (place.start + start, place.start + end, kind) for start, end, kind in answer_runs(read)
+                )
             kinds.append(stop_run(place))
             indices.append((place.start, place.end, index))
         in_tokens = starting(self.spans, kinds)

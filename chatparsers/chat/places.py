@@ -27,6 +27,7 @@ __all__ = ["Place", "Places", "find_places", "missing", "words_of"]
 
 
 _ID = r"([^\s\"']{1,99})"
+_NUMBER = re.compile(r"\d+")
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 """What JSON spells otherwise in a text."""
 
@@ -151,8 +152,8 @@ def _end(
     if behind is None or not behind.text.strip():
         return None
     for words in _spelt(after, last=False):
-        found = text.find(behind.text + words if behind.whole else behind.text, start)
-        first = text.find(words, found + len(behind.text)) if found >= 0 else -1
+        found, header = _counted(text, behind.text, words if behind.whole else "", start)
+        first = text.find(words, header) if found >= 0 else -1
         if first >= 0:
             break
     else:
@@ -160,6 +161,17 @@ def _end(
     if words and behind.whole:
         places.words.setdefault(index + 1, (first, first + len(words)))
     return found, found + behind.stop
+
+
+def _counted(text: str, frame: str, words: str, at: int) -> tuple[int, int]:
+    """Where a frame stands next before these words, from and to; -1 if nowhere. Its numbers may be others: they count
+    the messages."""
+    found = text.find(frame + words, at)
+    if found >= 0 or not _NUMBER.search(frame):
+        return found, found + len(frame)
+    pattern = r"\d+".join(map(re.escape, _NUMBER.split(frame)))
+    stands = re.compile(f"({pattern}){re.escape(words)}").search(text, at)
+    return (-1, -1) if stands is None else stands.span(1)
 
 
 def _spelt(message: Mapping[str, Any], *, last: bool) -> list[str]:

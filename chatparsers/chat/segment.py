@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from .bridge import generated
 from .marks import Span
+from .moved import moved_runs
 from .parts import Given, Said, given
 from .places import Place, Places, find_places
 from .request import Request
-from .sample import Sample
+from .sample import Run, Sample
 from .spoken import spelt
 
 __all__ = ["Segment", "Step", "opened", "sample_of"]
@@ -115,6 +116,7 @@ def opened(
     places = Places()
     if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in finished):
         places = find_places(text, finished, request.frames, request.finished)
+    moved = moved_runs(request, text, messages, places, continue_final_message=begun)
     tokenizer = request.chat.tokenizer
     kept = [
         (place, held[index])
@@ -123,13 +125,12 @@ def opened(
     ]
     if begun:
         places.answers[len(messages) - 1] = Place(len(text) - len(turn.prefix), len(text), len(text), "")
+    rendered = _Rendered(request, turn, messages, places, quoted, moved)
     parts: list[Given | Said] = []
     at, first = 0, 0
     stop: str | None = None
     for place, said in kept:
-        parts.append(
-            _stretch(request, turn, (at, place.start), (first, said.index), messages, places, quoted, stop)
-        )
+        parts.append(rendered.stretch((at, place.start), (first, said.index), stop))
         sampled = said.spoken.stop
         wanted = text[place.stop : place.end]
         same = bool(sampled) and spelt(tokenizer, sampled).strip() == wanted.strip()
@@ -139,33 +140,40 @@ def opened(
             parts.append(replace(said, context=True, bare=True))
         at, first = place.end if same else place.stop, said.index + 1
         stop = wanted.strip() if same else ""
-    parts.append(
-        _stretch(request, turn, (at, len(text)), (first, len(messages)), messages, places, quoted, stop)
-    )
+    parts.append(rendered.stretch((at, len(text)), (first, len(messages)), stop))
     generation = turn.prefix if begun else generated(request, turn, messages)
     return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
 
 
-def _stretch(
-    request: Request,
-    turn: Turn,
-    span: Span,
-    indices: Span,
-    messages: Sequence[Mapping[str, Any]],
-    places: Places,
-    quoted: Sequence[Span],
-    before: str | None,
-) -> Given:
-    """The part of the prompt between two positions, with the messages between two indices."""
-    (start, end), (first, last) = span, indices
-    inner = [(first - start, last - start) for first, last in quoted if start <= first and last <= end]
-    answers = {
-        index: Place(place.start - start, place.stop - start, place.end - start, place.prefix)
-        for index, place in places.answers.items()
-        if first <= index < last
-    }
-    indexed = tuple((index, messages[index]) for index in range(first, last))
-    return given(request, turn.prompt[start:end], indexed, before, inner, answers=answers, reader=turn)
+class _Rendered(NamedTuple):
+    """A prompt, and what is known of its places. ``quoted``: the markers that users and tools spell. ``moved``: the
+    runs of words out of the order of the messages."""
+
+    request: Request
+    turn: Turn
+    messages: Sequence[Mapping[str, Any]]
+    places: Places
+    quoted: Sequence[Span]
+    moved: Sequence[tuple[Run, Run]]
+
+    def stretch(self, span: Span, indices: Span, before: str | None) -> Given:
+        """The part of the prompt between two positions, with the messages between two indices."""
+        (start, end), (first, last) = span, indices
+        quoted = [(one - start, other - start) for one, other in self.quoted if start <= one and other <= end]
+        answers = {
+            index: Place(place.start - start, place.stop - start, place.end - start, place.prefix)
+            for index, place in self.places.answers.items()
+            if first <= index < last
+        }
+        moved = tuple(
+            ((kind[0] - start, kind[1] - start, kind[2]), (kind[0] - start, kind[1] - start, message[2]))
+            for kind, message in self.moved
+            if start <= kind[0] and kind[1] <= end
+        )
+        indexed = tuple((index, self.messages[index]) for index in range(first, last))
+        text = self.turn.prompt[start:end]
+        more = {"answers": answers, "reader": self.turn, "moved": moved}
+        return given(self.request, text, indexed, before, quoted, **more)
 
 
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -175,6 +176,11 @@ def play(
         if tokenizer.get_vocab_size() < 1000:
             # Of single bytes: no token holds a name and the markup before it.
             _names_are_names(tokenizer, sample, rollout.messages)
+        _words_have_their_kind(tokenizer, sample, rollout.messages)
+    if tokenizer.get_vocab_size() < 1000 and rollout.messages[-1]["role"] == "assistant":
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _words_have_their_kind(tokenizer, chat.encode(rollout.messages, **request), rollout.messages)
     count["samples"] += len(samples)
     count["conversations"] += 1
     return rollout
@@ -190,6 +196,31 @@ def _names_are_names(tokenizer: Any, sample: Any, messages: Sequence[Mapping[str
         text = spelt(tokenizer, [id for id, place, kind in marks if place == index and kind == Kind.CALL])
         if any(text.count(name) != calls.count(name) for name in calls):
             raise Violation(f"R5: the calls are {calls}, the names marked {text!r}")
+
+
+_KINDS = {
+    "system": ("content", Kind.SYSTEM),
+    "user": ("content", Kind.USER),
+    "tool": ("content", Kind.RESULT),
+    "assistant": ("reasoning_content", Kind.REASONING),
+}
+
+
+def _words_have_their_kind(tokenizer: Any, sample: Any, messages: Sequence[Mapping[str, Any]]) -> None:
+    """Checks that words which stand once in the sample, and in no other message, have their message and its kind."""
+    said = [(m.get(_KINDS[m["role"]][0]) or "").strip() for m in messages]
+    for index, words in enumerate(said):
+        others = [
+            json.dumps({**m, _KINDS[m["role"]][0]: ""} if i == index else m, ensure_ascii=False)
+            for i, m in enumerate(messages)
+        ]
+        if not words or sample.text.count(words) != 1 or any(words in other for other in others):
+            continue
+        kind = _KINDS[messages[index]["role"]][1]
+        marks = zip(sample.ids, sample.message_indices, sample.kinds, strict=True)
+        text = spelt(tokenizer, [id for id, place, value in marks if place == index and value == kind])
+        if words not in text:
+            raise Violation(f"R5: of {kind.name} {words!r} of message {index}, {text!r} has its kind")
 
 
 def as_encoded(tokenizer: Any, text: str) -> str:
