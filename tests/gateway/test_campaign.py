@@ -498,7 +498,7 @@ SENT: dict[str, tuple[bytes, bool]] = {
     "two objects": (b'data: {"content": "a"}{"content": "b"}\n\n' + END, False),
     "a list": (b"data: [1]\n\n" + END, False),
     "null": (b"data: null\n\n" + END, False),
-    "nesting": (b"data: " + b'{"a":' * 20_000 + b"1" + b"}" * 20_000 + b"\n\n" + END, False),
+    "nesting": (b"data: " + b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"\n\n" + END, False),
     "ids that nest": (b'data: {"tokens": ' + b"[" * 20_000 + b"]" * 20_000 + b"}\n\n" + END, False),
     "a count that is true": (GOOD.replace(b'"tokens_predicted": 3', b'"tokens_predicted": true'), False),
     "more tokens than it was asked for": (

@@ -177,7 +177,7 @@ def test_an_ordinary_template_uses_little(path: Path) -> None:
             "(3, 3.5, 3, 1024, -2, 2, 'abab', [0, 0])",
         ),
         ("'%s-%05.1f-%(a)s' % {'a': 1} if false else '%s-%05.1f' % ('q', 2)", "q-002.0"),
-        ("'{:>4}|{a!r}|{0[0]}'.format('xy', a='z')", "  xy|'z'|x"),
+        ("'{0:>4}|{a!r}|{0[0]}'.format('xy', a='z')", "  xy|'z'|x"),
         ("('<b>'|safe + '<i>') ~ '<u>'", "<b>&lt;i&gt;<u>"),
         ("[[3, 1], [2]]|sum(start=[])|sort|join('-')", "1-2-3"),
         ("['b', 'A', 'b']|unique|list, [1, 2, 1]|unique|list, [3, 1]|max", "(['b', 'A'], [1, 2], 3)"),
