@@ -44,6 +44,8 @@ _MENDED = (
     "stop-missing",
 )
 """The findings for which a mend is known."""
+_BOS = ("<s>", "<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<|startoftext|>")
+"""The first tokens of models; a model's own is the one that its tokenizer has."""
 
 __all__ = ["main", "row", "rows_of", "templates"]
 
@@ -81,7 +83,10 @@ def _loaded(shared: Path, path: Path) -> tuple[str, chatparsers.Chat]:
     bare = chatparsers.load(path, bos_token="<s>", eos_token="</s>")
     stop = next((s.strip() for s in bare.template().end_of_turn(bare.format) if s.strip()), "</s>")
     label, tokenizer = _tokenizer_of(shared, bare)
-    return label, chatparsers.load(path, tokenizer=tokenizer, bos_token="<s>", eos_token=stop)
+    bos = next(
+        (text for text in _BOS if tokenizer is not None and tokenizer.token_to_id(text) is not None), "<s>"
+    )
+    return label, chatparsers.load(path, tokenizer=tokenizer, bos_token=bos, eos_token=stop)
 
 
 def row(shared: Path, path: Path) -> str:

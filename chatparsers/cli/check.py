@@ -80,15 +80,13 @@ def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
     from ..doctor.mend import diff, mends, refuse_files, written_to
 
     folder = folder / Path(chat.name).stem if many else folder
-    refuse_files(folder, (f"{chat.files.template_name()}.jinja", "generation_config.json"))
     found = list(mends(chat, report))
+    refuse_files(folder, [mend.file for mend in found])
     if not found:
         print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)
         return
-    before = {f"{chat.files.template_name()}.jinja": chat.template().source}
     for mend in found:
         print(f"# {mend.code}: {mend.reason}", file=sys.stderr)
-        print(diff(before.get(mend.file, ""), mend.text, mend.file), file=sys.stderr)
-        before[mend.file] = mend.text
+        print(diff(mend.before, mend.text, mend.file), file=sys.stderr)
     for path in written_to(folder, found):
         print(f"chatparsers: wrote {path}", file=sys.stderr)

@@ -74,7 +74,7 @@ def examined(
     samples: int = 0,
 ) -> Report:
     """As `check`, for a model that is loaded."""
-    model = Subject(chat, tools, samples)
+    model = Subject(chat, tools, samples).asked()
     wanted = set(only)
     findings: list[Finding] = []
     fine: list[str] = []

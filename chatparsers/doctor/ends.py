@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..chat.sample import Kind
-from ..core.errors import ChatParsersError
-from ..registry import list_formats
+from ..core.errors import ChatParsersError, UnknownFormat
+from ..registry import get_format
 from .report import Fact, Finding
 from .subject import Subject, answer, call, excerpt, quoted, result, sampled, user
 
@@ -53,19 +53,22 @@ def _compared(stops: list[str], listed: dict[str, tuple[str, ...]]) -> Iterator[
     if not known:
         return
     wanted = {stop.strip() for stop in stops}
+    gguf = any(name.startswith("tokenizer.ggml.") for name in listed)  # engines read all its fields
     if not known & wanted:
         yield Finding(
             "stop-differs",
             "error",
             "the stop that the template writes is not one that the files name as an end",
             witness,
-            f"add the id of {stops[0].strip()} to eos_token_id in generation_config.json",
+            f"set tokenizer.ggml.eos_token_id to the id of {stops[0].strip()}: gguf-set-metadata, --override-kv"
+            if gguf
+            else f"add the id of {stops[0].strip()} to eos_token_id in generation_config.json",
         )
         return
     without = [
         name
         for name, texts in listed.items()
-        if not wanted & set(texts) and not any(text.startswith("id ") for text in texts)
+        if not gguf and not wanted & set(texts) and not any(text.startswith("id ") for text in texts)
     ]
     if without:
         yield Finding(
@@ -108,7 +111,10 @@ def _header_alone(model: Subject, stops: list[str], listed: dict[str, tuple[str,
         return False
     if not model.template.eos_token and "eos_token" in (model.template.variables or ()):
         return False  # the template's own file does not say what it writes there
-    own = next((info.load().stops for info in list_formats() if info.name == model.format.name), ())
+    try:
+        own = get_format(model.format.name).stops  # model.format has those of this template too
+    except UnknownFormat:  # it was made of this template
+        own = ()
     if any(stop.strip() in texts for stop in stops for texts in (own, *listed.values())):
         return False
     before, between = both.partition("FirstQuestion")[0], both.partition("FirstAnswer")[2]

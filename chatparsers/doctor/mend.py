@@ -28,7 +28,8 @@ from ..templates.rewrite.polyfills import describe
 from .check import examined
 from .generation import with_tags
 from .report import Report
-from .subject import TOOLS, Subject, answer, call, result, user
+from .stops import folder_of, naming_stop
+from .subject import TOOLS, Subject, answer, call, result, unasked_headers, user, with_prompt
 
 __all__ = ["Mend", "diff", "mends", "refuse_files", "written_to"]
 
@@ -63,17 +64,19 @@ _FINDERS = {
     "not-append-only": ("append-only",),
     "no-generation-tags": ("masks",),
     "generation-tags-wrong": ("masks",),
+    "no-generation-prompt": ("prompt",),
 }
 """The cheapest check that finds a code: it is asked first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """A proved mend: the code of the finding that it removes, the reason, and the file's new text."""
+    """A proved mend: the code of the finding that it removes, the reason, and the file's text before it and after."""
 
     code: str
     reason: str
     file: str
+    before: str
     text: str
 
 
@@ -86,12 +89,18 @@ def mends(chat: Chat, report: Report) -> Iterator[Mend]:
         for reason, text in _edits(code, chat):
             changed = _with_source(chat, name, text)
             if changed is not None and _better(chat, changed, code):
+                yield Mend(code, reason, _template_file(chat), chat.template().source, text)
                 chat = changed
-                yield Mend(code, reason, f"{name}.jinja", text)
                 break
-    stops = _stops(chat, report)
-    if stops is not None:
-        yield stops
+    yield from _stops(chat, report)
+
+
+def _template_file(chat: Chat) -> str:
+    """The name of the file in which a mended template is written: in a model's folder, that which hosts read there."""
+    name = chat.files.template_name() or "default"
+    if name == "default" and folder_of(chat.files) is not None:
+        return "chat_template.jinja"
+    return f"{name}.jinja"
 
 
 def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
@@ -118,6 +127,10 @@ def _edits(code: str, chat: Chat) -> Iterator[tuple[str, str]]:
             )
     elif code == "loses-tools":
         yield from _told(chat, source)
+    elif code == "no-generation-prompt":
+        for header in unasked_headers(Subject(chat)):
+            for text in with_prompt(source, header):
+                yield "the header of an answer stands at the end of the prompt", text
     elif code in ("no-generation-tags", "generation-tags-wrong"):
         made = with_tags(chat)
         if made is not None:
@@ -224,27 +237,16 @@ def _doubts(chat: Chat) -> Counter[str]:
     return Counter(finding.code for finding in examined(alone, only=("format",)).findings)
 
 
-def _stops(chat: Chat, report: Report) -> Mend | None:
-    """generation_config.json with the stop that the template writes."""
-    if "stop-differs" not in report.codes() or chat.tokenizer is None:
-        return None
-    written = [stop.strip() for stop in chat.template().end_of_turn(chat.format) if stop.strip()]
-    ids = [chat.tokenizer.token_to_id(stop) for stop in written]  # type: ignore[attr-defined]
-    new = [id for id in ids if id is not None and id not in chat.files.eos_ids]
-    if not new:
-        return None
-    path = Path(chat.files.source) / "generation_config.json"
-    config: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-    config["eos_token_id"] = [*new, *chat.files.eos_ids]
-    fixed = Chat._made(
-        replace(chat.files, eos_ids=tuple(config["eos_token_id"])),
-        tokenizer=chat.tokenizer,
-        format=chat.format,
-    )
-    if "stop-differs" in examined(fixed, only=("ends",)).codes():
-        return None
-    reason = f"{', '.join(written)} is named as an end"
-    return Mend("stop-differs", reason, path.name, json.dumps(config, indent=2) + "\n")
+def _stops(chat: Chat, report: Report) -> Iterator[Mend]:
+    """The model's JSON files with the stop that the template writes, in each that names another."""
+    code = next((code for code in ("stop-differs", "stop-config-differs") if code in report.codes()), None)
+    made = None if code is None else naming_stop(chat)
+    if code is None or made is None:
+        return
+    changed, stop, texts = made
+    if _better(chat, changed, code):
+        for name, (before, text) in texts.items():
+            yield Mend(code, f"{stop} is named as an end", name, before, text)
 
 
 def diff(before: str, after: str, name: str) -> str:

@@ -53,9 +53,18 @@ def prompt(model: Subject) -> Iterator[Finding]:
                 f"{excerpt(text, 0)} → {ids[:4]}",
                 "encode with add_special_tokens=False, as chatparsers does",
             )
-    plain = model.template.generation_prompt(HELLO, strftime_now=CLOCK)
+    plain = model.generation_prompt
     history = model.tried([*HELLO, answer("FirstAnswer"), user("R")])
-    if not plain:
+    if model.unasked:
+        yield Finding(
+            "no-generation-prompt",
+            "warning",
+            f"the history writes {quoted(model.unasked)} before an answer, and no generation prompt does: the model "
+            "must write it itself, and a parser finds it in the answer",
+            excerpt(history or "", (history or "").find("FirstAnswer")),
+            "write it at the end, under {% if add_generation_prompt %}; all else was checked with it",
+        )
+    elif not plain:
         yield Finding(
             "no-generation-prompt",
             "note",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -14,7 +14,10 @@ from ..chat.chat import Chat
 from ..chat.sample import Sample
 from ..core.errors import TemplateError
 from ..core.format import Format
+from ..detection.detect import CONTENT_ONLY
+from ..registry import get_format
 from ..templates import Capabilities, Template
+from ..templates.probe.roles import role_headers
 from ..tokens.model_files import no_tokenizer
 
 __all__ = [
@@ -31,7 +34,9 @@ __all__ = [
     "quoted",
     "result",
     "sampled",
+    "unasked_headers",
     "user",
+    "with_prompt",
 ]
 
 Messages = Sequence[Mapping[str, Any]]
@@ -99,10 +104,32 @@ class Subject:
         self.tools: list[Any] = list(tools) if tools else TOOLS
         self.given = bool(tools)
         self.samples = samples
+        self.unasked = ""
+        """The header of an answer that was put to the end of the prompt: see `asked`."""
+
+    def asked(self) -> Subject:
+        """The same with a generation prompt, if only the history has the header of an answer; else itself.
+
+        So a fault that every answer would show is found once, and what else is found is of the template's rest."""
+        for header in unasked_headers(self):
+            for source in with_prompt(self.template.source, header):
+                name = self.chat.files.template_name() or "default"
+                files = replace(self.chat.files, templates={**self.chat.files.templates, name: source})
+                named = self.chat._format  # else it is found anew
+                chat = Chat._made(files, tokenizer=self.chat.tokenizer, format=named, limits=self.chat.limits)
+                model = Subject(chat, self.tools if self.given else None, self.samples)
+                if model.refusal is None and model.generation_prompt == header:
+                    model.unasked = header
+                    return model
+        return self
 
     @cached_property
     def template(self) -> Template:
         return self.chat.template()
+
+    @cached_property
+    def generation_prompt(self) -> str:
+        return self.template.generation_prompt(HELLO, strftime_now=CLOCK)
 
     @cached_property
     def refusal(self) -> TemplateError | None:
@@ -174,6 +201,26 @@ class Subject:
         """The ids of a text, special tokens as such."""
         found: list[int] = self.tokenizer.encode(text, add_special_tokens=False).ids
         return found
+
+
+def unasked_headers(model: Subject) -> Sequence[str]:
+    """The header with which all answers begin in the history, if the prompt has none; else nothing."""
+    if model.refusal is not None or model.generation_prompt:
+        return ()
+    question, whole = model.tried(HELLO), model.tried([*HELLO, answer("FirstAnswer")])
+    if question is None or whole is None or not whole.startswith(question):
+        return ()
+    headers = role_headers(model.template, get_format(CONTENT_ONLY)).get("assistant")
+    return [header for header in headers.before if whole.startswith(header, len(question))] if headers else ()
+
+
+def with_prompt(source: str, header: str) -> Iterator[str]:
+    """The template with this generation prompt: at its end, and also if it overrides what it was asked."""
+    written = f"{{{{ {quoted(header)} }}}}"
+    source = source.removesuffix("\n")
+    yield f"{source}{{% if add_generation_prompt %}}{written}{{% endif %}}"
+    kept = "{% set asked_to_answer = add_generation_prompt %}"
+    yield f"{kept}{source}{{% if asked_to_answer %}}{written}{{% endif %}}"
 
 
 def conversations(model: Subject) -> list[tuple[str, list[dict[str, Any]]]]:

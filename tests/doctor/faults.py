@@ -13,13 +13,16 @@ __all__ = [
     "FAULTS",
     "FINE",
     "FOLDERS",
+    "MARKERS",
     "OWN",
     "TAGGED",
     "Fault",
     "Folder",
+    "before",
     "files",
     "format_of",
     "source",
+    "written",
 ]
 
 OWN = Path(__file__).parents[1] / "templates_own"
@@ -306,7 +309,7 @@ FAULTS = [
         behind("{%- if add_generation_prompt -%}<needle>{%- endif -%}"),
         ("not-append-only", "bridge-", "mask-", "format-", "call-", "grammar-", "stop-"),
     ),
-    Fault("no-generation-prompt", "prompt", before("{%- set add_generation_prompt = false -%}"), ("",)),
+    Fault("no-generation-prompt", "prompt", before("{%- set add_generation_prompt = false -%}")),
     Fault("system-invented", "prompt", before("You are a very helpful assistant indeed.\n")),
     Fault("system-invented", "prompt", before("Be helpful.\n")),
     Fault("date", "prompt", before("{{ strftime_now('%Y-%m-%d') }}\n")),
@@ -454,7 +457,7 @@ def tokenizer(*markers: Any, letters: Iterable[str] | None = None, normalizer: A
     return made
 
 
-_MARKERS = ("<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>", "<s>")
+MARKERS = ("<tool_call>", "</tool_call>", "<|im_end|>", "<|endoftext|>", "<s>")
 
 
 def token(text: str, **flags: Any) -> Any:
@@ -471,7 +474,7 @@ def files(
     ends: Iterable[str] = ("<|im_end|>",),
 ) -> dict[str, str]:
     """A model's files, by name. ``ends``: the tokens that generation_config.json names."""
-    made = made or tokenizer(*map(token, _MARKERS))
+    made = made or tokenizer(*map(token, MARKERS))
     ids = [id for text in ends if (id := made.token_to_id(text)) is not None]
     return {
         "chat_template.jinja": edit(source("as-given")),
@@ -479,6 +482,14 @@ def files(
         "tokenizer_config.json": json.dumps({"eos_token": "<|im_end|>", **(config or {})}),
         "generation_config.json": json.dumps({"eos_token_id": ids}),
     }
+
+
+def written(folder: Path, texts: dict[str, str]) -> Path:
+    """A model's folder with these files."""
+    folder.mkdir(exist_ok=True)
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
+    return folder
 
 
 @dataclass(frozen=True)
@@ -504,27 +515,27 @@ def _normalized(**flags: Any) -> dict[str, str]:
 def _lowered() -> dict[str, str]:
     from tokenizers import normalizers
 
-    return files(made=tokenizer(*map(token, _MARKERS), normalizer=normalizers.Lowercase()))
+    return files(made=tokenizer(*map(token, MARKERS), normalizer=normalizers.Lowercase()))
 
 
 _ESCAPED = before(each("dict(m, content=m.content|replace('<', '< ') if m.role == 'user' else m.content)"))
 _BOS = before("{{ bos_token }}")
 FOLDERS = [
-    Folder("marker-several-tokens", "ids", lambda: files(made=tokenizer(*map(token, _MARKERS[1:])))),
+    Folder("marker-several-tokens", "ids", lambda: files(made=tokenizer(*map(token, MARKERS[1:])))),
     Folder(
         "marker-missing", "ids", lambda: files(made=tokenizer(token("<|im_end|>"), letters="abcdeflort_>"))
     ),
     Folder(
         "token-strips",
         "ids",
-        lambda: files(made=tokenizer(token("<tool_call>", lstrip=True), *map(token, _MARKERS[1:]))),
+        lambda: files(made=tokenizer(token("<tool_call>", lstrip=True), *map(token, MARKERS[1:]))),
     ),
     Folder("token-normalized", "ids", lambda: _normalized(normalized=True), _normalized),
     Folder("marker-in-user-text", "ids", files, lambda: files(_ESCAPED)),
     Folder("text-changes", "ids", _lowered),
     Folder("stop-differs", "ends", lambda: files(config={"eos_token": "<s>"}, ends=["<|endoftext|>"])),
     Folder("stop-config-differs", "ends", lambda: files(ends=["<|endoftext|>"])),
-    Folder("stop-several-tokens", "ends", lambda: files(made=tokenizer(*map(token, _MARKERS[:2])))),
+    Folder("stop-several-tokens", "ends", lambda: files(made=tokenizer(*map(token, MARKERS[:2])))),
     Folder("stop-is-padding", "ends", lambda: files(config={"pad_token": "<|im_end|>"})),
     Folder(
         "stop-inside-answer",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, files, format_of, source
+from faults import DETECTED, FAULTS, FINE, FOLDERS, Fault, Folder, files, format_of, source, written
 
 import chatparsers
 import chatparsers.doctor.check
@@ -65,14 +65,6 @@ def test_a_fault_of_a_models_files(fault: Folder, tmp_path: Path) -> None:
         folder = written(tmp_path / name, made())
         codes.append(set(chatparsers.check(folder, only=[fault.check]).codes()))
     assert fault.code in codes[1] - codes[0]
-
-
-def written(folder: Path, texts: dict[str, str]) -> Path:
-    """A model's folder with these files."""
-    folder.mkdir(exist_ok=True)
-    for file, text in texts.items():
-        (folder / file).write_text(text, encoding="utf-8")
-    return folder
 
 
 def test_faults_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:

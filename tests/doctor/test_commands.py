@@ -9,12 +9,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from faults import MARKERS, OWN, files, source, written
 
 import chatparsers
 from chatparsers.cli.main import main
+from chatparsers.doctor.subject import user
 from chatparsers.testing.cases import load_cases, run_case
 
-OWN = Path(__file__).parents[1] / "templates_own"
 QWEN, HERMES = str(OWN / "qwen3.jinja"), str(OWN / "hermes-2-pro.jinja")
 _GIVEN = {"api_key": {"type": "string", "default": "hidden", "examples": ["hidden"]}, "a": {"type": "string"}}
 _ABOUT = {"headers": {"Authorization": ["hidden"], "needs_key": True}, "credentials": {"user": "hidden"}}
@@ -136,6 +137,44 @@ def test_a_mend_is_proved_and_written_beside(capsys: pytest.CaptureFixture[str],
     assert set(after.codes()) < set(before.codes())
     assert main(["check", HERMES, "--only", "arguments", "--fix", str(tmp_path / "fixed")]) == 2
     assert "not overwritten" in capsys.readouterr().err
+
+
+def test_every_file_names_the_stop_and_nothing_else_changes(tmp_path: Path) -> None:
+    """What was an end before stays one: an id, or the token for which ``eos_token`` has no room any more."""
+    config = {"eos_token": {"content": "<s>", "lstrip": False}, "pad_token": "<s>"}
+    texts = {
+        **files(config=config, ends=["<|endoftext|>"]),
+        "special_tokens_map.json": '{\n    "eos_token" : "<|endoftext|>"}',
+        "config.json": '{"text_config": {"eos_token_id": 0}, "eos_token": "no end"}',
+    }
+    model, fixed = tmp_path / "model", tmp_path / "fixed"
+    written(model, texts)
+    assert main(["check", str(model), "--only", "ends", "--fix", str(fixed)]) == 1
+    ids = {text: chatparsers.load(model).tokenizer.token_to_id(text) for text in MARKERS}
+    stop, others = ids["<|im_end|>"], [ids["<|endoftext|>"], ids["<s>"]]
+    assert {file.name: file.read_text() for file in fixed.iterdir()} == {
+        "tokenizer_config.json": texts["tokenizer_config.json"].replace('"<s>", "l', '"<|im_end|>", "l'),
+        "special_tokens_map.json": texts["special_tokens_map.json"].replace("endoftext", "im_end"),
+        "config.json": texts["config.json"].replace("0", f"[{stop}, 0]"),
+        "generation_config.json": json.dumps({"eos_token_id": [stop, *others]}),
+    }
+    assert "stop-differs" in chatparsers.check(model, only=["ends"]).codes()
+    written(model, {file.name: file.read_text() for file in fixed.iterdir()})
+    assert not chatparsers.check(model, only=["ends"]).codes()
+
+
+def test_a_generation_prompt_is_written_where_there_is_none(tmp_path: Path) -> None:
+    """Also where the template overrides what it was asked. With it the format is known again."""
+    told = source("hermes-2-pro")
+    without = told[: told.rindex("{%- if add_generation_prompt")]
+    overriding = "{% set add_generation_prompt = false %}" + source("plain")
+    for name, text in (("hermes-2-pro", without), ("content-only", overriding)):
+        model, fixed = tmp_path / f"{name}.jinja", tmp_path / name
+        model.write_text(text, encoding="utf-8")
+        assert main(["check", str(model), "--only", "prompt", "--fix", str(fixed)]) == 1
+        mended = chatparsers.load(fixed / "default.jinja")
+        assert mended.prepare([user("Hi")]).prompt.endswith("<|im_start|>assistant\n")
+        assert mended.detection.name == name
 
 
 def test_a_report_has_the_answer_and_no_secrets(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
