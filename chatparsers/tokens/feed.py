@@ -44,21 +44,23 @@ class Spelling:
 
     def full(self, text: str) -> str:
         """The whole of ``text``, as the tokenizer spells it."""
-        return _characters.sub(lambda found: self.texts[found.group()], text)
+        return text if text.isascii() else _characters.sub(lambda found: self.texts[found.group()], text)
 
     def text(self, text: str) -> str:
         """The part of ``text`` that is content or reasoning."""
-        return _characters.sub(self._shown, text)
+        return text if text.isascii() else _characters.sub(self._shown, text)
 
     def json(self, text: str) -> str:
         """The whole of ``text``, inside a JSON string. Nothing is left out of an argument."""
+        if text.isascii():
+            return text
         return _characters.sub(
             lambda found: json.dumps(self.texts[found.group()], ensure_ascii=False)[1:-1], text
         )
 
     def runs(self, text: str) -> Iterator[tuple[bool, str]]:
         """Splits ``text`` into runs; yields for each whether it is left out, and its characters."""
-        if not self.skip:
+        if not self.skip or text.isascii():
             yield False, text
             return
         for place, run in enumerate(_runs.split(text)):

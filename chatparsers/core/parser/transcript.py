@@ -469,12 +469,16 @@ class _Text:
         encoded = _joined(pieces)
         if spelling is None:
             return encoded
-        new = encoded[self.read :]
-        for match in _special(new):
-            self.marks.append(self.read + match.start())
-            self.grown.append(self.grown[-1] + len(spelling.full(match.group())) - 1)
+        parts = _special(encoded[self.read :])
+        at = self.read
+        for place in range(1, len(parts), 2):  # each second part is a mark
+            at += len(parts[place - 1])
+            self.marks.append(at)
+            at += 1
+            parts[place] = spelling.full(parts[place])
+            self.grown.append(self.grown[-1] + len(parts[place]) - 1)
         self.read = len(encoded)
-        self.spelt.append(spelling.full(new))
+        self.spelt.append("".join(parts))
         return _joined(self.spelt)
 
     def position(self, at: int) -> int:
@@ -510,6 +514,6 @@ def _token_span(offsets: list[int], start: int, end: int) -> tuple[int, int]:
     return max(first, 0), bisect_left(offsets, end)
 
 
-_special = re.compile("[\ud800-\udfff]").finditer
+_special = re.compile("([\ud800-\udfff])").split
 _place = attrgetter("position")
 _start = itemgetter(0)
