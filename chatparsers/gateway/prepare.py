@@ -55,23 +55,26 @@ class Preparing:
         """Does what a first request would do."""
         await self._lanes.run(self._chat.warm)
 
+    def close(self) -> None:
+        """Ends its threads."""
+        self._lanes.close()
+
     async def prepare(self, api: Api, http: HttpRequest, admit: Callable[[], None]) -> Prepared:
         """The request in the body. ``admit``: called when the body is whole; it may raise.
 
         Raises `ApiError`, `Left`, or ``ClientDisconnect``.
         """
-        account = Account(self._settings)
+        account, raw = Account(self._settings), bytearray()
         try:
-            raw = await self._body(http, account)
+            await self._body(http, account, raw)
             admit()
             return await self._lanes.run(self._work(api, account, raw), _left(http))
         finally:
-            self._arriving -= account.size
+            self._forget(account, raw)
 
     async def count(self, api: Api, http: HttpRequest) -> int:
         """How many tokens the prompt of a request has."""
-        account = Account(self._settings)
-        raw = bytearray()
+        account, raw = Account(self._settings), bytearray()
 
         def work() -> int:
             if self._chat.tokenizer is None:
@@ -79,26 +82,32 @@ class Preparing:
             return len(self._encoded(self._turn(self._request(api, account, raw), account)))
 
         try:
-            raw += await self._body(http, account)
+            await self._body(http, account, raw)
             return await self._lanes.run(work, _left(http))
         finally:
-            self._arriving -= account.size
+            self._forget(account, raw)
 
     async def raw(self, http: HttpRequest) -> bytes:
         """The bytes of a body that is passed on as it is."""
-        account = Account(self._settings)
+        account, raw = Account(self._settings), bytearray()
         try:
-            return bytes(await self._body(http, account))
+            await self._body(http, account, raw)
+            return bytes(raw)
         finally:
-            self._arriving -= account.size
+            self._forget(account, raw)
 
-    async def _body(self, http: HttpRequest, account: Account) -> bytearray:
-        """The bytes of the body. A client has some seconds for it, and all bodies together have a limit.
+    def _forget(self, account: Account, raw: bytearray) -> None:
+        """A body is needed no more. A thread may still hold the work that read it."""
+        raw.clear()
+        self._arriving -= account.size
+
+    async def _body(self, http: HttpRequest, account: Account, raw: bytearray) -> None:
+        """Reads the bytes of the body. A client has some seconds for it, and all bodies together have a limit.
 
         Of a body that is too large, once more as much is read and forgotten: a client that is cut off while it sends
         does not read why.
         """
-        raw, most = bytearray(), self._settings.max_body
+        most = self._settings.max_body
         try:
             with anyio.fail_after(self._settings.body_timeout):
                 async for piece in http.stream():
@@ -114,7 +123,6 @@ class Preparing:
         except TimeoutError as error:
             said = f"the request's body did not arrive in {self._settings.body_timeout:g} seconds"
             raise ApiError(said, status=408, code="request_timeout") from error
-        return raw
 
     def _work(self, api: Api, account: Account, raw: bytearray) -> Callable[[], Prepared]:
         def work() -> Prepared:
@@ -131,7 +139,6 @@ class Preparing:
 
     def _request(self, api: Api, account: Account, raw: bytearray) -> Request:
         body = read_body(bytes(raw), account)
-        raw.clear()
         request = api.read(body, drop_unsupported=self._settings.drop_unsupported)
         account.schemas(request)
         account.messages(request.messages)

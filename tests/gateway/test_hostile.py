@@ -25,7 +25,7 @@ from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import DEPTH, VALUES, Account
 from chatparsers.gateway.body import read_body
 from chatparsers.gateway.encode import LONGEST, Encoder
-from chatparsers.gateway.lanes import Lanes, Left
+from chatparsers.gateway.lanes import BESIDE, Lanes, Left
 from chatparsers.gateway.server import timed_protocol
 from chatparsers.serving import ApiError
 from chatparsers.testing.tiny import tiny_model
@@ -255,6 +255,7 @@ def test_work_is_given_up() -> None:
         with anyio.move_on_after(0.1):
             await lanes.run(endless)
         assert await lanes.run(lambda: 6) == 6
+        lanes.close()
 
     before = threading.active_count()
     anyio.run(leaves)
@@ -278,6 +279,42 @@ def test_long_work_lets_others_pass() -> None:
         assert gc.get_threshold() == usual
 
     anyio.run(both)
+
+
+def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
+    """More dear ones than have a place: cheap work passes them all, each of them is done, and none is lost when its
+    client leaves while it waits."""
+
+    async def many() -> None:
+        lanes, over = Lanes(20), threading.Event()
+        done: list[int] = []
+        monkeypatch.setattr("chatparsers.gateway.lanes.FAST", 0.01)
+
+        def dear() -> int:
+            until = time.thread_time() + 0.02
+            while time.thread_time() < until or not over.is_set():
+                sum(range(1000))
+            return 7
+
+        async def one(left: Any = None) -> None:
+            try:
+                done.append(await lanes.run(dear, left))
+            except Left:
+                done.append(0)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(BESIDE + 2):
+                tasks.start_soon(one)
+            tasks.start_soon(one, lambda: anyio.sleep(0.01))
+            with anyio.fail_after(20):  # the dear ones go on until it is set
+                for number in range(3):
+                    assert await lanes.run(lambda number=number: number) == number
+            assert not done
+            over.set()
+        lanes.close()
+        assert sorted(done) == [0] + [7] * (BESIDE + 2)
+
+    anyio.run(many)
 
 
 def test_a_grammar_leaves_no_circles(request: pytest.FixtureRequest) -> None:
