@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import anyio
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -33,7 +34,7 @@ from .metrics import Metrics
 from .passing import pass_on
 from .prepare import Prepared, Preparing
 from .record import Log, Record, request_id
-from .respond import Responding
+from .respond import Responding, watch
 from .settings import Settings
 
 __all__ = ["create_app"]
@@ -55,11 +56,13 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         await gateway.start()
         try:
-            yield
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(watch, gateway.running, gateway.settings)
+                yield
+                tasks.cancel_scope.cancel()
         finally:
             await engine.close()
-            if gateway.log is not None:
-                gateway.log.close()
+            gateway.close()
 
     def post(api: Api) -> Callable[[HttpRequest], Awaitable[Any]]:
         async def endpoint(request: HttpRequest) -> Any:
@@ -130,11 +133,11 @@ class _Gateway:
         self.guard = Guard(settings)
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
-        self._running: set[Responding] = set()
+        self.running: set[Responding] = set()
 
     def stop(self) -> int:
         """Ends all answers."""
-        running = [*self._running]
+        running = [*self.running]
         for responding in running:
             responding.stop()
         return len(running)
@@ -145,6 +148,12 @@ class _Gateway:
         await self._preparing.warm()
         for warning in await self.engine.start(self.chat):
             print(f"chatparsers: warning: {warning}", file=sys.stderr)
+
+    def close(self) -> None:
+        """Frees what it holds."""
+        self._preparing.close()
+        if self.log is not None:
+            self.log.close()
 
     async def ready(self) -> Response:
         """Whether the engine answers, as it was seen at most a second ago."""
@@ -229,7 +238,7 @@ class _Gateway:
             settings=self.settings,
             metrics=self.metrics,
             failed=api.failed,
-            running=self._running,
+            running=self.running,
         )
 
     def _answers(self, api: Api, prepared: Prepared) -> Answers:

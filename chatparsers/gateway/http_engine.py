@@ -125,7 +125,8 @@ class HttpEngine(Engine):
             async with self._opened(body, headers) as response:
                 if response.status_code != 200:
                     await self._refused(response)
-                async for data in response.aiter_bytes():
+                assert isinstance(response.stream, httpx2.AsyncByteStream)
+                async for data in response.stream:  # nothing need be decoded: no compression is asked for
                     for batch in batches(data):
                         yield batch
                 for batch in batches(b"\n"):
@@ -145,7 +146,8 @@ class HttpEngine(Engine):
         """The engine's response, which is closed at the end."""
         raw = await _written(body)
         body.clear()  # a long prompt is held once, and not for as long as its answer lasts
-        response = await self.send(self.path, raw, {"content-type": "application/json", **(headers or {})})
+        given = {"content-type": "application/json", "accept-encoding": "identity", **(headers or {})}
+        response = await self.send(self.path, raw, given)
         del raw
         try:
             yield response

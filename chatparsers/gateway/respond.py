@@ -3,9 +3,11 @@
 Strategy: a reader for each answer takes batches from the engine and leaves them. The writer takes all that was left
 since it last looked, makes frames of it, and sends them. So what comes while it sends goes out together, and costs as
 much as one batch: under load there are fewer and larger pieces. A reader waits while too many batches lie there, so a
-slow client slows the engine. One more task waits for the client to leave. One watches the silence: it asks for a
-comment after a while, and leaves a client that takes nothing for long. When the writer is done or the client has left,
-all end, and the engine's connections are closed.
+slow client slows the engine. One more task waits for the client to leave. When the writer is done or the client has
+left, all end, and the engine's connections are closed.
+
+`watch` is one task for all responses. It looks at the silence of each: it asks for a comment after a while, and leaves
+a client that takes nothing for long.
 
 A stream begins with the engine's first batch, or with the first comment. Until then an error is an HTTP status.
 """
@@ -30,7 +32,7 @@ from .metrics import Metrics
 from .record import Record
 from .settings import Settings
 
-__all__ = ["Responding"]
+__all__ = ["Responding", "watch"]
 
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -105,13 +107,14 @@ class Responding:
         """Whether a comment is due."""
         self._sending = False
         self._moved = time.monotonic()
+        self._tasks = anyio.CancelScope()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._running.add(self)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._until_left, receive, tasks.cancel_scope)
-                tasks.start_soon(self._watch, tasks.cancel_scope)
+                self._tasks = tasks.cancel_scope
+                tasks.start_soon(self._until_left, receive)
                 self._record.asked()
                 for reader in reversed(self._readers):
                     tasks.start_soon(self._read, self._jobs.pop(), reader)
@@ -247,19 +250,27 @@ class Responding:
 
     # watching
 
-    async def _until_left(self, receive: Receive, scope: anyio.CancelScope) -> None:
+    async def _until_left(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        scope.cancel()
+        self._tasks.cancel()
 
-    async def _watch(self, scope: anyio.CancelScope) -> None:
+    def look(self, now: float) -> None:
+        """Looks at how long nothing has moved."""
         keep_alive, slow = self._settings.keep_alive, self._settings.slow_client
-        while True:
-            await anyio.sleep(min(keep_alive, slow) / 2)
-            silent = time.monotonic() - self._moved
-            if self._sending:
-                if silent > slow:
-                    scope.cancel()
-            elif self._stream and silent >= keep_alive / 2:
-                self._quiet = True
-                self._filled.set()
+        silent = now - self._moved
+        if self._sending:
+            if silent > slow:
+                self._tasks.cancel()
+        elif self._stream and silent >= keep_alive / 2:
+            self._quiet = True
+            self._filled.set()
+
+
+async def watch(running: set[Responding], settings: Settings) -> None:
+    """Looks at all responses, again and again."""
+    while True:
+        await anyio.sleep(min(settings.keep_alive, settings.slow_client) / 2)
+        now = time.monotonic()
+        for responding in [*running]:
+            responding.look(now)
