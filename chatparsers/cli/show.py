@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +36,8 @@ def show_output(turn: Turn, arguments: Namespace, pieces: Sequence[Any]) -> int:
         for piece in pieces:
             stream.feed(piece)
         stream.finish()
-        pictures.append(strip(stream.message))
+        ids = [id for piece in pieces for id in piece] if arguments.ids else []
+        pictures.append(strip(stream.message, ids=ids, turn=turn))
     if arguments.timeline:
         pictures.append(timeline(turn, pieces))
     if arguments.html is not None:
@@ -59,9 +59,7 @@ def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None
     parts: list[Picture | str] = [Card("what is known of it", tuple(record))]
     try:
         sample = chat.encode(_CONVERSATION)
-        tokenizer: Any = chat.tokenizer
-        decode = None if tokenizer is None else partial(tokenizer.decode, skip_special_tokens=False)
-        parts += ["A conversation, and what a loss counts", strip(sample, decode=decode)]
+        parts += ["A conversation, and what a loss counts", strip(sample, tokenizer=chat.tokenizer)]
     except ChatParsersError as error:
         parts.append(f"A conversation cannot be shown: {error}")
     try:

@@ -17,6 +17,7 @@ from .drift import Drift, drift
 from .show import show
 from .strip import Chip, Strip, strip
 from .timeline import Step, Timeline, timeline
+from .tokens import Token
 
 __all__ = [
     "Card",
@@ -26,6 +27,7 @@ __all__ = [
     "Step",
     "Strip",
     "Timeline",
+    "Token",
     "diagram",
     "drift",
     "show",

@@ -89,7 +89,7 @@ def for_html(text: str, *, breaks: bool = True) -> str:
     out = []
     for character in text:
         if character == "\n":
-            out.append('<span class="cp-nl" aria-hidden="true">⏎</span>\n' if breaks else "\n")
+            out.append("<u></u>\n" if breaks else "\n")  # the style draws ⏎, so that it is not copied
         elif _hidden(character):
             shown = "→" if character == "\t" else f"U+{ord(character):04X}"
             out.append(f'<span class="cp-box">{shown}</span>')
@@ -121,8 +121,11 @@ STYLE = f"""
 .cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
 .cp .chip {{ border-bottom: 3px solid var(--c); }}
 .cp [data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
+.cp .chip i {{ font-style: normal; }}
+.cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 14%, transparent); }}
 .cp .uncounted {{ background: none; border-bottom-width: 1px; }}
-.cp .cp-nl {{ color: color-mix(in srgb, canvastext 65%, canvas); }}
+.cp u {{ text-decoration: none; color: color-mix(in srgb, canvastext 65%, canvas); }}
+.cp u::before {{ content: "⏎"; content: "⏎" / ""; }}
 .cp .cp-box {{ border: 1px solid; border-radius: 3px; font-size: 80%; padding: 0 2px; }}
 .cp .note {{ border-left: 4px solid #d55e00; padding-left: .5rem; margin: .35rem 0; white-space: pre-wrap; }}
 .cp .scroll {{ overflow: auto; max-height: 28rem; }}

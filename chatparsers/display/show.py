@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import fields
-from functools import partial, singledispatch
+from functools import singledispatch
 from typing import Any
 
 from ..chat.rollout import Rollout
@@ -121,13 +121,11 @@ def _(thing: Turn) -> Picture:
 
 @show.register
 def _(thing: Rollout) -> Picture:
-    tokenizer: Any = thing.turn.tokenizer
-    decode = partial(tokenizer.decode, skip_special_tokens=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of segments in which nothing counts
         samples = thing.samples()
     pictures: list[tuple[str, Picture]] = [
-        (f"sample {number} of {len(samples)}", strip(sample, decode=decode))
+        (f"sample {number} of {len(samples)}", strip(sample, tokenizer=thing.turn.tokenizer))
         for number, sample in enumerate(samples, 1)
     ]
     pictures += [

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import singledispatch
 from itertools import groupby
 from typing import Any
 
-from ..chat.marks import answer_runs
+from ..chat.marks import answer_runs, token_runs
 from ..chat.sample import Kind, Sample
+from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
 from .drawing import drawn_chips
 from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
 from .picture import Picture
+from .tokens import MOST_TOKENS, Token, spelt, states
 
 __all__ = ["Chip", "Strip", "strip"]
 
@@ -30,7 +32,8 @@ _IDS = 12
 @dataclass(frozen=True, slots=True)
 class Chip:
     """A stretch of one kind. ``span``: its characters, or its tokens with ``unit`` ``"token"``. ``counted``: whether a
-    loss counts it, None where there is no loss mask. ``ids``: those of its tokens."""
+    loss counts it, None where there is no loss mask. ``ids``: those of its tokens. ``tokens``: the first tokens
+    themselves, if it is known what each one spells."""
 
     text: str
     kind: Kind
@@ -38,6 +41,7 @@ class Chip:
     unit: str = "character"
     counted: bool | None = None
     ids: tuple[int, ...] = ()
+    tokens: tuple[Token, ...] = ()
 
     @property
     def tip(self) -> str:
@@ -80,7 +84,7 @@ class Strip(Picture):
             f'<div class="note">character {place}: {for_html(note)}</div>' for place, note in self.notes
         )
         rest = f"<p>{for_html(self.rest)}</p>" if self.rest else ""
-        parts = f"<details><summary>every part in a table</summary>{self._table()}</details>"
+        parts = f"<details><summary>every part in a table</summary>{self._table()}</details>{self._tokens()}"
         return f'<div class="legend">{legend}</div><div class="chips">{chips}</div>{notes}{rest}{parts}'
 
     def svg(self, title: str = "What each part of a text is") -> str:
@@ -97,6 +101,29 @@ class Strip(Picture):
         head = "<tr><th>letter</th><th>part</th><th>begins</th></tr>"
         return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>{left}"
 
+    def _tokens(self) -> str:
+        """The same of each token, if they are known."""
+        tokens = [(token, LOOKS[chip.kind]) for chip in self.chips for token in chip.tokens]
+        if not tokens:
+            return ""
+        rows = "".join(
+            f"<tr><td>{token.place:,}</td><td>{token.id}</td><td>{for_html(token.text)}</td>"
+            f"<td>{look.letter} {look.name}</td><td>{token.span[0]:,} to {token.span[1]:,}</td>"
+            f"<td>{token.state}</td></tr>"
+            for token, look in tokens[:_ROWS]
+        )
+        left = f"<p>… {len(tokens) - _ROWS:,} more</p>" if len(tokens) > _ROWS else ""
+        head = "".join(f"<th>{name}</th>" for name in ("token", "id", "text", "part", "characters", "state"))
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        scroll = f'<div class="scroll" tabindex="0" role="region" aria-label="the tokens">{table}{left}</div>'
+        return f"<details><summary>every token in a table</summary>{scroll}</details>"
+
+
+def _token_tip(token: Token, kind: Kind) -> str:
+    start, end = token.span
+    said = f", {token.state}" if token.state else ""
+    return f"id {token.id}, token {token.place:,}, characters {start:,} to {end:,}, {LOOKS[kind].name}{said}"
+
 
 def _begun(text: str) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
@@ -105,13 +132,30 @@ def _begun(text: str) -> str:
 def _chip(chip: Chip) -> str:
     """The chip; its letter stands behind leading line breaks, so that it is beside the text."""
     uncounted = " uncounted" if chip.counted is False else ""
-    words = chip.text.lstrip("\n")
-    breaks = chip.text[: len(chip.text) - len(words)]
-    letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>' if words.strip() else ""
-    return (
-        f'<span class="chip k{int(chip.kind)}{uncounted}" title="{chip.tip}">'
-        f"{for_html(breaks)}{letter}{_folded(words)}</span>"
-    )
+    letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>'
+    inside = _in_tokens(chip, letter) if chip.tokens else _lettered(chip.text, letter, _folded)
+    return f'<span class="chip k{int(chip.kind)}{uncounted}" title="{chip.tip}">{inside}</span>'
+
+
+def _lettered(text: str, letter: str, writer: Callable[[str], str] = for_html) -> str:
+    words = text.lstrip("\n")
+    breaks = text[: len(text) - len(words)]
+    return f"{for_html(breaks)}{letter if words.strip() else ''}{writer(words)}"
+
+
+def _in_tokens(chip: Chip, letter: str) -> str:
+    """The chip's tokens, each with a tip."""
+    parts: tuple[list[str], list[str], list[str]] = [], [], []
+    at, size = 0, len(chip.text)
+    for token in chip.tokens:
+        shown = for_html(token.text) or "⋯"
+        if letter and token.text.strip("\n"):
+            shown, letter = _lettered(token.text, letter), ""
+        part = 0 if size <= _LONG or at < _SEEN else 1 if at < size - _SEEN else 2
+        parts[part].append(f'<i title="{_token_tip(token, chip.kind)}">{shown}</i>')
+        at += len(token.text)
+    begin, middle, end = ("".join(each) for each in parts)
+    return begin + (_fold(len(parts[1]), "tokens", middle) if middle else "") + end + _folded(chip.text[at:])
 
 
 def _folded(text: str) -> str:
@@ -119,18 +163,22 @@ def _folded(text: str) -> str:
     if len(text) <= _LONG:
         return for_html(text)
     begin, middle, end = text[:_SEEN], text[_SEEN:-_SEEN], text[-_SEEN:]
-    return (
-        f"{for_html(begin)}<details><summary>{len(middle):,} more characters</summary>{for_html(middle)}</details>"
-        f"{for_html(end)}"
-    )
+    return for_html(begin) + _fold(len(middle), "characters", for_html(middle)) + for_html(end)
+
+
+def _fold(number: int, what: str, html: str) -> str:
+    return f"<details><summary>{number:,} more {what}</summary>{html}</details>"
 
 
 @singledispatch
 def strip(reading: Any, **options: Any) -> Strip:
     """The strip of a `Message` or of a `Sample`.
 
-    A sample of tokens needs ``decode``, a function from ids to text, such as ``chat.tokenizer.decode``: without it the
-    ids themselves are shown. Text beyond 200,000 characters is cut, with a note. Raises TypeError for anything else.
+    A message that was read by ids needs these ``ids`` and the ``turn`` that read them, to show each token with its id,
+    its span and how long a stream holds it; without them the strip is of characters. A sample of tokens needs the
+    ``tokenizer`` for the same, or ``decode``, a function from ids to text, to show its parts alone; without both the
+    ids themselves are shown. Text beyond 200,000 characters is cut, with a note, and each of the first 4,000 tokens has
+    a tip of its own. Raises TypeError for anything else.
 
     >>> from chatparsers import get_format
     >>> print(strip(get_format("qwen3").bind(prefix="<think>").parse("Hm.</think>Hi.")))
@@ -142,31 +190,77 @@ def strip(reading: Any, **options: Any) -> Strip:
 
 
 @strip.register
-def _(reading: Message) -> Strip:
+def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) -> Strip:
+    notes = tuple((note.position, str(note)) for note in reading.diagnostics)
+    texts = spelt(ids, turn.tokenizer) if ids and turn is not None else []
+    if turn is not None and texts and "".join(texts) == reading.text:
+        said = states(turn, ids, texts)
+        runs = [
+            (start, end, kind, None)
+            for start, end, kind in token_runs(reading, lambda first, behind: "".join(texts[first:behind]))
+        ]
+        return replace(_of_tokens(ids, texts, runs, said, "character"), notes=notes)
     shown, rest = cut(reading.text)
     chips = tuple(
         Chip(shown[start:end], Kind(kind), (start, end))
         for start, end, kind in answer_runs(reading)
         if shown[start:end]
     )
-    notes = tuple((note.position, str(note)) for note in reading.diagnostics)
     return Strip(chips, notes, rest)
 
 
 @strip.register
-def _(reading: Sample, *, decode: Callable[[Sequence[int]], str] | None = None) -> Strip:
+def _(
+    reading: Sample, *, tokenizer: Any = None, decode: Callable[[Sequence[int]], str] | None = None
+) -> Strip:
+    runs = [(start, end, kind, bool(counted)) for (kind, counted), start, end in _runs(reading)]
+    ids = reading.ids
+    if tokenizer is not None and reading.unit == "token":
+        said = ["counted by a loss" if counted else "not counted" for counted in reading.loss_mask]
+        return _of_tokens(ids, spelt(ids, tokenizer), runs, said, "token")
     text_of = decode or (_characters if reading.unit == "character" else _numbers)
     chips: list[Chip] = []
     size = 0
-    for (kind, counted), start, end in _runs(reading):
-        text = text_of(reading.ids[start:end])
+    for start, end, kind, counted in runs:
+        text = text_of(ids[start:end])
+        shown, rest = cut(text, max(MOST - size, 0))
         size += len(text)
-        shown, rest = cut(text, max(MOST - (size - len(text)), 0))
-        ids = tuple(reading.ids[start:end]) if reading.unit == "token" else ()
-        chips.append(Chip(shown, Kind(kind), (start, end), reading.unit, bool(counted), ids))
+        given = tuple(ids[start:end]) if reading.unit == "token" else ()
+        chips.append(Chip(shown, Kind(kind), (start, end), reading.unit, counted, given))
         if rest:
-            return Strip(tuple(chips), (), f"… {len(reading.ids) - end:,} more {reading.unit}s are not shown")
+            return Strip(tuple(chips), (), f"… {len(ids) - end:,} more {reading.unit}s are not shown")
     return Strip(tuple(chips))
+
+
+def _of_tokens(
+    ids: Sequence[int],
+    texts: Sequence[str],
+    runs: Iterable[tuple[int, int, int, bool | None]],
+    said: Sequence[str],
+    unit: str,
+) -> Strip:
+    """The strip of these ids. ``runs``: first token, token behind the last, kind, whether it is counted. ``said``: the
+    state of each token. ``unit``: what a chip's span counts."""
+    chips: list[Chip] = []
+    at = shown = 0
+    for first, behind, kind, counted in runs:
+        begun, place, own = at, first, []
+        while place < behind and at <= MOST:
+            text = texts[place]
+            if place < MOST_TOKENS:
+                own.append(Token(ids[place], place, text, (at, at + len(text)), said[place]))
+            at += len(text)
+            place += 1
+        if place > first:
+            span = (begun, at) if unit == "character" else (first, place)
+            text, given = "".join(texts[first:place]), tuple(ids[first:place])
+            chips.append(Chip(text, Kind(kind), span, unit, counted, given, tuple(own)))
+            shown = place
+    left = len(ids) - shown
+    more = [f"… {left:,} more tokens are not shown"] if left else []
+    if shown > MOST_TOKENS:
+        more.insert(0, f"from token {MOST_TOKENS:,} on, a tip tells of its part, not of a token")
+    return Strip(tuple(chips), rest="; ".join(more))
 
 
 def _runs(sample: Sample) -> Iterator[tuple[tuple[int, int], int, int]]:

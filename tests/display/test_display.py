@@ -75,6 +75,7 @@ _TAGS = {
     "label",
     "input",
     "i",
+    "u",
     "p",
     "ul",
     "li",
@@ -104,6 +105,8 @@ def _hostile(rng: random.Random, format: chatparsers.Format) -> str:
 def test_nothing_that_is_written_comes_through(amount: Callable[[int, int, int], int]) -> None:
     rng = random.Random(7)
     infos = [info for info in chatparsers.list_formats() if info.origin == "chatparsers"]
+    tokenizer = tiny_model("qwen3").tokenizer
+    by_ids = chatparsers.get_format("qwen3").bind(tools=TOOLS, tokenizer=tokenizer)
     for _ in range(amount(20, 100, 5_000)):
         turn = rng.choice(infos).load().bind(tools=TOOLS)
         text = _hostile(rng, turn.format)
@@ -111,10 +114,20 @@ def test_nothing_that_is_written_comes_through(amount: Callable[[int, int, int],
         cuts = sorted(rng.choices(range(len(text)), k=5))
         pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         other = _hostile(rng, turn.format)
+        ids = tokenizer.encode(other.replace("\ud800", ""), add_special_tokens=False).ids
         timeline = display.timeline(turn, pieces)
         assert _Markup(timeline.svg(text)).tags <= _DRAWN
         prompted = turn.format.bind(tools=TOOLS, prompt=text)
-        for picture in (display.strip(message), timeline, display.drift(text, other), display.show(prompted)):
+        tokens = display.strip(by_ids.parse(ids), ids=ids, turn=by_ids)
+        assert all(chip.tokens for chip in tokens.chips)
+        pictures = (
+            display.strip(message),
+            timeline,
+            display.drift(text, other),
+            display.show(prompted),
+            tokens,
+        )
+        for picture in pictures:
             plain = picture.text()
             assert all(c == "\n" or c.isprintable() for c in plain), repr(plain)
             codes = re.sub(r"\x1b\[(?:38;5;\d+|[07])m", "", picture.text(colour=True))
@@ -166,9 +179,34 @@ def test_a_picture_says_what_is_held_and_when_it_goes_out() -> None:
 
 
 def test_a_long_text_is_cut_with_a_note() -> None:
-    message = chatparsers.get_format("qwen3").bind().parse("x" * 1_000_000)
-    picture = display.strip(message)
+    turn = chatparsers.get_format("qwen3").bind(tokenizer=tiny_model("qwen3").tokenizer)
+    picture = display.strip(turn.parse("x" * 1_000_000))
     assert len(picture.html()) < 230_000 and "800,000 more characters are not shown" in picture.text()
+    ids = turn.tokenizer.encode("word \n" * 60_000).ids
+    picture = display.strip(turn.parse(ids), ids=ids, turn=turn)
+    assert len(picture.html()) < 1_000_000
+    assert re.search(r"from token 4,000 on.*; … [\d,]+ more tokens are not shown", picture.text())
+
+
+def test_each_token_tells_its_id_span_region_and_state() -> None:
+    tokenizer = tiny_model("qwen3").tokenizer
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, tokenizer=tokenizer, prefix="<think>")
+    text = 'Hm😀.</think>Hi\n<tool_call>\n{"name": "f", "arguments": {"a": "b"}}\n</tool_call><|im_end|>'
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    picture = display.strip(turn.parse(ids), ids=ids, turn=turn)
+    tokens = [(token, chip) for chip in picture.chips for token in chip.tokens]
+    assert [token.id for token, _ in tokens] == ids == [id for chip in picture.chips for id in chip.ids]
+    assert all(text[slice(*token.span)] == token.text for token, _ in tokens)
+    assert {chip.kind for _, chip in tokens} >= {Kind.REASONING, Kind.CONTENT, Kind.CALL, Kind.ARGUMENT}
+    states = {token.text: token.state for token, _ in tokens}
+    argument = next(token.place for token, chip in tokens if chip.kind == Kind.ARGUMENT)
+    assert states["i"] == "known at once" and states["<tool_call>"] == f"held until token {argument}"
+    assert states[""] == "no whole character yet"
+    spans = {token.text: token.span for token, _ in tokens}
+    (close,) = tokenizer.encode("</think>", add_special_tokens=False).ids
+    start, end = spans["</think>"]
+    said = f"id {close}, token {ids.index(close)}, characters {start} to {end}, markup, {states['</think>']}"
+    assert f'<i title="{said}">' in picture.html()
 
 
 def test_the_strip_of_a_sample_shows_its_mask() -> None:
