@@ -158,8 +158,10 @@ class JsonScanner(Transcoder):
                 continue
             char = text[i]
             if char in " \t\r\n":
-                match = white(text, i)
-                i = match.end() if match else i
+                i += 1
+                if i < n and text[i] in " \t\r\n":
+                    match = white(text, i)
+                    i = match.end() if match else i
                 continue
             if state == _NEXT:
                 if char == ",":
@@ -190,23 +192,13 @@ class JsonScanner(Transcoder):
                 elif char == "}":
                     if state == _KEY:
                         kept = self._without_comma(text, kept, comma, i, mended)
-                    i += 1
-                    stack.pop()
-                    if not stack:
-                        self.done = True
-                        break
-                    state = _NEXT
+                    state = _NEXT  # closes
                 else:
                     self.error = _EXPECTED[state]
             elif char == "]" and (state == _ITEM_OR_END or state == _ITEM):
                 if state == _ITEM:
                     kept = self._without_comma(text, kept, comma, i, mended)
-                i += 1
-                stack.pop()
-                if not stack:
-                    self.done = True
-                    break
-                state = _NEXT
+                state = _NEXT  # closes
             elif self.kinds and not stack and char not in self.kinds:
                 self.error = "a JSON object" if self.kinds == "{" else _EXPECTED[_VALUE]
             elif not stack and n - i > _BULK and (end := _whole(text, i)):
@@ -251,20 +243,18 @@ class JsonScanner(Transcoder):
             self.done = True
         if final and not self.done and not self.error:
             self.error = _EXPECTED.get(state) or ("',' or '}'" if stack[-1] == "{" else "',' or ']'")
-        end = i
-        if state <= _ITEM or self.comma:
-            keeps = state <= _ITEM and not (self.done or self.error or final)
-            if self.comma and (comma >= 0 or not keeps):
-                mended[:0] = self.comma
-                self.comma.clear()
-            if keeps:
-                end = kept if comma < 0 else comma
-                self.comma.append(text[end:i])
+        end, before = i, ""
+        if self.comma and (comma >= 0 or state > _ITEM or final or self.error):
+            before = "".join(self.comma)
+            self.comma.clear()
+        if state <= _ITEM and not (final or self.error):
+            end = kept if comma < 0 else comma
+            self.comma.append(text[end:i])
         if mended:
             mended.append(text[kept:end])
-            self.out = "".join(mended)
+            self.out = before + "".join(mended)
         else:
-            self.out = text if kept == 0 and end == n else text[kept:end]
+            self.out = before + (text if kept == 0 and end == n else text[kept:end])
         self.plain = (
             _odd if i == n and (state == _STRING_VALUE or state == _STRING_KEY) and not self.error else None
         )
