@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format, list_formats
-from chatparsers.core.parser.machine import CONTENT, MARKUP
+from chatparsers.core.parser.instructions import CONTENT, MARKUP
 from chatparsers.core.parser.transcript import Transcript
 from chatparsers.testing import fuzz
 

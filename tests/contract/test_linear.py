@@ -14,7 +14,8 @@ import pytest
 
 from chatparsers import get_format
 from chatparsers.core.format import Format
-from chatparsers.core.parser.machine import MAX_HEADER, Machine
+from chatparsers.core.parser.instructions import MAX_HEADER
+from chatparsers.core.parser.machine import Machine
 from chatparsers.core.values import Transcoder
 from chatparsers.core.values.json import ObjectScanner
 from chatparsers.core.values.python import PythonScanner

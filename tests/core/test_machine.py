@@ -10,9 +10,10 @@ import pytest
 from chatparsers import RequestError, get_format, list_formats
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.format import Turn
-from chatparsers.core.parser import machine as m
+from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.compile import program
-from chatparsers.core.parser.machine import Machine, Program
+from chatparsers.core.parser.instructions import Program
+from chatparsers.core.parser.machine import Machine
 from chatparsers.core.schema.tools import read_tools
 
 

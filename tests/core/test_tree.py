@@ -21,10 +21,11 @@ from chatparsers.core.definition.nodes.node import Leaf
 from chatparsers.core.definition.tree import first, head, walk
 from chatparsers.core.definition.wrong import spelt
 from chatparsers.core.parser import compile as compiler
-from chatparsers.core.parser import machine as m
+from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.alphabet import Alphabet
 from chatparsers.core.parser.body import outline
 from chatparsers.core.parser.code import Code, Ends, Place
+from chatparsers.core.parser.machine import Machine
 from chatparsers.core.schema.tools import Toolset
 from chatparsers.core.values import Json, Syntax
 from chatparsers.grammar.reading import read, triggers
@@ -110,7 +111,7 @@ def matches(node: Node, text: str) -> bool:
     compile.node(node, Place(m.MARKUP, m.MARKUP, Ends()))
     compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, Ends()))
     code.emit(m.AFTER)
-    machine = m.Machine(m.Program(code.linked(), start.at, fallback.at, False, False, (str, ())), Toolset())
+    machine = Machine(m.Program(code.linked(), start.at, fallback.at, False, False, (str, ())), Toolset())
     machine.feed(text)
     machine.finish(False)
     return any(item[0] == m.REASONING for item in machine.take())

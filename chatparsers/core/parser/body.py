@@ -43,7 +43,7 @@ from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, tokens, walk
 from ..values import AnswerScanner
 from ..values.raw import StopFinder
-from . import machine as m
+from . import instructions as m
 from .code import Code, Ends, Label, Place
 from .recovery import CompileNode, Recovery
 

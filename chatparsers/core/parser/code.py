@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from ..definition.nodes import Node, Not, Sequence
 from ..values.raw import StopFinder
-from . import machine as m
+from . import instructions as m
 from .alphabet import Alphabet
-from .machine import Instruction
+from .instructions import Instruction
 
 __all__ = ["NEVER", "WHITE", "Code", "Ends", "Label", "Place"]
 

@@ -60,11 +60,12 @@ from ..definition.tree import begins, tokens, walk
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, StringScanner, Transcoder
-from . import machine as m
+from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import Code, Ends, Label, Place
-from .machine import Machine, Program
+from .instructions import Program
+from .machine import Machine
 from .names import Names, Parts
 from .recovery import Recovery
 from .usual.steps import usual

@@ -15,223 +15,75 @@ Invariants:
 - ``base`` is the position of the window in the text. All reported positions are ``base + i``, so they do not depend on
   how the text was cut.
 - An instruction leaves text unconsumed only up to a bound of the program (a literal, `MAX_HEADER`).
-
-Stack frames are ``(kind, ip, length, calling)``. In a choice point, ``ip`` is the instruction to continue at,
-``length`` the length of the trail, and ``calling`` whether the machine was inside a call. In a recovery point, ``ip``
-is its own `RECOVER` instruction. In a return address, ``ip`` is the instruction to continue at.
-
-The table lists the instructions with their operands. "Fails" means that `FAIL` comes next. "Holds" names the text that
-the instruction leaves unconsumed while it waits for more; at the end of the text it decides with what it has. A label
-is a place in the code. A region is one of the first four kinds of items below.
-
-FAIL
-    Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
-    the text as content. If the text ends within what is expected after a call, that beginning becomes markup.
-TEXT region find whole plain
-    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops, and for the beginning of
-    a stop at the end of the text. ``whole`` searches only for complete stops. ``plain`` searches a later piece for the
-    first character that needs the machine (`Machine.waiting`). Holds the beginning of a stop.
-LIT region text shown
-    Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
-SPAN region match
-    Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, holds the run, and
-    fails if the run is longer than `MAX_HEADER`. Otherwise holds nothing.
-ONE region match shown
-    Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
-VALUE region make put
-    Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
-    transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
-CAPTURE match parts shown names
-    Reads the run that ``match`` matches as part of a call's header. ``parts`` finds items in the run, which go on the
-    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads
-    declared names that the run does not hold (see `Names`).
-CHOICE label
-    Pushes a choice point that continues at the label.
-COMMIT label
-    Drops the choice point on top, or what stands in its place, and goes to the label.
-BACK label
-    Goes back in the text to the choice point on top, drops it and goes to the label. Ends a look-ahead that succeeds.
-FAILTWICE
-    Goes back in the text to the choice point on top, drops it and fails. Ends a negative look-ahead that fails.
-JUMP label
-    Goes to the label.
-CALLSUB label
-    Pushes a return address and goes to the label.
-RETURN
-    Goes to the return address on top and drops it.
-CUT
-    Raises the floor to the top of the stack, so the machine never goes back before this point. Does nothing while text
-    is held (`HOLD`).
-HOLD label
-    As `CHOICE`, and sets the flag `HELD`, so that what follows stays a choice. Goes to the label if an earlier `DRAFT`
-    has passed this place.
-DRAFT
-    If text was held, it is a draft up to the furthest place reached: a `HOLD` before that would fail there again.
-RECOVER on_broken on_closed
-    Pushes a recovery point. A failure that comes to it continues at ``on_broken`` inside a call, else at ``on_closed``.
-DISARM
-    Drops the recovery point on top.
-ABANDON
-    Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
-MARK item value
-    Puts an item without text on the trail: a call begins or ends, a name is known.
-SAME region shown spell
-    Reads exactly the name of the argument that was read last, or fails and expects ``shown``. ``spell`` gives the ways
-    to write it. Holds less than the name.
-DECLARED lacks
-    Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
-PLACE region
-    Sets the region of the running text from here on.
-TOP label
-    Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
-    the text.
-AT label at
-    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
-    window. Holds the beginning of such a text.
-UNLESS label at shown
-    Expects each of ``shown`` and goes to the label if none of the texts that ``at`` looks for (see `StopFinder`) stands
-    here, whole or begun. Holds the beginning of such a text.
-UNCLOSED label shown
-    At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
-STRAY length
-    Notes that the marker just read, ``length`` characters long, closes nothing.
-UNOPENED at label
-    If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind another (`RESUME`), that is
-    markup, and the label is next.
-RESUME at
-    Notes where the text behind a call begins, after white space. If the turn ends there within a marker that ``at``
-    looks for, that is markup. Holds white space and the beginning of a marker.
-SET flag
-    Sets a flag.
-UNSET flag
-    Clears a flag.
-IF flag label
-    Goes to the label if the flag is set.
-END
-    Fails unless the text is at its end. Fails there too if the turn was cut off.
-AFTER
-    Reads all that follows as markup, because the turn is over.
-USUAL steps label
-    Reads in one step what usually follows, if one of ``steps`` (see `Steps`) finds it whole. Holds the beginning of it.
-    Else goes to the label, where instructions read the text one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from ..schema.tools import Toolset
 from ..values.base import Search, Transcoder
+from .instructions import (
+    ABANDON,
+    ARG_NAME,
+    AT,
+    BACK,
+    BROKEN_END,
+    BROKEN_VALUE,
+    CALL,
+    CALL_BEGIN,
+    CALL_END,
+    CALLSUB,
+    CAPTURE,
+    CHOICE,
+    CHOICE_POINT,
+    COMMIT,
+    CONTENT,
+    CUT,
+    DECLARED,
+    DISARM,
+    DRAFT,
+    END,
+    FAIL,
+    FAILTWICE,
+    HELD,
+    HOLD,
+    IF,
+    JUMP,
+    LIT,
+    MARK,
+    MARKUP,
+    MAX_HEADER,
+    NAME,
+    NOTE,
+    ONE,
+    PLACE,
+    RECOVER,
+    RECOVERY_POINT,
+    RESUME,
+    RETURN,
+    RETURN_ADDRESS,
+    SAME,
+    SET,
+    SPAN,
+    SPELT,
+    STRAY,
+    TEXT,
+    TOP,
+    UNCLOSED,
+    UNLESS,
+    UNOPENED,
+    UNSET,
+    USUAL,
+    VALUE,
+    Item,
+    Program,
+)
 
-__all__ = ["MAX_HEADER", "Item", "Machine", "Program"]
-
-MAX_HEADER = 1024
-"""The most characters that a name, an id or a run of white space in a call's header may have."""
-
-# Trail items. The first four are runs of text; each is named after its region.
-MARKUP: Final = 0
-CONTENT: Final = 1
-REASONING: Final = 2
-CALL: Final = 3
-ARGUMENT: Final = 4
-CALL_BEGIN: Final = 5
-NAME: Final = 6
-ID: Final = 7
-ARGS_BEGIN: Final = 8
-ARG_NAME: Final = 9
-CALL_END: Final = 10
-NOTE: Final = 11
-BROKEN_BEGIN: Final = 12
-BROKEN_END: Final = 13
-BROKEN_VALUE: Final = 14
-
-# Instructions: the table above.
-FAIL: Final = 0
-TEXT: Final = 1
-LIT: Final = 2
-SPAN: Final = 3
-ONE: Final = 4
-VALUE: Final = 5
-CHOICE: Final = 6
-COMMIT: Final = 7
-JUMP: Final = 8
-CUT: Final = 9
-MARK: Final = 10
-CAPTURE: Final = 11
-BACK: Final = 12
-FAILTWICE: Final = 13
-RECOVER: Final = 14
-DISARM: Final = 15
-TOP: Final = 16
-END: Final = 17
-CALLSUB: Final = 18
-RETURN: Final = 19
-STRAY: Final = 20
-UNOPENED: Final = 21
-UNCLOSED: Final = 22
-DECLARED: Final = 23
-PLACE: Final = 24
-ABANDON: Final = 25
-AT: Final = 26
-SET: Final = 27
-UNSET: Final = 28
-IF: Final = 29
-SAME: Final = 30
-AFTER: Final = 31
-HOLD: Final = 32
-DRAFT: Final = 33
-RESUME: Final = 34
-USUAL: Final = 35
-UNLESS: Final = 36
-
-# Flags of the turn. They change only where the machine cannot go back.
-SPELT: Final = 1
-"""An opener was read as text, so a closer is text too."""
-HELD: Final = 2
-"""Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""
-
-# The kinds of stack frames.
-_CHOICE: Final = 0
-_RECOVER: Final = 1
-_RETURN: Final = 2
+__all__ = ["Machine"]
 
 _white = re.compile(r"[ \t\r\n]*").match
-
-Item = tuple[int, str, Any]
-Instruction = tuple[Any, ...]
-
-
-class Program:
-    """A compiled format.
-
-    ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
-    ``late_ids``: the parser may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
-    ``recipe`` is the function that makes the program, and its arguments: a pickle holds only these.
-    """
-
-    __slots__ = ("code", "fallback", "late_ids", "recipe", "start", "unwanted")
-
-    def __init__(
-        self,
-        code: list[Instruction],
-        start: int,
-        fallback: int,
-        late_ids: bool,
-        unwanted: bool,
-        recipe: tuple[Callable[..., Program], tuple[Any, ...]],
-    ) -> None:
-        self.code = code
-        self.start = start
-        self.fallback = fallback
-        self.late_ids = late_ids
-        self.unwanted = unwanted
-        self.recipe = recipe
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self.recipe
 
 
 class Machine:
@@ -391,7 +243,7 @@ class Machine:
         stack, floor = self.stack, self.floor
         self.live = False
         for height in range(floor, len(stack)):
-            if stack[height][0] == _CHOICE:
+            if stack[height][0] == CHOICE_POINT:
                 kept = stack[height][2]
                 self.live = True
                 break
@@ -478,7 +330,7 @@ class Machine:
                         self._wanted(at, ins[3])
                     ip = 0
             elif op == CHOICE:
-                stack.append((_CHOICE, ins[1], len(trail), self.calling))
+                stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                 ip += 1
             elif op == COMMIT:
                 stack.pop()
@@ -499,14 +351,14 @@ class Machine:
                 ip = -1
                 while stack:
                     kind, target, length, calling = stack.pop()
-                    if kind == _CHOICE and len(stack) >= self.floor:
+                    if kind == CHOICE_POINT and len(stack) >= self.floor:
                         if len(trail) > length:
                             text, i = self._go_back(length, text, i)
                             n = len(text)
                         self.calling = calling
                         ip = target
                         break
-                    if kind == _RECOVER and len(stack) < self.floor:
+                    if kind == RECOVERY_POINT and len(stack) < self.floor:
                         self.floor = len(stack)
                         at = max(self.far, self.base + i)
                         cut = final and at >= self.base + n
@@ -609,7 +461,7 @@ class Machine:
                     self.floor = len(stack)
                 ip += 1
             elif op == RECOVER:
-                stack.append((_RECOVER, ip, 0, False))
+                stack.append((RECOVERY_POINT, ip, 0, False))
                 ip += 1
             elif op == DISARM:
                 stack.pop()
@@ -669,7 +521,7 @@ class Machine:
                 if self.base + i < self.drafted:
                     ip = ins[1]
                 else:
-                    stack.append((_CHOICE, ins[1], len(trail), self.calling))
+                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                     self.flags |= HELD
                     ip += 1
             elif op == DRAFT:
@@ -700,7 +552,7 @@ class Machine:
                 ip = self.program.fallback
                 while stack:
                     kind, target, _, _ = stack.pop()
-                    if kind == _RECOVER:
+                    if kind == RECOVERY_POINT:
                         ip = code[target][2]
                         break
                 self.floor = len(stack)
@@ -711,7 +563,7 @@ class Machine:
                 if not ip:
                     self._wanted(i, "the end of the turn")
             elif op == CALLSUB:
-                stack.append((_RETURN, ip + 1, 0, False))
+                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
                 ip = ins[1]
             elif op == RETURN:
                 ip = stack.pop()[1]
@@ -738,7 +590,7 @@ class Machine:
 
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""
-        return any(frame[0] == _CHOICE for frame in self.stack[self.floor :])
+        return any(frame[0] == CHOICE_POINT for frame in self.stack[self.floor :])
 
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which

@@ -14,7 +14,8 @@ from ..errors import DefinitionError
 from ..schema.tools import Toolset
 from .alphabet import Alphabet, AlphabetKey
 from .compile import program
-from .machine import CALL_BEGIN, CALL_END, NAME, Machine
+from .instructions import CALL_BEGIN, CALL_END, NAME
+from .machine import Machine
 
 __all__ = ["NotGiven"]
 

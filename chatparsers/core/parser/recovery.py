@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..definition.nodes import Calls, Choice, Declared, Many, Node, Not, Sequence, Space, Token
 from ..definition.tree import begins, head, tokens
-from . import machine as m
+from . import instructions as m
 from .code import Code, Ends, Label, Place
 
 __all__ = ["CompileNode", "Recovery"]

@@ -10,7 +10,8 @@ from ..definition.idioms import Options
 from ..schema.tools import Toolset
 from .alphabet import Alphabet
 from .compile import program
-from .machine import BROKEN_END, CALL_BEGIN, CALL_END, Item, Machine, Program
+from .instructions import BROKEN_END, CALL_BEGIN, CALL_END, Item, Program
+from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 

@@ -23,7 +23,8 @@ from ..message import FinishReason, Message, RegionKind
 from ..public import made_by, public
 from ..schema.tools import Toolset
 from ..values import Transcoder
-from . import machine as m
+from . import instructions as m
+from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
 __all__ = ["Piece", "Start", "Stream", "StreamOptions"]
@@ -54,7 +55,7 @@ class Start(NamedTuple):
     feed of ids, None if text is fed. ``not_given`` finds calls in a turn without tools.
     """
 
-    machine: m.Machine
+    machine: Machine
     origin: int
     read: int
     call: tuple[m.Item, ...]

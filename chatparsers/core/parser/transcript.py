@@ -26,7 +26,7 @@ from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasonin
 from ..message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall
 from ..schema.tools import Toolset
 from ..values.base import escape
-from . import machine as m
+from . import instructions as m
 
 __all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]
 

@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...definition import nodes as n
 from ...definition.tree import walk
-from .. import machine as m
+from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE
 from .texts import JSON_INSIDE, START, Atom, Text, texts
 from .trial import Done, behind, trial
 
 if TYPE_CHECKING:
-    from ..machine import Instruction, Item, Machine
+    from ..instructions import Instruction, Item
+    from ..machine import Machine
 
 __all__ = ["Step", "Steps", "usual"]
 

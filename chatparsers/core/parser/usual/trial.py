@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...values.base import WS
-from .. import machine as m
+from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE
 from .texts import ARGUMENTS, CALL, START, VALUE, Atom
 
 if TYPE_CHECKING:
-    from ..machine import Instruction, Item
+    from ..instructions import Instruction, Item
     from ..names import Names
 
 __all__ = ["Done", "behind", "trial"]
@@ -72,7 +72,7 @@ def trial(code: list[Instruction], ip: int, atoms: tuple[Atom, ...], alphabet: A
     try:
         for _ in range(_MOST_STEPS):
             if run.over():
-                if run.cut or all(frame.kind != m._CHOICE for frame in run.frames):
+                if run.cut or all(frame.kind != m.CHOICE_POINT for frame in run.frames):
                     found = run.done()
                 if run.ended or (code[run.ip][0] not in _SILENT and (run.cut or not run.looks)):
                     break
@@ -120,12 +120,12 @@ class _Run:
         elif op == m.CAPTURE:
             self._capture(ins)
         elif op == m.CHOICE or op == m.RECOVER:
-            kind = m._CHOICE if op == m.CHOICE else m._RECOVER
+            kind = m.CHOICE_POINT if op == m.CHOICE else m.RECOVERY_POINT
             target = ins[1] if op == m.CHOICE else self.ip
             self.frames.append(_Frame(kind, target, len(self.trail), self.calling, self.place))
             self.ip += 1
         elif op == m.CALLSUB:
-            self.frames.append(_Frame(m._RETURN, self.ip + 1, len(self.trail), False, self.place))
+            self.frames.append(_Frame(m.RETURN_ADDRESS, self.ip + 1, len(self.trail), False, self.place))
             self.ip = ins[1]
         elif op == m.COMMIT or op == m.DISARM:
             if self.frames:
@@ -177,7 +177,7 @@ class _Run:
         """Goes back to the last choice point, which must be of this run; ``target`` as in `BACK`."""
         while self.frames:
             frame = self.frames.pop()
-            if frame.kind == m._CHOICE:
+            if frame.kind == m.CHOICE_POINT:
                 self.place = frame.place
                 del self.trail[frame.trail :]
                 self.calling = frame.calling
