@@ -277,12 +277,16 @@ _WORDS = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None"
 Syntax = JsonSyntax
 
 _JSON, _PYTHON = JsonSyntax(), PythonSyntax()
-_WRITERS: Mapping[type[values.Syntax], Callable[[Any, tuple[str, ...]], Syntax]] = {
-    values.Json: lambda syntax, markers: _JSON,
-    values.Python: lambda syntax, markers: _PYTHON,
-    values.Gemma: lambda syntax, markers: GemmaSyntax(syntax.quote),
-    values.Elements: lambda syntax, markers: ElementsSyntax(syntax.prefix, syntax.item, markers),
-}
+_WRITERS: Mapping[type[values.Syntax], Callable[[Any, tuple[str, ...]], Syntax]] = values.of_every_syntax(
+    "grammar/syntaxes.py",
+    {
+        values.Json: lambda syntax, markers: _JSON,
+        values.Python: lambda syntax, markers: _PYTHON,
+        values.Gemma: lambda syntax, markers: GemmaSyntax(syntax.quote),
+        values.Elements: lambda syntax, markers: ElementsSyntax(syntax.prefix, syntax.item, markers),
+    },
+    values.Raw,  # its strings are text (`RawText`), its other values JSON
+)
 
 
 def syntax_of(syntax: values.Syntax, markers: tuple[str, ...] = ()) -> Syntax:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from definitions import random_text
 
-from chatparsers import DefinitionError
+from chatparsers import DefinitionError, core
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw, values
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition import paths, write
@@ -174,9 +174,14 @@ def kinds(module: object, base: type) -> list[type]:
     return [kind for kind in found if issubclass(kind, base) and kind is not base]
 
 
-def test_a_value_syntax_is_written_in_grammars() -> None:
-    """`Raw` has no terminals of its own: its strings are text, and its other values are JSON."""
-    assert {*_WRITERS, Raw} == set(kinds(values, Syntax))
+def test_who_writes_values_has_a_row_for_each_syntax() -> None:
+    """A module with such a table cannot be imported without one of its rows; `core/__init__.py` exports the records."""
+    syntaxes = set(kinds(values, Syntax))
+    assert syntaxes == set(kinds(core, Syntax)) == set(write._VALUES) == {*_WRITERS, Raw}
+    with pytest.raises(
+        DefinitionError, match="here: expected a row for each value syntax, and that of Elements is"
+    ):
+        values.of_every_syntax("here", dict.fromkeys(syntaxes - {Raw, core.Elements}), Raw)
 
 
 def test_a_raw_value_has_an_end() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from ..errors import DefinitionError, RequestError
 from ..schema.document import is_of
 from ..schema.tools import Argument, Tool, Toolset
-from ..values import Elements, Gemma, Python, Raw
+from ..values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
 from ..values.gemma import gemma_key
 from . import nodes as n
 from .features import Definition
@@ -131,11 +131,7 @@ class _Writer:
         return text
 
     def arguments(self, node: n.Args) -> str:
-        if self.call is None or not isinstance(node.syntax, Gemma):
-            return self.call.arguments if self.call else "{}"
-        quote = node.syntax.quote
-        members = (f"{gemma_key(key, quote)}:{_gemma(v, quote)}" for key, v in _members(self.call))
-        return "{" + ",".join(members) + "}"
+        return _VALUES[type(node.syntax)](node.syntax, self.call.arguments.strip()) if self.call else "{}"
 
     # the turn
 
@@ -258,7 +254,7 @@ _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
         n.EachTool: _Writer.one,
         n.EachArg: _Writer.each_argument,
         n.Args: _Writer.arguments,
-        n.Value: lambda writer, node: _value(node, writer.value),
+        n.Value: lambda writer, node: _VALUES[type(node.syntax)](node.syntax, writer.value),
         n.JsonText: _Writer.json_text,
     },
 )
@@ -329,22 +325,14 @@ def _may_be(syntax: Raw, value: str) -> bool:
     return whole is None or whole.fullmatch(found) is not None
 
 
-def _value(node: n.Value, value: str) -> str:
-    syntax = node.syntax
-    if isinstance(syntax, Python):
-        return _python(value)
-    if isinstance(syntax, Elements):
-        return _elements(value, syntax)
-    if not isinstance(syntax, Raw):
-        return value
+def _raw(syntax: Raw, value: str) -> str:
     if value.startswith('"') and (syntax.types is None or "string" in syntax.types):
         escapes = dict(syntax.escapes)
         return "".join([escapes.get(char, char) for char in json.loads(value)])
     return _PYTHON.get(value, value) if syntax.python else value
 
 
-def _elements(value: str, syntax: Elements) -> str:
-    """A JSON value as nested elements, with a marker before each tag."""
+def _elements(syntax: Elements, value: str) -> str:
     if value.startswith("{"):
         named = [(key, item) for key, item in _object(value) if item != "null"]
     elif value.startswith("["):
@@ -352,15 +340,15 @@ def _elements(value: str, syntax: Elements) -> str:
     else:
         return str(json.loads(value)) if value.startswith('"') else value
     prefix = syntax.prefix
-    return "".join(f"{prefix}<{key}>{_elements(item, syntax)}{prefix}</{key}>" for key, item in named)
+    return "".join(f"{prefix}<{key}>{_elements(syntax, item)}{prefix}</{key}>" for key, item in named)
 
 
-def _python(value: str) -> str:
-    """A JSON value as Python's literal."""
+def _python(syntax: Python, value: str) -> str:
     if value.startswith("{"):
-        return "{" + ", ".join(f"{_quoted(key)}: {_python(item)}" for key, item in _object(value)) + "}"
+        members = (f"{_quoted(key)}: {_python(syntax, item)}" for key, item in _object(value))
+        return "{" + ", ".join(members) + "}"
     if value.startswith("["):
-        return "[" + ", ".join(map(_python, _array(value))) + "]"
+        return "[" + ", ".join(_python(syntax, item) for item in _array(value)) + "]"
     return _quoted(json.loads(value)) if value.startswith('"') else _PYTHON.get(value, value)
 
 
@@ -368,11 +356,24 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _gemma(value: str, quote: str) -> str:
-    """A JSON value in Gemma's syntax: keys without quotes, strings between two quote markers, verbatim."""
+def _gemma(syntax: Gemma, value: str) -> str:
+    quote = syntax.quote
     if value.startswith("{"):
-        members = (f"{gemma_key(key, quote)}:{_gemma(item, quote)}" for key, item in _object(value))
+        members = (f"{gemma_key(key, quote)}:{_gemma(syntax, item)}" for key, item in _object(value))
         return "{" + ",".join(members) + "}"
     if value.startswith("["):
-        return "[" + ",".join(_gemma(item, quote) for item in _array(value)) + "]"
+        return "[" + ",".join(_gemma(syntax, item) for item in _array(value)) + "]"
     return quote + str(json.loads(value)) + quote if value.startswith('"') else value
+
+
+_VALUES: Mapping[type[Syntax], Callable[[Any, str], str]] = of_every_syntax(
+    "core/definition/write.py",
+    {
+        Json: lambda syntax, value: value,
+        Python: _python,
+        Raw: _raw,
+        Elements: _elements,
+        Gemma: _gemma,
+    },
+)
+"""How a JSON value is written in each value syntax."""

@@ -1,15 +1,15 @@
 """Value syntaxes: records that say how a model writes a value, and that make the transcoder from it to JSON.
 
 An author gives a record to ``p.value`` or ``p.args``. The parser asks the record for its transcoder. The grammar finds
-the writer of the same syntax by the record's class (chatparsers.grammar.syntaxes). A new value syntax is a record here,
-a transcoder in this package, and a writer there.
+the writer of the same syntax by the record's class (grammar/syntaxes.py), and a message's writer finds its function
+(core/definition/write.py). A new value syntax is a record here, a transcoder in this package, and a row in both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
@@ -29,6 +29,7 @@ __all__ = [
     "StringScanner",
     "Syntax",
     "Transcoder",
+    "of_every_syntax",
 ]
 
 Spellings = Callable[[str], "tuple[str, ...]"]
@@ -256,3 +257,18 @@ class Raw(Syntax):
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
+
+
+_Row = TypeVar("_Row")
+
+
+def of_every_syntax(
+    reader: str, rows: Mapping[type[Syntax], _Row], *without: type[Syntax]
+) -> Mapping[type[Syntax], _Row]:
+    """``rows``, a table of all value syntaxes but ``without``. Raises `DefinitionError` if one is missing."""
+    for kind in globals().values():
+        if isinstance(kind, type) and issubclass(kind, Syntax) and kind not in (Syntax, *rows, *without):
+            raise DefinitionError(
+                f"{reader}: expected a row for each value syntax, and that of {kind.__name__} is missing: write it"
+            )
+    return rows
