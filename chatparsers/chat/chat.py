@@ -40,7 +40,7 @@ from .conversation import Conversation
 from .frames import Frames
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
-from .request import plain_messages
+from .request import Request, plain_messages
 from .syntax import with_calls
 from .training import Training
 
@@ -416,7 +416,7 @@ class Chat(Training):
             text = next((text[: -len(end)] for end in longest if end and text.endswith(end)), text)
         modes = (None, False) if thinking is None else (thinking,)
         prefixes = [opening(self.syntax, self._generation_prompt(template, mode)) for mode in modes]
-        return read_back(text, headers, self.syntax, template.name, self.tokenizer, prefixes)
+        return read_back(Request(self, {"thinking": thinking}), text, headers, prefixes)
 
     @staticmethod
     def _generation_prompt(template: Template, thinking: bool | None) -> str:

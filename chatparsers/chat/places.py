@@ -23,11 +23,12 @@ from ..templates.messages import reasoning_of
 from ..templates.probe.turns import common, outside_marker
 from .frames import NEEDLE_ID, Frames, shape_of
 
-__all__ = ["Place", "Places", "find_places", "missing", "words_of"]
+__all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "words_of"]
 
 
 _ID = r"([^\s\"']{1,99})"
-_NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
+"""What may count the messages; not the number in a special token's name."""
 _ESCAPED = re.compile(r"[^ !#-\[\]-~]")
 """What JSON spells otherwise in a text."""
 
@@ -155,11 +156,13 @@ def _end(
         found, header = _counted(text, behind.text, words if behind.whole else "", start)
         first = text.find(words, header) if found >= 0 else -1
         if first >= 0:
-            break
-    else:
+            if words and behind.whole:
+                places.words.setdefault(index + 1, (first, first + len(words)))
+            return found, found + behind.stop
+    # The template may put other words between, such as a system text before the last question.
+    found = text.find(behind.text, start)
+    if not behind.stop or found < 0 or missing(messages[index], text[start:found]):
         return None
-    if words and behind.whole:
-        places.words.setdefault(index + 1, (first, first + len(words)))
     return found, found + behind.stop
 
 
@@ -167,9 +170,9 @@ def _counted(text: str, frame: str, words: str, at: int) -> tuple[int, int]:
     """Where a frame stands next before these words, from and to; -1 if nowhere. Its numbers may be others: they count
     the messages."""
     found = text.find(frame + words, at)
-    if found >= 0 or not _NUMBER.search(frame):
+    if found >= 0 or not NUMBER.search(frame):
         return found, found + len(frame)
-    pattern = r"\d+".join(map(re.escape, _NUMBER.split(frame)))
+    pattern = r"\d+".join(map(re.escape, NUMBER.split(frame)))
     stands = re.compile(f"({pattern}){re.escape(words)}").search(text, at)
     return (-1, -1) if stands is None else stands.span(1)
 

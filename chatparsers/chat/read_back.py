@@ -1,8 +1,9 @@
 """Reads a rendered conversation, such as a dataset's row or a log, back into messages, and marks the model's parts.
 
 The headers that the template writes for each role show where messages begin (templates/probe/roles.py). The format's
-parser reads an assistant's turn. Text that a template drops or merges cannot come back: the tools stay in
-the system text, the reasoning of earlier turns is gone.
+parser reads an assistant's turn. Where an answer begins and ends is then found as `Chat.encode` finds it, by the frames
+around answers. Text that a template drops or merges cannot come back: the tools stay in the system text, the reasoning
+of earlier turns is gone.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from ..core.errors import TemplateError
 from ..core.format import Format
 from ..core.public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers
+from ..templates.probe.turns import MARKER
+from .places import NUMBER, Place, find_places
+from .request import Request
 
 __all__ = ["PromptMessage", "read_back"]
 
@@ -53,45 +57,79 @@ class _Place(NamedTuple):
 
 
 def read_back(
-    text: str,
-    headers: Mapping[str, Headers],
-    fmt: Format,
-    name: str,
-    tokenizer: Any = None,
-    prefixes: Sequence[str] = (),
+    request: Request, text: str, headers: Mapping[str, Headers], prefixes: Sequence[str]
 ) -> list[PromptMessage]:
     """The messages of a rendered conversation. ``prefixes``: what generation prompts write of an answer; the first that
     stands there is not the model's. Raises `TemplateError` if the template marks no roles."""
+    fmt, tokenizer = request.chat.syntax, request.chat.tokenizer
     if not headers:
+        name = request.chat.template().name
         raise TemplateError(
             f"template {name}: no message can be found in its text, as it does not mark where a user's message and the "
             "answer to it begin (read the text with a format's parser, turn by turn)"
         )
     places = _places(text, headers)
     offsets = None if tokenizer is None else tokenizer.encode(text, add_special_tokens=False).offsets
-    out: list[PromptMessage] = []
+    found: list[tuple[dict[str, Any], int, int]] = []
     for number, place in enumerate(places):
         last = number + 1 == len(places)
         end = len(text) if last else places[number + 1].begin
         after = headers[place.role].after
         if place.role == "assistant":
             message, end = _answer(text, place, end, fmt, after)
-            if not (message.get("content") or message.get("tool_calls")):
+            if not any(message.get(key) for key in ("content", "tool_calls", "reasoning_content")):
                 continue  # a generation prompt, or nothing between two headers
-            given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, place.start, end))
-            place = place._replace(start=place.start + len(next(given, "")))
+            # gpt-oss writes a header before each part of an answer.
+            if found and _thought_alone(found[-1][0]):
+                before, start, _ = found.pop()
+                thought = before["reasoning_content"] + (message.get("reasoning_content") or "")
+                message, place = {**message, "reasoning_content": thought}, place._replace(start=start)
         else:
             content = _without(text[place.start : end], after)
             message, end = {"role": place.role, "content": content}, place.start + len(content)
-        out.append(PromptMessage(message, place.start, end, _tokens(offsets, place.start, end)))
-    return _answered(out)
+        found.append((message, place.start, end))
+    _answered([message for message, _, _ in found])
+    answers = _answers(request, text, [message for message, _, _ in found])
+    out: list[PromptMessage] = []
+    for index, (message, start, end) in enumerate(found):
+        if message["role"] == "assistant":
+            answer = answers.get(index)
+            if answer is not None and not _over_a_stop(fmt, text[answer.start : answer.stop]):
+                start, end = answer.start, answer.end
+            given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, start, end))
+            start += len(next(given, ""))
+        out.append(PromptMessage(message, start, end, _tokens(offsets, start, end)))
+    return out
+
+
+def _over_a_stop(fmt: Format, answer: str) -> bool:
+    """Whether the text holds a stop: then a message behind the answer was not found."""
+    return any(stop in answer for stop in fmt.stops)
+
+
+def _thought_alone(message: Mapping[str, Any]) -> bool:
+    said = message.get("content") or message.get("tool_calls")
+    return message["role"] == "assistant" and not said
+
+
+def _answers(request: Request, text: str, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Place]:
+    """The places of the answers, as `Chat.encode` has them, by their indices. The tools are those that are called."""
+    names = dict.fromkeys(call["function"]["name"] for m in messages for call in m.get("tool_calls") or ())
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    frames = Request(request.chat, {**request.options, "tools": tools or None}).frames
+    return find_places(text, messages, frames, _no_rendering).answers
+
+
+def _no_rendering(*_: Any, **options: Any) -> NoReturn:
+    """The tools of the text are not known, so no rendering is a beginning of it."""
+    raise TemplateError("expected a text with known tools")
 
 
 def _places(text: str, headers: Mapping[str, Headers]) -> list[_Place]:
     """Every header in the text, in order. If two begin at one place, the longer one."""
     known = [(role, before) for role, header in headers.items() for before in header.before]
     known.sort(key=lambda item: -len(item[1].strip()))
-    spelt = (re.escape(before.strip()).replace(re.escape(ANY), r"[^\s<>]+") for _, before in known)
+    spelt = (_pattern(before) for _, before in known)
     pattern = re.compile("|".join(f"({one})" for one in spelt))
     found: list[_Place] = []
     for match in pattern.finditer(text):
@@ -101,6 +139,14 @@ def _places(text: str, headers: Mapping[str, Headers]) -> list[_Place]:
         start = match.end() + (len(trail) if text.startswith(trail, match.end()) else 0)
         found.append(_Place(role, header, begin, start))
     return found
+
+
+def _pattern(header: str) -> str:
+    """The expression of a header, without white space around it: it may hold any name, and any number in the place of
+    one that counts. A mere word (``tool``) must end its line."""
+    texts = (r"\d+".join(map(re.escape, NUMBER.split(text))) for text in header.strip().split(ANY))
+    line = header.rstrip(" ").endswith("\n") and MARKER.search(header) is None
+    return r"[^\s<>]+".join(texts) + (r"(?=[ \t]*\n)" if line else "")
 
 
 def _answer(text: str, place: _Place, end: int, fmt: Format, after: str) -> tuple[dict[str, Any], int]:
@@ -132,13 +178,12 @@ def _tokens(offsets: list[tuple[int, int]] | None, start: int, end: int) -> tupl
     return (inside[0], inside[-1] + 1) if inside else (0, 0)
 
 
-def _answered(messages: list[PromptMessage]) -> list[PromptMessage]:
-    """Results with the ids and names of the calls that they answer, in their order."""
+def _answered(messages: Sequence[dict[str, Any]]) -> None:
+    """Gives results the ids and names of the calls that they answer, in their order."""
     waiting: list[Mapping[str, Any]] = []
-    for item in messages:
-        if item.message["role"] == "assistant":
-            waiting = list(item.message.get("tool_calls") or ())
-        elif item.message["role"] == "tool" and waiting:
+    for message in messages:
+        if message["role"] == "assistant":
+            waiting = list(message.get("tool_calls") or ())
+        elif message["role"] == "tool" and waiting:
             call = waiting.pop(0)
-            item.message.update(tool_call_id=call["id"], name=call["function"]["name"])
-    return messages
+            message.update(tool_call_id=call["id"], name=call["function"]["name"])

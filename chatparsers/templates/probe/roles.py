@@ -67,9 +67,9 @@ def role_headers(template: Template, fmt: Format) -> Mapping[str, Headers]:
         if _enough(header) and header in between:
             after = between.partition(header)[0]
         else:
-            openers.append(between)
+            openers.append(_any(_bare(fmt, between)))
             after = ""
-        found["tool"] = Headers((tool[0].replace(_ID, ANY).replace(_NAME, ANY),), after)
+        found["tool"] = Headers((_any(tool[0]),), after)
     behind = answer[1].partition(_HELLO)[0]
     found["assistant"] = Headers(
         tuple(text for text in openers if _enough(text)), behind.partition(user[0])[0]
@@ -88,6 +88,11 @@ def _enough(header: str) -> bool:
     return len(header.strip()) >= _LEAST
 
 
+def _any(header: str) -> str:
+    """The header with any id and name in the place of the needle's."""
+    return header.replace(_ID, ANY).replace(_NAME, ANY)
+
+
 def _assistants(template: Template, fmt: Format, before: str) -> str:
     """What all that an assistant says begins with, without what the format itself reads of it, if that leaves
     enough."""
@@ -100,8 +105,12 @@ def _assistants(template: Template, fmt: Format, before: str) -> str:
             rest = text[len(plain) :]
             at = outside_marker(rest, outside_marker(header, common(header, rest)))
             header = header[:at] if _enough(header[:at]) else header
-    own = opening(fmt, header)
-    bare = header[: len(header) - len(own)]
+    return _bare(fmt, header)
+
+
+def _bare(fmt: Format, header: str) -> str:
+    """The header without what the format itself reads of it, if that leaves enough."""
+    bare = header.removesuffix(opening(fmt, header))
     return bare if _enough(bare) else header
 
 
