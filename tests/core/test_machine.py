@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 
 import pytest
 
-from chatparsers import RequestError, get_format, list_formats
+from chatparsers import Message, RequestError, get_format, list_formats
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.format import Turn
 from chatparsers.core.parser import instructions as m
@@ -107,9 +109,12 @@ def test_tools_are_read_by_name_when_asked() -> None:
     assert "f" in tools and "g" not in tools
 
 
-def plain(compiled: Program) -> Program:
-    """The program without `USUAL`: its instructions read everything."""
-    code = [(m.JUMP, ins[2]) if ins[0] == m.USUAL else ins for ins in compiled.code]
+def plain(compiled: Program, left_out: int) -> Program:
+    """The program without `USUAL`, or without `UNLESS`: its other instructions read everything."""
+    code = [
+        ins if ins[0] != left_out else (m.JUMP, ins[2] if left_out == m.USUAL else ip + 1)
+        for ip, ins in enumerate(compiled.code)
+    ]
     return Program(
         code, compiled.start, compiled.fallback, compiled.late_ids, compiled.unwanted, compiled.recipe
     )
@@ -141,8 +146,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_usual_texts_are_read_as_the_instructions_read_them(name: str) -> None:
-    """Piece by piece: the events, the region, and in the end the message; also of texts with a hole."""
+def test_what_saves_work_reads_as_the_other_instructions_do(name: str) -> None:
+    """Piece by piece: the events, and in the end the message; also of texts with a hole. Only of text that is held,
+    `UNLESS` knows no region yet, and a diagnostic may expect other texts."""
     format = get_format(name)
     try:
         whole = format.render({"role": "assistant", "content": None, "tool_calls": CALLS}, tools=TOOLS)
@@ -150,17 +156,23 @@ def test_usual_texts_are_read_as_the_instructions_read_them(name: str) -> None:
         pytest.skip("the format writes no such calls")
     turn = format.bind(tools=TOOLS, id_seed="usual")
     hole = whole[: len(whole) // 2] + whole[len(whole) // 2 + 3 :]
-    for text in (whole, whole + "\nText.", hole):
+    texts = (whole, whole + "\nText.", hole, f"Text.\n\n{whole}Text.{whole}", " < Text. <|")
+    for left_out, text in product((m.USUAL, m.UNLESS), texts):
         for size in (1, 5, len(text)):
-            usual, other = turn.stream(), turn.stream()
+            saving, other = turn.stream(), turn.stream()
             machine = other._machine
-            machine.program = plain(machine.program)
+            machine.program = plain(machine.program, left_out)
             for at in range(0, len(text), size):
                 piece = text[at : at + size]
-                assert usual.feed(piece) == other.feed(piece), (size, text[: at + size][-40:])
-                assert usual.region == other.region, (size, text[: at + size][-40:])
-            assert usual.finish() == other.finish(), size
-            assert usual.message == other.message, size
+                assert saving.feed(piece) == other.feed(piece), (size, text[: at + size][-40:])
+                if left_out == m.USUAL:
+                    assert saving.region == other.region, (size, text[: at + size][-40:])
+            assert saving.finish() == other.finish(), size
+            assert told(saving.message) == told(other.message), size
+
+
+def told(message: Message) -> Message:
+    return replace(message, diagnostics=[replace(found, expected="") for found in message.diagnostics])
 
 
 def test_a_usual_call_is_read_in_few_steps() -> None:
