@@ -212,6 +212,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             " before it is how it begins; put the longer alternative first",
         ),
         (
+            "a longer alternative behind a choice of its beginnings",
+            lambda p: p.choice("<" + p.choice("a", "b"), "<ab") + p.body(),
+            "'<' + ('a' | 'b') | '<ab': '<ab' is never tried, as '<' + ('a' | 'b') before it is how it begins;"
+            " put the longer alternative first",
+        ),
+        (
             "a commitment in a look-ahead",
             lambda p: p.body(
                 p.token("<call>") + p.reads("", p.peek(p.cut() + "{")) + p.json_call(name="name", args="args")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ...errors import DefinitionError
@@ -588,7 +589,11 @@ class Choice(Node):
         return [found for option in self.options for found in option.opens()]
 
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
-        return ((self,),)
+        ways = [way for option in self.options for way in option.spellings()]
+        # If one began another, the machine would not read the other: it never goes back into a choice.
+        texts = sorted("".join(map(str, way)) for way in ways if all(isinstance(part, str) for part in way))
+        apart = len(texts) == len(ways) <= _WAYS and not any(b.startswith(a) for a, b in pairwise(texts))
+        return tuple(ways) if apart else ((self,),)
 
     def commits(self) -> bool:
         return False
