@@ -119,9 +119,7 @@ def keyed_call(
         return p.reads(written, written, no_value)
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
-        tagged = p.each_arg(tool, argument)
-        arguments = p.reads(tagged, _as_object(p, tool), tagged)
-        return p.space() + p.name(tool) + known + begun + arguments + p.space(end) + closer
+        return p.space() + p.name(tool) + known + begun + p.each_arg(tool, argument) + p.space(end) + closer
 
     def misnamed(name: str) -> list[Node]:
         open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
@@ -152,11 +150,6 @@ def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node 
     return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
 
 
-def _as_object(p: Builder, tool: Tool) -> Node:
-    """All arguments as one JSON object, where the family writes them one by one."""
-    return p.peek("{") + p.args(tool) + p.space()
-
-
 def addressee(p: Builder, tool: Tool) -> Node:
     """The tool to which a message is addressed whose call names it again. Parses any name."""
     return p.reads(p.name(tool) if tool is ANY_TOOL else tool.name, p.chars(r"^<\r\n"))
@@ -174,7 +167,7 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
 
     def call(tool: Tool) -> Node:
         end = p.reads(")", p.space() + ")", p.space() + "," + p.space() + ")")
-        return (p.name(tool) + p.reads("", begun) << "(" << p.each_arg(tool, argument, comma)) + end
+        return (p.name(tool) + p.reads("", begun) << "(" << p.each_arg(tool, argument, comma, Python())) + end
 
     return p.each_tool(call)
 
@@ -279,7 +272,7 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
 
     def invoke(tool: Tool) -> Node:
         tagged = p.each_arg(tool, argument)
-        arguments = p.reads(tagged, _as_object(p, tool), *(wrapped(tool, name) for name in _WRAPPERS), tagged)
+        arguments = p.reads(tagged, *(wrapped(tool, name) for name in _WRAPPERS), tagged)
         opener = open + 'invoke name="' + p.name(tool) + '"' << ">" + p.space("\n")
         return opener + arguments + close + "invoke>"
 

@@ -19,7 +19,7 @@ from chatparsers.formats._shapes import again
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         args = p.args(tool, Gemma(quote='<|"|>', closer="<tool_call|>"))
-        name_end = p.reads("", p.space() + p.peek("{"))
+        name_end = p.reads("", p.space() + p.peek("{" | p.token("<tool_call|>")))
         return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 
     calls = p.calls(p.each_tool(call) << p.token("<tool_call|>"), p.space())

@@ -20,7 +20,7 @@ def build(p: Builder) -> Node:
             return p.arg_name(arg) + "=" + p.value(arg, Python())
 
         comma = p.space() + "," + p.space(" ")
-        return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, comma) + ")"
+        return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, comma, Python()) + ")"
 
     bare = p.calls(p.json_call(name="name", args="parameters"), p.space() + ";" + p.space(" "))
     builtins = p.each_tool(builtin)

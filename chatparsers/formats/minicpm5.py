@@ -28,7 +28,7 @@ def build(p: Builder) -> Node:
         return name + p.choice(marked, plain) + close_param + p.space()
 
     # Only what follows a header tells a call from prose about one.
-    begun = p.reads("", p.space() + p.peek(p.choice(p.token("<param"), close_function)))
+    begun = p.reads("", p.space() + p.peek(p.choice("{", p.token("<param"), close_function)))
 
     def function(tool: Tool) -> Node:
         name = p.token("<function") + " name=" + quote + p.name(tool) + quote + ">"

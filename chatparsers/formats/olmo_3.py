@@ -22,7 +22,7 @@ def build(p: Builder) -> Node:
 
     def call(tool: Tool) -> Node:
         end = p.reads(")", p.space() + p.optional("," + p.space()) + ")")
-        return (p.name(tool) << "(" << p.each_arg(tool, argument, comma)) + end
+        return (p.name(tool) << "(" << p.each_arg(tool, argument, comma, Python())) + end
 
     one = p.each_tool(call)
     lines = p.calls(one, p.space("\n"))

@@ -338,3 +338,57 @@ def test_json_calls_in_markers_are_read_as_objects_or_as_an_array(format: Format
         read = [each.arguments for each in message.tool_calls]
         assert read == ['{"city": "Oslo"}'] * forms.count("{"), forms
         assert message.complete and not message.content.strip() and not message.diagnostics, forms
+
+
+def _slips(format: Format, text: str, bare: str) -> dict[str, list[str]]:
+    """What a careless call means, and the texts that it may be. ``text`` has one argument, ``bare`` has none."""
+    nodes = list(walk(format.tree(Options(tools=True)), True))
+    each = [node for node in nodes if isinstance(node, EachArg) and node.most is None]
+    found: dict[str, list[str]] = {}
+    given = next((one for one in ('{"city": "Oslo"}', '{"city":"Oslo"}') if one in text), "")
+    if given:
+        found[given.replace('"}', '" }')] = [text.replace(given, given[:-1] + ", }")]
+        found['{"city": "NaN"}'] = [text.replace(given, '{"city": NaN}')]
+    if "{}" in bare:
+        without = re.sub(r', "(arguments|parameters)": {}|"(arguments|parameters)": {}, ', "", bare)
+        found["{}"] = [] if without == bare else [without]
+        if not bare.endswith("{}"):  # the marker of the end tells that there are no arguments
+            found["{}"].append(bare.replace("{}", ""))
+    if any(node.positional is not None for node in each) and "city=" in text:
+        found['{"city": "Oslo"}'] = [text.replace("city=", "")]
+        found['{"city": "Rome", "days": 2}'] = [text.replace('city="Oslo"', "'Rome', 2")]
+    elif each and not given:
+        begun = next(at for at in range(len(text)) if text[at] != bare[at : at + 1])
+        at = next(at for at in range(begun, -1, -1) if bare[at] in "<]\n" or text[at - 1] in ">]")
+        start = bare.rindex("]<]minimax[>[", 0, at + 9) if "minimax[>" in bare else at
+        found['{"city": "Rome, </x>"}'] = [bare[:start] + '{"city": "Rome, </x>"}' + bare[start:]]
+    return found
+
+
+def test_slips_that_can_mean_only_one_thing_are_mended(format: Format) -> None:
+    """A comma too much, no arguments at all, `NaN`, JSON in place of tags, values without names."""
+    function = {"city": {"type": "string"}, "days": {"type": "integer"}}
+    tools = [{"name": "get_weather", "parameters": {"type": "object", "properties": function}}]
+    if not format.features.tools:
+        return
+    texts = [
+        format.render(
+            {
+                "content": "",
+                "tool_calls": [{"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": given}}],
+            },
+            tools,
+        )
+        for given in ('{"city": "Oslo"}', "{}")
+    ]
+    for meant, careless in _slips(format, *texts).items():
+        for text in careless:
+            turn = format.bind(tools=tools)
+            whole = turn.parse(text, strict=True)
+            assert [call.parsed_arguments for call in whole.tool_calls] == [json.loads(meant)], text
+            assert whole.complete and not whole.content.strip(), text
+            stream = turn.stream()
+            for char in text:
+                stream.feed(char)
+            stream.finish()
+            assert stream.message == whole, text

@@ -164,14 +164,20 @@ class Builder(Primitives):
         tool: Tool,
         make: Callable[[Argument], Nodelike],
         separator: Nodelike | None = None,
+        positional: Syntax | None = None,
     ) -> Node:
-        """A call's arguments, each as ``make`` writes it. Commits. ``(make(arg₁) / make(arg₂) / …)*``"""
+        """A call's arguments, each as ``make`` writes it. Commits. ``(make(arg₁) / make(arg₂) / …)*``
+
+        The parser also takes all of them as one JSON object, where no argument begins with a brace. ``positional``: it
+        also takes values in this syntax without names, before the others, in the order of the tool's properties.
+        """
 
         def argument(arg: Argument) -> Node:
             return as_node(make(arg))
 
         between = None if separator is None else as_node(separator)
-        return n.EachArg(tool, argument, _made("p.each_arg", argument, ANY_ARGUMENT), between)
+        any = _made("p.each_arg", argument, ANY_ARGUMENT)
+        return n.EachArg(tool, argument, any, between, positional=positional)
 
     def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
         """The tool's name. ``name``
@@ -303,7 +309,7 @@ class Builder(Primitives):
         args_first = args_key + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
         bare = (
             opening + before + (named_first | args_first) + after + closing
-            | opening + named + n.Declared() + closing
+            | opening + before + named + n.Declared() + after + closing
         )
         if not wrapped:
             return bare

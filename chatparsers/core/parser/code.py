@@ -37,7 +37,7 @@ class Ends:
 
 class Place(NamedTuple):
     """Where a node stands: the region of the text that it reads, the region of its markers, what ends the text after a
-    call in it that went wrong, and the nodes behind it in its sequence."""
+    call in it that went wrong, and the nodes behind it, as far as they are known."""
 
     region: int
     markup: int
@@ -111,6 +111,11 @@ class Code:
         options[-1]()
         self.place(done)
 
+    def sequence_of(self, parts: list[Callable[[], Any]]) -> None:
+        """Emits the parts, one after the other."""
+        for part in parts:
+            part()
+
     def any_number(self, code: Callable[[], Any]) -> None:
         """Emits ``code`` as a loop that ends when it fails."""
         loop = self.here()
@@ -141,6 +146,10 @@ class Code:
         names."""
         at = StopFinder((*self.spellings(texts), *WHITE)).at
         self.emit(m.UNLESS, there, at, tuple(map(repr, expected)))
+
+    def follows(self, there: Label, texts: Iterable[str]) -> None:
+        """Goes ``there`` if one of ``texts`` follows. As `at`, but the end of the text is none of them."""
+        self.emit(m.FOLLOWS, there, StopFinder(self.spellings(texts)).at)
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """The forms in which ``texts`` may stand in the machine's text."""

@@ -59,7 +59,7 @@ from ..definition.nodes import (
 from ..definition.tree import begins, tokens, walk
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
-from ..values import Json, StringScanner, Transcoder
+from ..values import Json, NoObject, ObjectScanner, StopFinder, StringScanner, Syntax, Transcoder
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .body import UNDECLARED, BodyCompiler, Outline, outline
@@ -148,7 +148,7 @@ class _Compiler:
 
     def sequence(self, node: Sequence, at: Place) -> None:
         for index, item in enumerate(node.items, 1):
-            self.node(item, at._replace(after=node.items[index:]))
+            self.node(item, at._replace(after=(*node.items[index:], *at.after)))
 
     def choice(self, node: Choice, at: Place) -> None:
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
@@ -157,6 +157,7 @@ class _Compiler:
         self.node(node.inner(False), at)
 
     def many(self, node: Many, at: Place) -> None:
+        at = at._replace(after=(Many(node.node), *at.after))
         for _ in range(node.least):
             self.node(node.node, at)
         if node.most is None:
@@ -303,25 +304,67 @@ class _Compiler:
         self.node(node.any, at)
 
     def each_arg(self, node: EachArg, at: Place) -> None:
+        code = self.code
+        separated = node.any if node.separator is None else Sequence.of(node.separator, node.any)
+        whole, over = Label(), Label()
+        one = partial(self._argument, node, at._replace(after=(Many(separated), *at.after)))
+        tagged = not any(text.startswith("{") for text in begins(node.any) or "{")
         self.emit(m.CUT)
         self.emit(m.MARK, m.ARGS_BEGIN, None)
-        if node.separator is None:
-            self.many(Many(node.any, 0, node.most), at)
+        if tagged:
+            code.follows(whole, "{")
+        if node.most is not None:
+            code.up_to(node.most, one)
+        elif node.separator is None:
+            code.any_number(one)
         else:
-            more = Many(Sequence.of(node.separator, node.any))
-            self.many(Many(Sequence.of(node.any, more), 0, 1), at)
+            more = partial(code.sequence_of, [partial(self.node, node.separator, at), one])
+            code.up_to(1, partial(code.sequence_of, [one, partial(code.any_number, more)]))
+        if tagged:
+            self.emit(m.JUMP, over)
+            code.place(whole)
+            self.emit(m.VALUE, m.ARGUMENT, lambda machine: ObjectScanner(), True)
+            self.emit(m.SPAN, at.region, _white)
+            code.place(over)
+
+    def _argument(self, node: EachArg, at: Place) -> None:
+        """Reads an argument with its name, or one that stands by its place."""
+        by_name = partial(self.node, node.any, at)
+        self.code.choice_of(
+            [by_name] if node.positional is None else [by_name, partial(self._nth, node.positional)]
+        )
+
+    def _nth(self, syntax: Syntax) -> None:
+        """Reads an argument that stands by its place."""
+        self.emit(m.NTH, StopFinder(_LITERALS).at)
+        self.emit(m.CUT)
+        self._value(syntax, False)
 
     def args(self, node: Args, at: Place) -> None:
+        code = self.code
+        absent, over = Label(), Label()
         if node.commit:
             self.emit(m.CUT)
-        read = node.syntax.object(self.code.alphabet.spellings)
+        ends = [text for text in _begun(at.after) if text[0] not in '{"n']
+        if ends:
+            code.follows(absent, ends)
+        read = node.syntax.object(code.alphabet.spellings)
         self.emit(m.VALUE, m.ARGUMENT, lambda machine: read(UNKNOWN, ""), True)
+        if ends:
+            self.emit(m.JUMP, over)
+            code.place(absent)
+            self.emit(m.VALUE, m.ARGUMENT, lambda machine: NoObject(), True)
+            code.place(over)
 
     def value(self, node: Value, at: Place) -> None:
         self.emit(m.CUT)
-        read = node.syntax.value(self.code.alphabet.spellings, self.markers)
+        self._value(node.syntax, True)
+
+    def _value(self, syntax: Syntax, named: bool) -> None:
+        read = syntax.value(self.code.alphabet.spellings, self.markers)
 
         def make(machine: Machine) -> Transcoder:
+            machine.nth = m.NAMED if named else machine.nth + 1
             tool = machine.tools.get(machine.tool)
             return read(tool.argument(machine.arg) if tool else UNKNOWN, machine.arg)
 
@@ -355,6 +398,9 @@ class _Compiler:
 _BEGUN = object()
 """In place of a rule's name: the beginning of a section."""
 
+_LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "null"]
+"""How a value begins that stands by its place."""
+
 _white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
@@ -365,6 +411,19 @@ _GROUPS = {"id": m.ID, "name": m.NAME}
 def _inside(name: str) -> str:
     """A name as the inside of a JSON string."""
     return json.dumps(name, ensure_ascii=False)[1:-1]
+
+
+def _begun(nodes: tuple[Node, ...]) -> tuple[str, ...]:
+    """The texts that may stand behind a node, as far as the nodes behind it tell; white space in front is left out."""
+    found: set[str] = set()
+    prefixes = {""}
+    for node in nodes:
+        try:
+            done, prefixes = node.begins(prefixes)
+        except DefinitionError:
+            break
+        found |= done
+    return tuple(sorted(found))
 
 
 def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:

@@ -61,6 +61,10 @@ ABANDON
     Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
+NTH at
+    If one of the texts that ``at`` looks for (see `StopFinder`) stands here, and so far all arguments of the call stood
+    without names, names the tool's next property. Fails otherwise, and where a brace would begin a value that is no
+    object. Holds the beginning of such a text.
 SAME region shown spell
     Reads exactly the name of the argument that was read last, or fails and expects ``shown``. ``spell`` gives the ways
     to write it. Holds less than the name.
@@ -74,6 +78,9 @@ TOP label
 AT label at
     Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
     window. Holds the beginning of such a text.
+FOLLOWS label at
+    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here. Holds the beginning of
+    such a text.
 UNLESS label at shown
     Expects each of ``shown`` and goes to the label if none of the texts that ``at`` looks for (see `StopFinder`) stands
     here, whole or begun. Holds the beginning of such a text.
@@ -168,6 +175,11 @@ DRAFT: Final = 33
 RESUME: Final = 34
 USUAL: Final = 35
 UNLESS: Final = 36
+FOLLOWS: Final = 37
+NTH: Final = 38
+
+NAMED: Final = 1 << 30
+"""In place of a number of arguments: one of them had its name."""
 
 # Flags of the turn. They change only where the machine cannot go back.
 SPELT: Final = 1

@@ -27,6 +27,7 @@ from ..values.base import Search, Transcoder
 from .instructions import (
     ABANDON,
     ARG_NAME,
+    ARGS_BEGIN,
     AT,
     BACK,
     BROKEN_END,
@@ -47,6 +48,7 @@ from .instructions import (
     END,
     FAIL,
     FAILTWICE,
+    FOLLOWS,
     HELD,
     HOLD,
     IF,
@@ -57,6 +59,7 @@ from .instructions import (
     MAX_HEADER,
     NAME,
     NOTE,
+    NTH,
     ONE,
     PLACE,
     RECOVER,
@@ -91,7 +94,7 @@ class Machine:
 
     ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
     running text that the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too.
-    ``found``: a window, and what `USUAL` finds in it.
+    ``found``: a window, and what `USUAL` finds in it. ``nth``: how many arguments of the call stood without names.
     """
 
     __slots__ = (
@@ -109,6 +112,7 @@ class Machine:
         "i",
         "ip",
         "live",
+        "nth",
         "place",
         "program",
         "resumed",
@@ -140,6 +144,7 @@ class Machine:
         self.calling = False
         self.tool = ""
         self.arg = ""
+        self.nth = 0
         self.far = -1
         self.want: list[str] = []
         self.drafted = -1
@@ -156,6 +161,7 @@ class Machine:
         other.stack, other.trail = self.stack[:], self.trail[:]
         other.value = self.value.copy() if self.value is not None else None
         other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
+        other.nth = self.nth
         other.far, other.want = self.far, self.want[:]
         other.drafted, other.resumed, other.hope = self.drafted, self.resumed, self.hope
         return other
@@ -429,6 +435,8 @@ class Machine:
                     self.tool = ins[2]
                 elif ins[1] == ARG_NAME:
                     self.arg = ins[2]
+                elif ins[1] == ARGS_BEGIN:
+                    self.nth = 0
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
             elif op == CAPTURE:
@@ -534,6 +542,23 @@ class Machine:
                 if match is not None and match[1] is not None and not final:
                     break
                 ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
+            elif op == FOLLOWS:
+                match = ins[2](text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                ip = ins[1] if match is not None and match[1] is None else ip + 1
+            elif op == NTH:
+                match = ins[1](text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                name = self._by_place(text[i]) if match is not None and match[1] is None else None
+                if name is not None:
+                    self.arg = name
+                    trail.append((ARG_NAME, "", name))
+                    ip += 1
+                else:
+                    self._wanted(i, "the name of an argument")
+                    ip = 0
             elif op == RESUME:
                 match = _white(text, i, i + MAX_HEADER)
                 end = match.end() if match else i
@@ -587,6 +612,15 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
+
+    def _by_place(self, char: str) -> str | None:
+        """The property that the next value without a name is, if ``char`` begins it."""
+        tool = self.tools.get(self.tool)
+        names = [] if tool is None else list(tool.arguments)
+        if tool is None or self.nth >= len(names):
+            return None
+        name = names[self.nth]
+        return name if char != "{" or "object" in tool.argument(name).types else None
 
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""

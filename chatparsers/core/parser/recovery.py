@@ -73,6 +73,7 @@ class Recovery:
 
     def calls(self, node: Calls, at: Place) -> None:
         """Reads one call or several."""
+        at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
         item: Callable[[], None] = partial(self.node, node.item, at)
         following = _next(node.item, node.separator)
         if following is not None:

@@ -278,7 +278,7 @@ class Transcript:
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
         elif op == m.BROKEN_VALUE:
-            call.broken = call.members < 0 and not self.ending
+            call.broken = call.members <= 0 and not self.ending
         elif op == m.CALL:
             if raw:
                 self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)

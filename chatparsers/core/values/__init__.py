@@ -15,7 +15,7 @@ from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
-from .json import AnswerScanner, JsonScanner, ObjectScanner, StringScanner
+from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
 from .raw import StopFinder, raw_transcoder
 
 __all__ = [
@@ -23,9 +23,12 @@ __all__ = [
     "Elements",
     "Gemma",
     "Json",
+    "NoObject",
+    "ObjectScanner",
     "Python",
     "Raw",
     "Spellings",
+    "StopFinder",
     "StringScanner",
     "Syntax",
     "Transcoder",

@@ -18,7 +18,7 @@ import re
 
 from .base import WS, Search, Transcoder, escape, white
 
-__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "ObjectScanner", "StringScanner"]
+__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "NoObject", "ObjectScanner", "StringScanner"]
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -324,6 +324,16 @@ class ObjectScanner(JsonScanner):
             self.out += "".join(self.raw)
             self.error = self.string.error
         return end
+
+
+class NoObject(Transcoder):
+    """Reads nothing where a call's arguments are left out: they are an empty object."""
+
+    __slots__ = ()
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        self.out, self.notes, self.done = "{}", [(start, "a JSON object", text[start : start + 1])], True
+        return start
 
 
 class AnswerScanner(JsonScanner):

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from ...core import ANY_TOOL, Argument, Elements, Json, Node, Raw, Tool
+from ...core import ANY_TOOL, Argument, Elements, Json, Node, Python, Raw, Tool
 from ...core.definition.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
 from .found import Arguments, CallMarkers
@@ -171,7 +171,9 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
     def call(tool: Tool) -> Node:
         header = _header(m, calls, prefix, tool)
         if separate:
-            arguments = p.each_arg(tool, lambda arg: _argument(m, calls, arg), _comma(m, given.separator))
+            by_place = given.syntax if given.syntax == Python() and not given.key_before.strip() else None
+            comma = _comma(m, given.separator)
+            arguments = p.each_arg(tool, lambda arg: _argument(m, calls, arg), comma, by_place)
         else:
             arguments = p.args(tool) if given.syntax == Json() else p.args(tool, given.syntax)
         if addressed:
@@ -205,13 +207,11 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
     if calls.id_before:
         name = name + m.lenient(calls.id_before) + p.id(_id(m, calls))
     behind = calls.name_behind
-    if calls.arguments.whole:
-        follows = p.peek(p.space() + "{")
-    else:
-        starts = [text.split()[0] for text in (calls.arguments.key_before, calls.behind) if text.strip()]
-        if len(starts) < 2:
-            return name + m.lenient(behind)
-        follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in starts)))
+    known = [calls.behind] if calls.arguments.whole else [calls.arguments.key_before, calls.behind]
+    starts = [text.split()[0] for text in known if text.strip()]
+    if not calls.arguments.whole and len(starts) < 2:
+        return name + m.lenient(behind)
+    follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in starts), "{"))
     strict = m.lenient(behind)
     gap = p.space() if calls.arguments.whole else ""
     return name + p.reads(strict, strict + follows) + gap

@@ -161,11 +161,13 @@ class _Writer:
         self.lines += ["    def call(tool: Tool) -> Node:", *_statement("return ", body, 8), ""]
         return _Code("p.each_tool(call)")
 
-    def each_arg(self, tool: _Code, make: Callable[[Any], Any], separator: Any = None) -> _Code:
+    def each_arg(
+        self, tool: _Code, make: Callable[[Any], Any], separator: Any = None, positional: Any = None
+    ) -> _Code:
         self.imports.add("Argument")
         body = _text(make(_Code("arg")))
         self.lines += ["    def argument(arg: Argument) -> Node:", *_statement("return ", body, 8), ""]
-        return self._call("each_arg", (tool, _Code("argument"), separator), {})
+        return self._call("each_arg", (tool, _Code("argument"), separator, positional), {})
 
     def calls(self, item: _Code, separator: str | _Code = "") -> _Code:
         return self.assign("calls", self._call("calls", (item, separator), {}))

@@ -255,13 +255,17 @@ class _Arguments(Unforeseen, family=True):
 class EachArg(_Arguments):
     """A call's arguments one by one. Parses any number of ``any`` (= ``make(ANY_ARGUMENT)``), or up to ``most``, with
     ``separator`` between. Generates each required argument of the tool once (in any order, if the grammar stays small
-    enough) and each optional one at most once."""
+    enough) and each optional one at most once.
+
+    ``positional``: the parser also takes values without names before the others, in this syntax, in the order of the
+    tool's properties. Where no argument begins with a brace, it also takes all of them as one JSON object."""
 
     tool: Tool
     make: Callable[[Argument], Node]
     any: Node
     separator: Node | None = None
     most: int | None = None
+    positional: Syntax | None = None
 
     def parts(self, generated: bool) -> tuple[Node, ...]:
         return (self.any,) if self.separator is None else (self.any, self.separator)
@@ -277,6 +281,9 @@ class EachArg(_Arguments):
 
     def check(self, reader: Reader) -> None:
         _check_passed_on(self, self.tool, reader)
+        if self.positional is not None:
+            _check_syntax(self, self.positional)
+            self.positional.value(lambda text: (text,))  # raises if the syntax cannot write values
         if (
             self.most is None
             and reader.empty(self.any)

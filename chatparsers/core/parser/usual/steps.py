@@ -44,7 +44,19 @@ class Step:
     ``parts``: its texts, and what matches its names.
     """
 
-    __slots__ = ("ahead", "calling", "cut", "ip", "items", "names", "parts", "popped", "pushed", "top")
+    __slots__ = (
+        "ahead",
+        "begins",
+        "calling",
+        "cut",
+        "ip",
+        "items",
+        "names",
+        "parts",
+        "popped",
+        "pushed",
+        "top",
+    )
 
     def __init__(self, atoms: tuple[Atom, ...], done: Done, no_token: str) -> None:
         self.parts: list[str | Run] = [
@@ -63,6 +75,7 @@ class Step:
         self.cut = done.cut
         self.names = done.names
         self.items = list(_merged(done.items))
+        self.begins = any(item[0] == m.ARGS_BEGIN for item in done.items)
 
     def find(self, text: str, i: int) -> tuple[int, list[str]] | str | None:
         """Where the text ends that begins at ``i``, and its names; what comes next, up to a name, if the window is only
@@ -130,6 +143,8 @@ class Step:
             stack += self.pushed
         if self.cut:
             machine.floor = len(stack)
+        if self.begins:
+            machine.nth = 0
         if self.top:
             machine.place = m.CONTENT
         if self.calling is not None:

@@ -152,6 +152,8 @@ class _Run:
             self.ip += 1
         elif op == m.UNLESS:
             self.ip = self.ip + 1 if self._stands(ins[2]) else ins[1]
+        elif op == m.FOLLOWS:
+            self.ip = ins[1] if self._stands(ins[2]) else self.ip + 1
         elif op == m.TOP and not self.over():
             self.calling, self.top = False, True
             self.ip += 1
@@ -253,8 +255,10 @@ class _Run:
         """Whether a text that ``at`` looks for stands here."""
         k, offset = self.place
         atom = self._atom(k)
-        match = at(atom.text, offset) if atom.kind == "text" else None
-        if atom.kind != "text" or (match is not None and match[1] is not None):
+        if atom.kind == "name" or not atom.text:
+            raise _Unknown
+        match = at(atom.text, offset)
+        if match is not None and match[1] is not None:
             raise _Unknown
         return match is not None
 
