@@ -83,7 +83,8 @@ def probes_of(template: Template) -> Iterator[Probe]:
     if can.reasoning:
         wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
     if can.tool_calls:
-        wanted.append(("a call", call))
+        if can.bare_calls:
+            wanted.append(("a call", call))
         if can.reasoning_with_calls:
             wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
     for what, message in wanted:
@@ -105,10 +106,13 @@ def turn_of(template: Template, what: str, message: dict[str, Any]) -> Probe | N
 
 def several_calls(template: Template) -> list[Probe]:
     """A turn with two calls, if the template shows both."""
-    if not template.probe().parallel_calls:
+    can = template.probe()
+    if not can.parallel_calls:
         return []
     both = {"role": "assistant", "content": "", "tool_calls": [CALL, {**CALL, "id": "probe0002"}]}
-    probe = turn_of(template, "two calls", both)
+    if not can.bare_calls:
+        both["reasoning_content"] = _REASONING
+    probe = turn_of(template, "two calls" if can.bare_calls else "two calls behind reasoning", both)
     return [] if probe is None else [probe]
 
 

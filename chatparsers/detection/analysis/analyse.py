@@ -82,6 +82,8 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
     except Refused as error:
         levels.append(("content", str(error)))
         return
+    if outline.reasoning is not None and not asker.template.probe().bare_calls:
+        asker.behind = outline.reasoning.close.strip()
     refused = outline.refused
     markers = outline.markers
     base = Analysis(

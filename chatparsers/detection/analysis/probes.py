@@ -21,6 +21,7 @@ __all__ = ["ADDRESSEE", "ASKED", "HELD_BACK", "Asker", "Call", "Rendering", "Wor
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
 _USER = "Quagga, please."
+_THOUGHT = "Slate hums low."
 _HISTORY = [{"role": "user", "content": _USER}]
 _CLOCK: dict[str, Any] = {"strftime_now": lambda form: "2024-01-01", "date_string": "2024-01-01"}
 
@@ -136,9 +137,14 @@ def _schema(value: object) -> dict[str, Any]:
 
 @dataclass
 class Asker:
-    """Asks one template each question once, and keeps the answers."""
+    """Asks one template each question once, and keeps the answers.
+
+    ``behind``: the closer of reasoning, if the template shows calls only behind it. Then each call that is asked for
+    stands behind a thought, which counts as written by the prompt.
+    """
 
     template: Template
+    behind: str = ""
     asked: dict[Any, Rendering | None] = field(default_factory=dict)
     _openings: dict[Any, tuple[int, str]] = field(default_factory=dict)
 
@@ -158,7 +164,7 @@ class Asker:
         """
         spelt = tuple((call.name, json.dumps(call.arguments), call.id) for call in calls)
         tools = tools_for([*calls, *offered]) or None
-        key = (content, reasoning, spelt, bool(tools), thinking)
+        key = (content, reasoning, spelt, bool(tools), thinking, bool(calls and self.behind))
         if key not in self.asked:
             self.asked[key] = self._ask(what, content, reasoning, tuple(calls), tools, thinking)
         return self.asked[key]
@@ -189,8 +195,9 @@ class Asker:
         thinking: bool | None,
     ) -> Rendering | None:
         message: dict[str, Any] = {"role": "assistant", "content": content}
-        if reasoning:
-            message["reasoning_content"] = reasoning
+        thought = _THOUGHT if calls and self.behind and not reasoning else ""
+        if reasoning or thought:
+            message["reasoning_content"] = reasoning or thought
         if calls:
             message["tool_calls"] = [
                 {
@@ -211,7 +218,15 @@ class Asker:
         except TemplateError:
             return None
         kept = max(len(opening) - (length - len(prompt)), 0)
-        return Rendering(what, content or "", reasoning, calls, tools, thinking, opening[:kept], wire)
+        opening = opening[:kept]
+        if thought:
+            closed = wire.find(self.behind, wire.find(thought) + len(thought)) if thought in wire else -1
+            if closed < 0:
+                return None
+            said = wire[: closed + len(self.behind)]
+            wire = wire[len(said) :].lstrip()
+            opening += said
+        return Rendering(what, content or "", reasoning, calls, tools, thinking, opening, wire)
 
     def _opening(self, tools: list[dict[str, Any]] | None, thinking: bool | None) -> tuple[int, str]:
         """The length of the prompt and its generation prompt."""

@@ -38,6 +38,9 @@ _PRINTED_ARGUMENTS = ("{'" + _KEY, '\\"' + _KEY)
 
 _CLOCK = datetime(2024, 1, 1).strftime  # renderings that are compared must not see it move
 
+_ARGUMENT_FORMS: tuple[Literal["dict", "text"], ...] = ("dict", "text")
+_REASONING_FORMS: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking", "part", "blocks")
+
 ABSENT = object()
 # How templates spell the switch: (keyword, value for on, value for off).
 _SWITCHES: tuple[tuple[str, object, object], ...] = (
@@ -58,8 +61,9 @@ class Capabilities(Shown):
     """What a template shows of a conversation. If a field is False, the template drops or refuses that part.
 
     ``tools``: the tools' definitions. ``tool_calls``, ``parallel_calls``: one, and more than one, call in a
-    turn. ``content_beside_calls``: the text of a turn that calls, as content (not as reasoning).
-    ``reasoning``: the last turn's reasoning before content; ``reasoning_with_calls``: before a call.
+    turn; ``bare_calls``: also in a turn without reasoning. ``content_beside_calls``: the text of a turn that calls,
+    as content (not as reasoning). ``reasoning``: the last turn's reasoning before content; ``reasoning_with_calls``:
+    before a call.
     ``system_role``, ``tool_role``, ``developer_role``: such messages. ``several_systems``, ``consecutive_users``: two
     of them in a row. ``late_system``: a system message after an answer. ``parallel_results``: the results of two
     calls; ``result_ids``: which call a result answers, by its id. ``images``: a picture's place among parts of text.
@@ -72,6 +76,7 @@ class Capabilities(Shown):
     tools: bool
     tool_calls: bool
     parallel_calls: bool
+    bare_calls: bool
     content_beside_calls: bool
     reasoning: bool
     reasoning_with_calls: bool
@@ -198,10 +203,33 @@ class Prober:
                     break
                 last_only = last_only or wants
         else:
-            wants = last_only or self.plain
+            wants = last_only or self._behind_reasoning or self.plain
         bare = replace(wants, empty_content="none")
         # R1-Distill-Qwen renders the empty text beside a call as a turn of its own.
         return bare if self._keeps_calls(bare, 1) and self._length(bare) < self._length(wants) else wants
+
+    @cached
+    def _behind_reasoning(self) -> Wants | None:
+        """The shape of calls that come out only behind reasoning; None if none does."""
+        if not self._shows_tools(self.plain):
+            return None
+        call = _assistant("", reasoning=_REASONING, calls=1)
+        for form, on in product(_REASONING_FORMS, (None, True)):
+            plain = replace(self.plain, reasoning_as=form)
+            variables = self.thinking(on)
+            turns = (
+                self._try(
+                    [_user(), call], replace(plain, arguments_as=arguments), tools=True, variables=variables
+                )
+                for arguments in _ARGUMENT_FORMS
+            )
+            if any(_CALLED[0] in (text or "") for text in turns):
+                for wants in self._call_shapes():
+                    if self._keeps_calls(
+                        replace(wants, reasoning_as=form), 1, reasoning=True, variables=variables
+                    ):
+                        return wants
+        return None
 
     def _length(self, wants: Wants) -> int:
         return len(self._try([_user(), _assistant("", calls=1)], wants, tools=True) or "")
@@ -209,20 +237,28 @@ class Prober:
     def _call_shapes(self) -> Iterator[Wants]:
         all_ids: tuple[CallIds, ...] = ("keep", "fill", "short", "function")
         empties: tuple[Literal["text", "none"], ...] = ("text", "none")
-        forms: tuple[Literal["dict", "text"], ...] = ("dict", "text")
-        for ids, empty, arguments in product(all_ids, empties, forms):
+        for ids, empty, arguments in product(all_ids, empties, _ARGUMENT_FORMS):
             yield replace(self.plain, call_ids=ids, empty_content=empty, arguments_as=arguments)
 
-    def _keeps_calls(self, wants: Wants, number: int, *, ids: bool | None = None) -> bool:
-        """Whether calls come out whole: in the last turn, or before their results, with or without ids."""
-        messages = [_user(), _assistant("", calls=number)]
+    def _keeps_calls(
+        self,
+        wants: Wants,
+        number: int,
+        *,
+        ids: bool | None = None,
+        reasoning: bool = False,
+        variables: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Whether calls come out whole: in the last turn, or before their results, with or without ids; ``reasoning``:
+        behind reasoning."""
+        messages = [_user(), _assistant("", reasoning=_REASONING if reasoning else "", calls=number)]
         if ids is not None:
             for position, call in enumerate(messages[-1]["tool_calls"]):
                 result = {"role": "tool", "name": call["function"]["name"], "content": _RESULT}
                 if ids:
                     call["id"] = result["tool_call_id"] = f"call-of-some-other-form-{position}"
                 messages.append(result)
-        text = self._try(messages, wants, tools=True)
+        text = self._try(messages, wants, tools=True, variables=variables)
         if text is None or not shows(text, *_CALLED[:number]):
             return False
         keys = text.count(_KEY)  # twice in each call if a tag has its name: <key>value</key>
@@ -232,8 +268,7 @@ class Prober:
     @cached
     def full(self) -> Wants:
         """``calls`` and the shape of reasoning."""
-        forms: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking", "part", "blocks")
-        for form, switch in product(forms, (False, True)):
+        for form, switch in product(_REASONING_FORMS, (False, True)):
             wants = replace(self.calls, reasoning_as=form)
             variables = self.thinking(True) if switch else {}
             beside_call = self._keeps_reasoning(wants, 1, variables)
@@ -315,8 +350,9 @@ class Prober:
         one, two = ([_user(), _called(number), *results[:number]] for number in (1, 2))
         return Capabilities(
             tools=self._shows_tools(wants),
-            tool_calls=self._keeps_calls(wants, 1),
-            parallel_calls=self._keeps_calls(wants, 2),
+            tool_calls=self._shows_calls(wants, 1),
+            parallel_calls=self._shows_calls(wants, 2),
+            bare_calls=self._keeps_calls(wants, 1),
             content_beside_calls=self._content_beside_calls(wire),
             reasoning=wire(_assistant(NEEDLE, reasoning=_REASONING), _REASONING, NEEDLE) is not None,
             reasoning_with_calls=wire(_assistant("", reasoning=_REASONING, calls=1), _REASONING, _CALLED[0])
@@ -339,6 +375,15 @@ class Prober:
             thinking_default=self._thinking_default(),
             channel=_channel(wire(_assistant(NEEDLE), NEEDLE) or ""),
             generation_prompt=generation_prompt,
+        )
+
+    def _shows_calls(self, wants: Wants, number: int) -> bool:
+        """Whether that many calls come out, also if only behind reasoning."""
+        if self._keeps_calls(wants, number):
+            return True
+        return self._behind_reasoning is not None and any(
+            self._keeps_calls(wants, number, reasoning=True, variables=self.thinking(on))
+            for on in (None, True)
         )
 
     def _result_ids(self, messages: Messages, wants: Wants) -> bool:

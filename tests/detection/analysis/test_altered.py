@@ -14,6 +14,7 @@ import pytest
 from chatparsers import get_format, load
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.detection.analysis import analyse
+from chatparsers.detection.shown import ARGUMENTS, CALL, HISTORY, TOOLS
 from chatparsers.templates import Template
 from chatparsers.testing.scenarios import scenarios
 
@@ -177,6 +178,44 @@ def test_the_prompt_may_end_before_a_blank_that_answers_have(call: str) -> None:
         assert [call.arguments for call in message.tool_calls] == ['{"a": 1}'] and message.complete, text
         assert not message.content and message.reasoning == ("Hm." if "Hm." in text else "")
     assert turn.parse(" Hi.</s>").content == "Hi."
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize(
+    "call",
+    [
+        OBJECT.join(("<call>", "</call>")),
+        "<do {{ c.function.name }}>{{ c.function.arguments | tojson }}</do>",
+    ],
+)
+def test_calls_that_are_shown_only_behind_reasoning(call: str, opened: bool) -> None:
+    """``opened``: the prompt begins the thought."""
+    assistant = (
+        "{% if m.reasoning_content %}<muse>\n{{ m.reasoning_content }}\n</muse>\n"
+        "{% for c in m.tool_calls or [] %}$CALL${% endfor %}{% endif %}{{ m.content }}"
+    )
+    source = BLANK.replace(
+        "{% if add_generation_prompt %}assistant:", "{% if add_generation_prompt %}assistant: $OPEN$"
+    )
+    begun, end = source.index("{% if m.reasoning"), source.index("</s>")
+    source = source[:begun] + assistant.replace("$CALL$", call) + source[end:]
+    template = Template(source.replace("$OPEN$", "<muse>\n" if opened else ""))
+    can = template.probe()
+    assert can.tool_calls and can.parallel_calls and can.reasoning_with_calls and not can.bare_calls
+    message = {"role": "assistant", "content": "", "reasoning_content": "Hm.", "tool_calls": [CALL, CALL]}
+    wire = template.assistant_turn(message, history=HISTORY, tools=TOOLS)[1]
+    chat = load(source.replace("$OPEN$", "<muse>\n" if opened else ""), format="auto")
+    assert chat.format is not None and not chat.detection.limits, chat.detection
+    found = chat.prepare(HISTORY, tools=TOOLS).parse(wire)
+    assert (found.reasoning, found.content, found.complete) == ("Hm.", "", True), wire
+    assert [call.parsed_arguments for call in found.tool_calls] == [ARGUMENTS, ARGUMENTS]
+    # A call without a thought, which the template drops, comes into the prompt as text.
+    past = [
+        *HISTORY,
+        {"role": "assistant", "content": "", "tool_calls": [CALL]},
+        {"role": "user", "content": "So?"},
+    ]
+    assert str(ARGUMENTS["thing"]) in chat.prepare(past, tools=TOOLS).prompt
 
 
 @pytest.mark.parametrize("marks", [("⟦do ", "⟧", "⟦/do⟧"), ("«", "»", "«end»")], ids="".join)
