@@ -98,6 +98,12 @@ class Looked:
         self.page.goto(self.address + path, wait_until="load")
         return self
 
+    def unfold(self) -> None:
+        """Opens all that is folded away, so that it is looked at too."""
+        self.page.evaluate(
+            "() => document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+        )
+
     def axe(self, source: str) -> None:
         """Notes what the checker of accessibility calls serious or critical."""
         self.wrong += [f"axe: {found}" for found in self.page.evaluate(_CHECK, source)]

@@ -18,10 +18,12 @@ from looking import SIZES, Looked, browser_of, chromium, served, serving
 import chatparsers
 from chatparsers.cli.main import main
 from chatparsers.cli.playground import server
+from chatparsers.display import strip
 from chatparsers.display.picture import page
 from chatparsers.playground.build import build
 from chatparsers.playground.examples import examples
 from chatparsers.playground.reading import SECTIONS
+from chatparsers.testing.tiny import tiny_model
 
 pytest.importorskip("playwright", reason="no Playwright: tests/browser/install")
 pytestmark = pytest.mark.skipif(chromium() is None, reason="no Chromium: apt-get install chromium")
@@ -158,6 +160,11 @@ def test_pages_that_commands_and_notebooks_show(browser: Any, axe: str, tmp_path
     assert main(["inspect", str(OWN / "qwen3.jinja"), "--html", str(tmp_path / "inspect.html")]) == 0
     assert main(["check", str(OWN / "qwen3.jinja"), "--html", str(tmp_path / "check.html")]) == 1
     (tmp_path / "empty.html").write_text(page("Nothing"), "utf-8")
+    by_ids = turn.format.bind(tools=tools, tokenizer=tiny_model("qwen3").tokenizer)
+    ids = by_ids.tokenizer.encode(said, add_special_tokens=False).ids
+    tokens = strip(by_ids.parse(ids), ids=ids, turn=by_ids)
+    assert all(chip.tokens for chip in tokens.chips)
+    (tmp_path / "tokens.html").write_text(page("Tokens", tokens), "utf-8")
     look_at(browser, tmp_path, axe, LOOKS)
 
 
@@ -196,10 +203,11 @@ def look_at(browser: Any, folder: Path, axe: str, looks: list[tuple[str, str]]) 
             path = file.relative_to(folder).as_posix()
             for size, scheme in looks:
                 looked = Looked(browser, address, size, scheme).open(path)
+                looked.shot(SHOTS, path.removesuffix(".html").replace("/", "-"))
+                looked.unfold()
                 looked.axe(axe)
                 looked.narrow()
                 if scheme == "light":
                     looked.keys()
-                looked.shot(SHOTS, path.removesuffix(".html").replace("/", "-"))
                 wrong += [f"{path}, {size}, {scheme}: {what}" for what in looked.close()]
     assert not wrong, "\n".join(wrong)
