@@ -83,8 +83,8 @@ def _drawing(parts: Iterable[str], wide: float, high: float, title: str) -> str:
 def _legend(kinds: Iterable[Kind], y: float) -> list[str]:
     """The kinds that stand in the drawing, each once."""
     drawn, x = [], 26.0
-    for kind in dict.fromkeys(kinds):
-        name = f"{LOOKS[kind].letter} {LOOKS[kind].name}"
+    named = {f"{LOOKS[kind].letter} {LOOKS[kind].name}": kind for kind in kinds}
+    for name, kind in named.items():
         drawn.append(_box(x, y, name, kind))
         x += _wide(name) + 10
     return [*drawn, _text(x + 6, y + 15, "⏎ is a line break", "dim")]

@@ -122,7 +122,8 @@ STYLE = f"""
 .cp .chip {{ border-bottom: 3px solid var(--c); }}
 .cp [data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
 .cp .chip i {{ font-style: normal; }}
-.cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 14%, transparent); }}
+.cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 22%, transparent); }}
+.cp .steps td.chips {{ min-width: 9ch; }}
 .cp .uncounted {{ background: none; border-bottom-width: 1px; }}
 .cp u {{ text-decoration: none; color: color-mix(in srgb, canvastext 65%, canvas); }}
 .cp u::before {{ content: "⏎"; content: "⏎" / ""; }}

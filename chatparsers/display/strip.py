@@ -74,7 +74,7 @@ class Strip(Picture):
         return "\n".join([*lines, *([self.rest] if self.rest else [])])
 
     def body(self) -> str:
-        kinds = dict.fromkeys(chip.kind for chip in self.chips)
+        kinds = {LOOKS[chip.kind].name: chip.kind for chip in self.chips}.values()  # two look alike
         legend = "".join(
             f'<span><span class="chip k{int(kind)}" data-l="{LOOKS[kind].letter}">{LOOKS[kind].name}</span></span>'
             for kind in kinds

@@ -86,7 +86,7 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
-pre { overflow-x: auto; padding: .5rem .75rem; border-left: 4px solid; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; padding: .5rem .75rem; border-left: 4px solid; }
 pre { background: color-mix(in srgb, canvas, canvastext 6%); }
 .error h3::before { content: "✕ error: "; } .warning h3::before { content: "△ warning: "; }
 .note h3::before { content: "○ note: "; } h3 { font-size: 1rem; margin-bottom: .25rem; }
@@ -99,7 +99,7 @@ def html(reports: Sequence[Report]) -> str:
     for report in reports:
         parts.append(f"<h2>{escape(report.source)}</h2><p>{escape(report.format or 'no known format')}</p>")
         for finding in report.findings:
-            witness = f"<pre tabindex='0'>{escape(finding.witness)}</pre>" if finding.witness else ""
+            witness = f"<pre>{escape(finding.witness)}</pre>" if finding.witness else ""
             mend = f"<p>→ {escape(finding.mend)}</p>" if finding.mend else ""
             parts.append(
                 f"<section class='{finding.severity}'><h3>{escape(finding.code)}</h3>"
