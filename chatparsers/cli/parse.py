@@ -32,13 +32,20 @@ def run(arguments: Namespace) -> int:
     if arguments.tokenizer is not None and not arguments.ids:
         raise Refused("--tokenizer is for token ids: say --ids as well, or leave it out")
     turn = turn_of(arguments, tokenizer=_tokenizer(arguments))
+    lines = arguments.jsonl or arguments.file.endswith(".jsonl")
     if arguments.show or arguments.timeline:
         from .show import show_output
 
-        return show_output(turn, arguments, list(_pieces(arguments)))
+        if not lines:
+            return show_output(turn, arguments, [(name_of(arguments.file), list(_pieces(arguments)))])
+        outputs = ((f"line {number}", value) for number, value in _each(arguments))
+        size = arguments.pieces
+        return show_output(
+            turn, arguments, ((name, list(_cut(value, size or len(value)))) for name, value in outputs)
+        )
     if arguments.html is not None:
         raise Refused("--html goes with --show or --timeline: say one of them as well")
-    if arguments.jsonl or arguments.file.endswith(".jsonl"):
+    if lines:
         return _lines(arguments, turn)
     stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
     for events in _events(stream, _pieces(arguments)):
@@ -58,16 +65,18 @@ def _lines(arguments: Namespace, turn: Turn) -> int:
     """Parses each line of FILE, and prints a line with its message."""
     if arguments.stream or arguments.pieces:
         raise Refused("--stream and --pieces are for one output: leave them out with JSON lines")
-    for number, line in enumerate(read_text(arguments.file).split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{name_of(arguments.file)}, line {number}"
-        message = turn.parse(
-            _output(line, where, arguments), strict=arguments.strict, reasoning=arguments.reasoning
-        )
+    for number, value in _each(arguments):
+        message = turn.parse(value, strict=arguments.strict, reasoning=arguments.reasoning)
         _tell(message, f"line {number}: ")
         print_json(_record(message, arguments.openai))
     return 0
+
+
+def _each(arguments: Namespace) -> Iterator[tuple[int, Any]]:
+    """The output of each line of FILE, with the line's number."""
+    for number, line in enumerate(read_text(arguments.file).split("\n"), 1):
+        if line.strip():
+            yield number, _output(line, f"{name_of(arguments.file)}, line {number}", arguments)
 
 
 def _output(line: str, where: str, arguments: Namespace) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,12 @@ from .files import Refused
 if TYPE_CHECKING:
     from ..chat.chat import Chat
     from ..core.format import Turn
+    from ..core.message import Message
 
 __all__ = ["show_diagram", "show_model", "show_output"]
 
+_MOST = 200
+"""How many outputs a page shows."""
 _CONVERSATION = [
     {"role": "user", "content": "What is the weather in Oslo?"},
     {"role": "assistant", "content": "It is cold.", "reasoning_content": "Norway, winter."},
@@ -24,28 +27,57 @@ _CONVERSATION = [
 ]
 
 
-def show_output(turn: Turn, arguments: Namespace, pieces: Sequence[Any]) -> int:
-    """Draws an output: its strip, its timeline, or both."""
+def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, Sequence[Any]]]) -> int:
+    """Draws outputs, each given by its name and its pieces: its strip, its timeline, or both. Several of them make one
+    page, which begins with a list."""
     from ..display import strip, timeline
     from ..display.looks import wants_colour
     from ..display.picture import Picture, page
 
-    pictures: list[Picture] = []
-    if arguments.show:
+    drawn: list[tuple[str, list[Picture]]] = []
+    left = 0
+    for name, pieces in outputs:
+        if len(drawn) == _MOST:
+            left += 1
+            continue
+        pictures: list[Picture] = []
         stream = turn.stream(strict=arguments.strict, reasoning=arguments.reasoning)
         for piece in pieces:
             stream.feed(piece)
         stream.finish()
-        ids = [id for piece in pieces for id in piece] if arguments.ids else []
-        pictures.append(strip(stream.message, ids=ids, turn=turn))
-    if arguments.timeline:
-        pictures.append(timeline(turn, pieces))
+        if arguments.show:
+            ids = [id for piece in pieces for id in piece] if arguments.ids else []
+            pictures.append(strip(stream.message, ids=ids, turn=turn))
+        if arguments.timeline:
+            pictures.append(timeline(turn, pieces))
+        drawn.append((f"{name}: {_said(stream.message)}", pictures))
+    more = [f"… {left:,} more outputs are not shown"] if left else []
     if arguments.html is not None:
-        _write(arguments.html, page(f"{turn.format.name}: {arguments.file}", *pictures))
+        parts = [
+            part for title, pictures in drawn for part in ([title] if len(drawn) > 1 else []) + [*pictures]
+        ]
+        _write(arguments.html, page(f"{turn.format.name}: {arguments.file}", *parts, *more))
         return 0
     colour = wants_colour(sys.stdout, arguments.color)
-    print("\n\n".join(picture.text(colour=colour) for picture in pictures))
+    texts = [
+        [*([title] if len(drawn) > 1 else []), *(picture.text(colour=colour) for picture in pictures)]
+        for title, pictures in drawn
+    ]
+    print("\n\n".join([*("\n\n".join(each) for each in texts), *more]))
     return 0
+
+
+def _said(message: Message) -> str:
+    """What an answer is, in a few words."""
+    from ..display.looks import for_terminal
+
+    calls = ", ".join(call.name for call in message.tool_calls)
+    kinds = [
+        kind for kind, there in (("reasoning", message.reasoning), ("content", message.content)) if there
+    ]
+    said = ", ".join([*kinds, *([f"calls {calls}"] if calls else [])]) or "nothing"
+    wrong = ", ".join(dict.fromkeys(note.code for note in message.diagnostics))
+    return for_terminal(f"{said} ({wrong})" if wrong else said)[:200]
 
 
 def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None:

@@ -32,15 +32,22 @@ class Picture(ABC):
 
 
 def page(title: str, *pictures: Picture | str) -> str:
-    """A whole page with pictures one below the other. It asks no other host for anything."""
+    """A whole page with pictures one below the other, a text being a heading; several headings are listed above.
+    It asks no other host for anything."""
     from html import escape
 
-    parts = "".join(
-        f"<h2>{escape(part)}</h2>" if isinstance(part, str) else f"<div>{part.body()}</div>"
-        for part in pictures
-    )
+    heads = [part for part in pictures if isinstance(part, str)]
+    listed = "".join(f'<li><a href="#part-{n}">{escape(head)}</a></li>' for n, head in enumerate(heads, 1))
+    number, parts = 0, []
+    for part in pictures:
+        if isinstance(part, str):
+            number += 1
+            parts.append(f'<h2 id="part-{number}">{escape(part)}</h2>')
+        else:
+            parts.append(f"<div>{part.body()}</div>")
+    contents = f'<nav aria-label="contents"><ol>{listed}</ol></nav>' if len(heads) > 1 else ""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
         f"<title>{escape(title)}</title><style>:root {{ color-scheme: light dark; }}{STYLE}</style>"
-        f'<main class="cp"><h1>{escape(title)}</h1>{parts}</main></html>\n'
+        f'<main class="cp"><h1>{escape(title)}</h1>{contents}{"".join(parts)}</main></html>\n'
     )

@@ -120,7 +120,7 @@ class Looked:
         if stops >= most:
             return
         missed = []
-        for _ in range(3):  # what scrolls is a stop as well, and is not counted
+        for _ in range(8):  # what scrolls is a stop as well, and is not counted
             for _ in range(stops // 2 + 5):
                 self.page.keyboard.press("Tab")
             missed = self.page.evaluate(_MISSED)

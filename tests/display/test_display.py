@@ -242,6 +242,14 @@ def test_commands_draw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> No
     assert "R reasoning Hm." in printed and "\x1b" not in printed
     assert main([*arguments, "--html", str(html)]) == 0
     assert "<b>" not in html.read_text("utf-8")
+    lines = tmp_path / "out.jsonl"
+    lines.write_text('"Hi"\n\n"<think>Hm.</think>\\u001b[2J<tool_call>"\n' + '"x"\n' * 200)
+    assert main(["parse", str(lines), "--format", "qwen3", "--show", "--html", str(html)]) == 0
+    listed = html.read_text("utf-8")
+    assert '<li><a href="#part-2">line 3: reasoning, content' in listed and '<h2 id="part-2">line 3' in listed
+    assert listed.count("<h2") == 201 and "2 more outputs are not shown</h2>" in listed
+    assert main(["parse", str(lines), "--format", "qwen3", "--show"]) == 0
+    assert "line 1: content\n\nC content   Hi\n\nline 3" in capsys.readouterr().out
     assert main([*arguments, "--color", "always"]) == 0
     assert "\x1b[38;5;" in capsys.readouterr().out
     assert main(["inspect", str(OWN / "qwen3.jinja"), "--html", str(html)]) == 0
