@@ -31,7 +31,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..core.definition.idioms import Options
-from ..core.definition.nodes import Args, Header, Implied, JsonText, Name, Value
+from ..core.definition.nodes import Args, EachArg, Header, Implied, JsonText, Name, Value
 from ..core.definition.tree import walk
 from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
@@ -110,12 +110,13 @@ def _inside(quoted: str) -> str:
 @dataclass(frozen=True)
 class _Spelling:
     """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
-    names that it does not write, ``quotes`` what it writes around strings, ``marks`` what it writes before the tags of
-    elements, each with the name of an array's elements, ``escapes`` pairs of a character and its spelling in names,
-    ``value_escapes`` the same for values."""
+    names that it does not write, ``positional`` whether values may stand without names, ``quotes`` what it writes
+    around strings, ``marks`` what it writes before the tags of elements, each with the name of an array's elements,
+    ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values."""
 
     headers: tuple[str, ...]
     implied: frozenset[str]
+    positional: bool
     quotes: tuple[str, ...]
     quoted_content: bool
     marks: tuple[tuple[str, str], ...]
@@ -137,6 +138,7 @@ def _spelling(format: Format) -> _Spelling:
     return _Spelling(
         tuple(headers),
         implied,
+        any(isinstance(node, EachArg) and node.positional is not None for node in nodes),
         (*quotes, "'", '"'),
         quoted_content,
         tuple(marks),
@@ -334,7 +336,7 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
     for number, (key, value) in enumerate(members, 1):
         begins, ends = ends, set()
         for at in begins:
-            places = [at] if key in spelling.implied else []
+            places = [at] if spelling.positional or key in spelling.implied else []
             if at < len(regions) and (
                 _spells(regions[at], key, spelling) or _groups(regions[at], spelling).get("arg") == key
             ):

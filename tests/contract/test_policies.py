@@ -15,6 +15,7 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Args, Body, EachArg, Peek, Think
 from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import walk
+from chatparsers.testing import check_conservation, check_cuts
 
 TOOLS = [
     {
@@ -387,8 +388,5 @@ def test_slips_that_can_mean_only_one_thing_are_mended(format: Format) -> None:
             whole = turn.parse(text, strict=True)
             assert [call.parsed_arguments for call in whole.tool_calls] == [json.loads(meant)], text
             assert whole.complete and not whole.content.strip(), text
-            stream = turn.stream()
-            for char in text:
-                stream.feed(char)
-            stream.finish()
-            assert stream.message == whole, text
+            check_cuts(turn, text, [list(text)])
+            check_conservation(whole, turn)

@@ -65,7 +65,9 @@ class GemmaScanner(Transcoder):
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
     these are errors."""
 
-    __slots__ = ("bare", "closers", "comma", "inner", "key", "kinds", "quote", "stack", "state", "waiting")
+    __slots__ = (
+        "bare", "closers", "comma", "inner", "key", "kinds", "open", "quote", "stack", "state", "waiting"
+    )  # fmt: skip
 
     def __init__(self, quote: str, kinds: str = "", closers: tuple[str, ...] = ()) -> None:
         if not quote:
@@ -87,6 +89,8 @@ class GemmaScanner(Transcoder):
         self.inner: JsonScanner | None = None
         self.waiting = False
         """True if the scan must stop until more text comes."""
+        self.open = False
+        """True if the text was cut off: a marker at its end may be part of a string."""
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
@@ -132,6 +136,9 @@ class GemmaScanner(Transcoder):
                 self.plain = self.inner.plain
         return i
 
+    def cut_off(self) -> None:
+        self.open = True
+
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
             match = ends(self.quote, self.closers).stops.at(text, 0)
@@ -171,13 +178,14 @@ class GemmaScanner(Transcoder):
         find = ends(quote, self.closers).stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end the call
-            found, certain = self._cut_short(text, i, text.find(quote, i), final)
+            found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
             if found is not None and certain:
                 return self._unquoted(found, text, i, parts, "the end of a string")
             if found is not None:
                 self.waiting = True
-                parts.append(escape(text[i : found.start()]))
-                return found.start()
+                end = len(text) if final else found.start()
+                parts.append(escape(text[i:end]))
+                return end
             while match is not None and match[1] is None and match[0] != quote:
                 match = find(text, match.end())
         if match is not None and match[1] is None:
@@ -268,8 +276,8 @@ class GemmaScanner(Transcoder):
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
         found = self._text_end(ends(self.quote, self.closers), text, i)
-        if found is None or not (final or self._certain(found, text)):
-            end = n if found is None else found.start()
+        if found is None or not ((final and not self.open) or self._certain(found, text)):
+            end = n if found is None or final else found.start()
             end = max(i, min(end, n - HELD)) if not final else end
             if end > i:
                 self.bare.append(text[i:end])

@@ -301,3 +301,18 @@ def test_a_long_string_goes_out_at_once_and_leaves_no_trace(quote: str) -> None:
     assert len(pickle.dumps(scanner)) < before + 100
     held = scanner.scan("x" + quote[:-1], 0, False)
     assert (held, scanner.out, scanner.plain is None) == (1, "x", len(quote) > 1)
+
+
+@pytest.mark.parametrize("text", ["{a:QOslo}E", "{a:Oslo}E"])
+@pytest.mark.parametrize("step", [1, 100])
+def test_a_marker_at_a_cut_may_be_part_of_the_string(text: str, step: int) -> None:
+    """The call of a turn that was cut off there is not whole (C3): more of the string may follow."""
+    for cut_off in (False, True):
+        scanner, rest = GemmaScanner("Q", "{", ("E",)), ""
+        for at in range(0, len(text), step):
+            rest += text[at : at + step]
+            rest = rest[scanner.scan(rest, 0, False) :]
+        if cut_off:
+            scanner.cut_off()
+        end = scanner.scan(rest, 0, True)
+        assert scanner.done is not cut_off and (end == len(rest)) is cut_off, scanner.error
