@@ -270,10 +270,29 @@ def test_rewriting_part_by_part_is_rewriting_the_whole() -> None:
             history.append(message)
             given = history.rewritten("key", rewrite)
             shaped = history.shaped(given, template, template.name, wants)
+        if seed % 4 == 0:  # an old message is replaced, and another is added
+            messages.append(any_message(random, len(messages)))
+            history.append(messages[-1])
+            at = random.randrange(len(messages))
+            messages[at] = history[at] = any_message(random, at)
+            given = history.rewritten("key", rewrite)
+            shaped = history.shaped(given, template, template.name, wants)
         whole = apply(names, messages, tools, syntax)
         assert list(given) == whole, (seed, names)
         assert shaped == messages_as(whole, wants), (seed, names)
     assert parts > 3000
+
+
+@pytest.mark.parametrize(
+    "reasoning_as", ["part", "blocks", "reasoning", "reasoning_content", "thinking", None]
+)
+def test_a_message_without_a_thought_gets_no_place_for_it(reasoning_as: Any) -> None:
+    messages: list[dict[str, Any]] = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Yes", "reasoning_content": ""},
+    ]
+    shaped = messages_as(messages, Wants(reasoning_as=reasoning_as))
+    assert "thinking" not in str(shaped) and "thoughts" not in str(shaped) and "reasoning" not in str(shaped)
 
 
 def test_old_messages_are_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,6 +102,7 @@ def test_types() -> None:
             "node": {"$ref": "#/$defs/Node"},
             "pair": {"prefixItems": [{"type": "boolean"}, {"const": 3}], "type": "array"},
             "when": {"type": "string", "format": "date", "default": "now"},
+            "size": {"type": "integer", "nullable": True},
         },
         "required": ["path", "limit"],
     }
@@ -110,7 +111,8 @@ def test_types() -> None:
         "f: Does it.",
         '  path (string): File to read, limit: integer 1 to 9, unit?: celsius | "2 x" | "true" | null, '
         "at?: {x: number at most 5} | null, list?: (string | integer)[] (2 items), map?: {[name]: integer}, "
-        'node?: Node, pair?: [boolean, 3], when? (string date): default "now"',
+        'node?: Node, pair?: [boolean, 3], when? (string date): default "now", '
+        "size?: integer | null",
         "  Node = {next?: Node}",
     ]
     typescript = declared({"name": "a/b", "description": "Does it.", "parameters": schema}, "typescript")

@@ -72,10 +72,13 @@ class _Parts:
         self._made: list[Any] = []
 
     def of(self, given: Sequence[Any], key: object, make: _Make) -> list[Any]:
-        """``make(part, place, last)`` of all parts of ``given``, joined. It is called only for those that are new."""
-        if key != self._key or _alike(self._from, given) < len(self._from):
-            self._key, self._from, self._made = key, [], []
+        """``make(part, place, last)`` of all parts of ``given``, joined. It is called only for those that are new.
+
+        All are new if an old message is another object, or if the last cut is none any more."""
         done = len(self._from)
+        joined = 0 < done < len(given) and _get(given[done], "role") != "assistant"
+        if key != self._key or joined or _alike(self._from, given) < done:
+            self._key, self._from, self._made, done = key, [], [], 0
         cut = _last_cut(given, done)
         if cut > done:
             part = list(given[done:cut])
