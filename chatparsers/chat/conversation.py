@@ -230,7 +230,9 @@ class Conversation:
         for mark in self._marks:
             if mark.place is not None and mark.place > same:
                 mark.place = None
-        if self._wrote and self._marks and rendered.startswith(self._rendered + self._wrote):
+        last = self._marks[-1] if self._marks else None
+        ended = last is not None and (last.segment is None or bool(last.segment.last.spoken.stop))
+        if self._wrote and ended and rendered.startswith(self._rendered + self._wrote):
             self._marks[-1].place = len(self._rendered + self._wrote)
         while self._marks and self._marks[-1].place is None:
             del self._marks[self._found(self._marks[-1], turn, messages) :]

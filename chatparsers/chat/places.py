@@ -20,7 +20,7 @@ from typing import Any
 from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..templates.messages import reasoning_of
-from ..templates.probe.turns import common, outside_marker
+from ..templates.probe.turns import MARKER, common, outside_marker
 from .frames import NEEDLE_ID, Frames, shape_of
 
 __all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "words_of"]
@@ -207,7 +207,7 @@ def _by_rendering(
         return None
     start = outside_marker(text, outside_marker(asked.prompt, common(text, asked.prompt)))
     header = len(asked.prompt) - len(asked.prefix)
-    end = common(text, whole)
+    end = outside_marker(text, outside_marker(whole, common(text, whole)))
     if start < max(at, header) or end <= start:
         return None
     behind = frames.behind(shape_of(messages[index]), "")
@@ -215,7 +215,11 @@ def _by_rendering(
     if tail and text.endswith(tail, 0, end):
         stop = end - len(tail)
         return Place(start, stop, stop + (behind.stop if behind else 0), asked.prompt[header:start])
-    return Place(start, end, end, asked.prompt[header:start]) if end == len(whole) else None
+    if end == len(whole):
+        return Place(start, end, end, asked.prompt[header:start])
+    # The history may have another marker where the last answer has its stop, such as gpt-oss' `<|end|>`.
+    other = MARKER.match(text, end) if whole[end:].strip() in asked.stops else None
+    return Place(start, end, other.end(), asked.prompt[header:start]) if other is not None else None
 
 
 def missing(message: Mapping[str, Any], text: str) -> str:
