@@ -167,8 +167,8 @@ class Answer:
 
 
 class Answers:
-    """The answers to one request: one, or several choices that end in any order. ``usage``: whether the stream of
-    several ends with their usage."""
+    """The answers to one request: one, or several choices that end in any order. ``usage``: whether a stream of chunks
+    ends with the usage of all; the other APIs always say it."""
 
     def __init__(self, answers: Sequence[Answer], *, framed: bool, usage: bool) -> None:
         self.all = answers
@@ -187,7 +187,7 @@ class Answers:
         if self._open or not self._framed:
             return frames
         writer = answer.writer
-        if self._usage and len(self.all) > 1 and isinstance(writer, OpenAIChat):
+        if self._usage and isinstance(writer, OpenAIChat):
             frames += sse([writer.used(self._together())], named=writer.named)
         return frames + writer.end
 

@@ -56,7 +56,6 @@ def _chat(model: str, turn: Turn, request: Request, index: int, id: str | None) 
         model,
         id=id,
         call_id=turn.call_id,
-        include_usage=request.include_usage and request.choices == 1,
         toolkit=request.toolkit,
         index=index,
     )

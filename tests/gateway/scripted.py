@@ -236,3 +236,27 @@ class Llama:
     def _bytes(self, id: int) -> bytes:
         piece = Vocabulary.of(self.tokenizer).pieces[id]
         return piece if isinstance(piece, bytes) else piece.encode()
+
+
+WORD = "weather"
+"""It is one token of the tiny tokenizers: an engine that writes more tokens than it was asked for has failed."""
+ENDLESS = 900
+"""An answer of so many words does not end by itself."""
+
+
+class Slow(Llama):
+    """Writes as many words as it is asked for, and takes its time."""
+
+    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+        if path == "/health" or forced(body) is not None or body.get("n_predict") == 1:
+            await super().__call__(path, body, wire)
+            return
+        await wire.head()
+        word = self.tokenizer.encode(WORD, add_special_tokens=False).ids
+        for _ in range(min(body["n_predict"], 100)):
+            await wire.send(llama_piece(WORD, word))
+            await asyncio.sleep(0.02)
+        while body["n_predict"] == ENDLESS:
+            await asyncio.sleep(0.02)
+        await wire.send(llama_end())
+        await wire.end()

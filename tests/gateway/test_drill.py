@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import resource
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
+from scripted import ENDLESS, WORD, Slow, Upstream, soon
 from test_command import flags, free_port, listens, model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
@@ -30,28 +29,6 @@ PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 WHOLE = ("data: [DONE]", "event: response.completed", "event: message_stop")
 FAILED = ('data: {"error"', "event: error", "event: error")
 CLIENTS = 30
-WORD = "weather"
-"""It is one token: an engine that writes more tokens than it was asked for has failed."""
-ENDLESS = 900
-"""An answer of so many words does not end by itself."""
-
-
-class Slow(Llama):
-    """Writes as many words as it is asked for, and takes its time."""
-
-    async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
-        if path == "/health" or forced(body) is not None or body.get("n_predict") == 1:
-            await super().__call__(path, body, wire)
-            return
-        await wire.head()
-        word = self.tokenizer.encode(WORD, add_special_tokens=False).ids
-        for _ in range(min(body["n_predict"], 100)):
-            await wire.send(llama_piece(WORD, word))
-            await asyncio.sleep(0.02)
-        while body["n_predict"] == ENDLESS:
-            await asyncio.sleep(0.02)
-        await wire.send(llama_end())
-        await wire.end()
 
 
 class Drill:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
+from scripted import ENDLESS, WORD, Llama, Slow, Upstream, Wire, forced, soon
 from test_command import flags, free_port, listens, model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
@@ -179,18 +178,6 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(1.5)
 
-    class Slow(Llama):
-        async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
-            if forced(body) is not None or body.get("n_predict") == 1:
-                await super().__call__(path, body, wire)
-                return
-            await wire.head()
-            for _ in range(body["n_predict"]):
-                await wire.send(llama_piece("word ", self.tokenizer.encode("word ").ids))
-                await asyncio.sleep(0.05)
-            await wire.send(llama_end())
-            await wire.end()
-
     engine = upstream(Slow(tokenizer=tiny_model("qwen3").tokenizer), port=later)
     try:
         soon(lambda: listens(port), 30)
@@ -211,13 +198,13 @@ def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp
         with ThreadPoolExecutor(12) as pool:
             short = [pool.submit(ask, 20) for _ in range(6)]
             ways = (URL, "/v1/responses", "/v1/messages") * 2
-            long = [pool.submit(ask, 400, path) for path in ways]
+            long = [pool.submit(ask, ENDLESS, path) for path in ways]
             soon(lambda: sum(one.get("n_predict", 1) > 1 for _, one in engine.requests) == 12, 30)
             server.send_signal(signal.SIGTERM)
             assert all(found.result().endswith("data: [DONE]\n\n") for found in short)
             for path, found in zip(ways, long, strict=True):  # each API's own error, after what was written
                 text = found.result()
-                assert "word" in text and "this server is ending: ask again" in text
+                assert WORD in text and "this server is ending: ask again" in text
                 last = text.rstrip().split("\n\n")[-1]
                 assert last == "data: [DONE]" if path == URL else last.startswith("event: error\n")
                 assert ("event: response.failed" in text) == (path == "/v1/responses")
