@@ -64,6 +64,7 @@ class HttpEngine(Engine):
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
         )
         self._stall = stall
+        self._address = httpx2.URL(f"{self.url}{self.path}")  # which would be put together for each request
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -147,14 +148,14 @@ class HttpEngine(Engine):
         raw = await _written(body)
         body.clear()  # a long prompt is held once, and not for as long as its answer lasts
         given = {"content-type": "application/json", "accept-encoding": "identity", **(headers or {})}
-        response = await self.send(self.path, raw, given)
+        response = await self.send(self._address, raw, given)
         del raw
         try:
             yield response
         finally:
             await response.aclose()
 
-    async def send(self, path: str, raw: bytes, headers: dict[str, str]) -> httpx2.Response:
+    async def send(self, path: str | httpx2.URL, raw: bytes, headers: dict[str, str]) -> httpx2.Response:
         """The engine's response, whose body is still to be read. A kept connection that the engine closed meanwhile is
         tried once more: it has sent nothing, and a completion that is asked for twice does no harm."""
         headers = {**headers, "content-length": str(len(raw))}

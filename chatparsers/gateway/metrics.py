@@ -7,6 +7,7 @@ before they start, as its client has it: then ``/metrics`` of any of them shows 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -56,6 +57,8 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._model = model
         self._kinds: set[str] = set()
+        self._series: dict[tuple[str, ...], Any] = {}
+        """What was counted or observed before, as its client takes long to find it."""
         self._active = Gauge(
             "chatparsers_active_requests",
             "Requests that are being answered.",
@@ -81,12 +84,18 @@ class Metrics:
             if len(self._kinds) >= _KINDS and labels["kind"] not in self._kinds:
                 labels = {"kind": "other"}
             self._kinds.add(labels["kind"])
-        counter = self._counters[name]
-        (counter.labels(**labels) if labels else counter).inc(number)
+        key = (name, *labels.values())
+        if key not in self._series:
+            counter = self._counters[name]
+            self._series[key] = counter.labels(**labels) if labels else counter
+        self._series[key].inc(number)
 
     def observe(self, name: str, value: float, api: str) -> None:
         """Adds to a histogram: seconds, or tokens of a prompt."""
-        self._histograms[name].labels(api=api, model=self._model).observe(value)
+        key = (name, api)
+        if key not in self._series:
+            self._series[key] = self._histograms[name].labels(api=api, model=self._model)
+        self._series[key].observe(value)
 
     def value(self, name: str, **labels: str) -> int:
         """The sum of a counter over all series of this process that have these labels."""

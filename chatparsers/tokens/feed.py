@@ -245,7 +245,7 @@ def id_feed(
     in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
-    ends = stop_ids(vocabulary, stops, config) if config else _usual_ends(vocabulary, stops)
+    ends = stop_ids(vocabulary, stops, config)
     found = _special_ids(vocabulary, texts, stops, ends, skip_special_tokens, token_text_fallback)
     return IdFeed(tokenizer, Detokenizer(vocabulary), *found)
 
@@ -254,12 +254,16 @@ def stop_ids(
     tokenizer: Any, stops: tuple[str, ...], config: Mapping[str, Any] | None = None
 ) -> frozenset[int]:
     """The ids that end the turn: those of the stops, and the ends of turn that ``config`` or the tokenizer name."""
-    return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
+    try:
+        named = json.dumps(dict(config or {}))
+    except TypeError:  # values that no file has
+        return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
+    return _stop_ids(Vocabulary.of(tokenizer), stops, named)
 
 
 @lru_cache(maxsize=64)
-def _usual_ends(vocabulary: Vocabulary, stops: tuple[str, ...]) -> frozenset[int]:
-    return stop_ids(vocabulary, stops)
+def _stop_ids(vocabulary: Vocabulary, stops: tuple[str, ...], config: str) -> frozenset[int]:
+    return SpecialTokens.from_tokenizer(vocabulary, json.loads(config)).end_of_turn(stops)
 
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:
