@@ -2,6 +2,7 @@
 
     python benchmarks/gateway.py                    # 500 streams of 500 tokens; 100 paced streams; 10,000 requests
     python benchmarks/gateway.py --streams 50 --requests 500
+    python benchmarks/gateway.py --minutes 10       # 1,000 open streams for so long; then 20,000 requests
 
 Engine, proxy, gateway and clients are processes of this machine. The engine writes the events of llama-server, each
 token with its id; the proxy hands the bytes on. Throughput: all streams at once, as fast as they go. Latency: paced
@@ -32,6 +33,8 @@ TOOLS = [
         },
     }
 ]
+STAMP = 12
+"""How many tokens the text of a time has: the engine must not write more than it is asked for."""
 PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions"}
 
 
@@ -71,7 +74,7 @@ def frame(data: dict[str, Any]) -> bytes:
 
 
 async def engine() -> None:
-    """Answers with as many tokens as the prompt's first token, or ``n_predict``, says; paced if ``pace`` is set."""
+    """Answers with as many tokens as ``n_predict`` says; paced, and with times as texts, if ``temperature`` is set."""
     from chatparsers.testing.tiny import tiny_model
 
     tokenizer = tiny_model("qwen3").tokenizer
@@ -103,7 +106,7 @@ async def engine() -> None:
                     tokens, pace = body.get("n_predict", 1), body.get("temperature", 0)
                     writer.write(head)
                     if pace:
-                        for _ in range(tokens):
+                        for _ in range(tokens // STAMP):
                             writer.write(stamped())
                             await writer.drain()
                             await asyncio.sleep(pace)
@@ -221,7 +224,7 @@ async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:
         piece = await reader.read(1 << 16)
         if late is not None:
             now = time.monotonic()
-            late += [now - int(text) / 1e6 for text in re.findall(rb'content": ?"(\d{7,}) "', piece)]
+            late += [now - int(text) / 1e6 for text in re.findall(rb"(\d{7,}) ", piece)]
         pieces.append(piece)
         if not piece or piece.endswith(b"0\r\n\r\n"):
             break
@@ -230,15 +233,20 @@ async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:
 
 
 async def load(port: int, kind: str, streams: int, tokens: int, pace: float, late: list[float] | None) -> int:
-    """Runs the streams at once, and returns how many lost their end."""
-    asked = request(kind, tokens, pace)
-    mark = b'"finish_reason":"tool_calls"' if kind == "gateway" and not pace else b'"stop'
-    results = await asyncio.gather(
-        *(stream(port, asked, late) for _ in range(streams)), return_exceptions=True
-    )
-    whole = [found for found in results if isinstance(found, bytes) and (mark in found or b"[DONE]" in found)]
-    if kind == "gateway" and not pace:
-        whole = [found for found in whole if mark in found and b"[DONE]" in found]
+    """Runs the streams at once, and returns how many lost their end. Paced ones have so many times as texts."""
+    asked = request(kind, tokens * STAMP if pace else tokens, pace)
+    marks = {
+        "proxy": b'"stop": true',
+        "gateway": b'"finish_reason":"stop"' if pace else b'"finish_reason":"tool_calls"',
+    }
+    end = b"" if kind == "proxy" else b"[DONE]"
+
+    async def one(place: int) -> bytes:
+        await asyncio.sleep(pace * place / streams)  # paced streams do not all write at once
+        return await stream(port, asked, late)
+
+    results = await asyncio.gather(*map(one, range(streams)), return_exceptions=True)
+    whole = [found for found in results if isinstance(found, bytes) and marks[kind] in found and end in found]
     return streams - len(whole)
 
 
@@ -298,6 +306,18 @@ async def settled(port: int, kind: str) -> None:
     raise SystemExit(f"{kind}: it did not start")
 
 
+async def requests(server: Process, number: int) -> None:
+    """Prints the memory of the gateway over so many requests."""
+    print(f"\n{number:,} requests of 20 tokens, 50 at once: the gateway's memory\n")
+    print("| requests | RSS MB | lost |\n|---:|---:|---:|", flush=True)
+    done = 0
+    for share in (0.1, 0.4, 0.7, 1.0):
+        more = int(number * share) - done
+        lost = await many(server.port, "gateway", more, 50, 20)
+        done += more
+        print(f"| {done:,} | {server.rss():.1f} | {lost} |", flush=True)
+
+
 def turns(rounds: int) -> list[str]:
     """Who is measured when: both in each round, and another first each time."""
     return [kind for number in range(rounds) for kind in ("proxy", "gateway")[:: -1 if number % 2 else 1]]
@@ -341,15 +361,49 @@ async def measure(options: argparse.Namespace) -> None:
         pairs = list(zip(cuts["gateway"], cuts["proxy"], strict=True))
         added = [middle(ours[place] - bare[place] for ours, bare in pairs) for place in (49, 98)]
         print(f"| added | {added[0]:+.1f} | {added[1]:+.1f} | |", flush=True)
-        server = servers["gateway"]
-        print(f"\n{options.requests} requests of 20 tokens, 50 at once: the gateway's memory\n")
-        print("| requests | RSS MB | lost |\n|---:|---:|---:|", flush=True)
-        done = 0
-        for share in (0.1, 0.4, 0.7, 1.0):
-            more = int(options.requests * share) - done
-            lost = await many(server.port, "gateway", more, 50, 20)
-            done += more
-            print(f"| {done:,} | {server.rss():.1f} | {lost} |", flush=True)
+        await requests(servers["gateway"], options.requests)
+    finally:
+        for process in (*servers.values(), engine_process):
+            process.close()
+
+
+async def long(options: argparse.Namespace) -> None:
+    """Many open streams for minutes, beside a few through the proxy, so that both meet the same machine; requests."""
+    engine_process = Process("engine")
+    servers = {kind: Process(kind, "--engine", engine_process.port) for kind in ("proxy", "gateway")}
+    numbers = {"proxy": options.open // 10, "gateway": options.open}
+    late: dict[str, list[float]] = {kind: [] for kind in servers}
+    over = asyncio.Event()
+
+    async def watch() -> None:
+        print("| minute | RSS MB |\n|---:|---:|", flush=True)
+        minute = 0
+        while not over.is_set():
+            print(f"| {minute} | {servers['gateway'].rss():.0f} |", flush=True)
+            minute += 1
+            for _ in range(60):
+                await asyncio.sleep(1 if not over.is_set() else 0)
+
+    try:
+        for kind, server in servers.items():
+            await settled(server.port, kind)
+        pace = 0.75
+        tokens = int(options.minutes * 60 / pace)
+        print(f"\n{options.open:,} streams of {tokens} tokens, {options.minutes:g} minutes\n")
+        watching = asyncio.create_task(watch())
+        lost = await asyncio.gather(
+            *(load(servers[kind].port, kind, numbers[kind], tokens, pace, late[kind]) for kind in servers)
+        )
+        over.set()
+        await watching
+        print("\n| server | streams | tokens seen | lost | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|---:|")
+        cuts = {kind: statistics.quantiles([value * 1e3 for value in late[kind]], n=100) for kind in servers}
+        for (kind, cut), missing in zip(cuts.items(), lost, strict=True):
+            seen = len(late[kind])
+            print(f"| {kind} | {numbers[kind]:,} | {seen:,} | {missing} | {cut[49]:.1f} | {cut[98]:.1f} |")
+        added = [cuts["gateway"][place] - cuts["proxy"][place] for place in (49, 98)]
+        print(f"| added | | | | {added[0]:+.1f} | {added[1]:+.1f} |\n", flush=True)
+        await requests(servers["gateway"], 20_000)
     finally:
         for process in (*servers.values(), engine_process):
             process.close()
@@ -367,6 +421,8 @@ def main() -> None:
     parser.add_argument("--pace", type=float, default=0.05)
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--open", type=int, default=1000)
     options = parser.parse_args()
     if options.role == "engine":
         asyncio.run(engine())
@@ -374,6 +430,8 @@ def main() -> None:
         gateway(options.engine, options.tokenizer, options.beats)
     elif options.role is not None:
         proxy(options.engine)
+    elif options.minutes is not None:
+        asyncio.run(long(options))
     else:
         asyncio.run(measure(options))
 
