@@ -1,35 +1,40 @@
 """Which tests see a fault: ``python tests/mutants.py [options] -- PYTEST ARGUMENTS``.
 
-It makes small faults (mutants) in the functions of some modules, one at a time. pytest collects once. Each
-chosen test runs once without a fault in a forked process, to learn which functions it enters, and what it costs. Then a
-forked process for each mutant exchanges the code of its function and runs the tests that enter it, the cheapest first,
-until one fails or ``--seconds`` of CPU have passed. Code outside functions is not changed. It prints each mutant with
-the test that saw it, and at the end those that no test saw. ``--json`` keeps them, and ``--again`` runs those of such a
-file that were seen by none, for example with more tests:
+It makes small faults (mutants) in the functions of some modules, one at a time. First each file of tests runs once in
+a process of its own, under coverage.py, to learn which tests reach the places of the faults, and what they cost. Then
+a process for each mutant runs the tests that reach its statement: one case of each test, then all, the cheapest first,
+until one fails or ``--seconds`` of CPU have passed. It is forked when all tests are collected, and exchanges the code
+of a function; where that code has run by then, the process begins anew, and imports the package with the fault in it.
+It prints each mutant with the test that saw it, and at the end those that no test saw. ``--json`` keeps them, and
+``--again`` runs those of such a file that were seen by none, for example with more tests:
 
     python tests/mutants.py --number 300 --json one.json -- --quick tests/core tests/contract
-    python tests/mutants.py --again one.json -- --quick tests/grammar tests/templates
+    python tests/mutants.py --again one.json -- tests/grammar tests/templates
+
+What a test starts as another command has no fault.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
-import functools
 import gc
+import importlib.machinery
 import json
 import os
 import random
 import resource
 import signal
+import subprocess
 import sys
-import threading
+import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,6 +47,13 @@ SWAPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
 MOST_MEMORY = 4 << 30
+SILENT: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+FIRST = 25
+"""So many tests are tried first, one case of each: nearly all faults are seen by one of them."""
+
+
+Place = tuple[ast.AST, str, "int | None", Any]
+"""Where a fault can be made: the parent, its field, the place in a list, and the node."""
 
 
 class Mutant(NamedTuple):
@@ -56,7 +68,7 @@ class Mutant(NamedTuple):
         return f"{self.path}:{self.line} {self.change}"
 
 
-def changed(node: ast.AST) -> ast.AST | None:
+def changed(node: ast.AST) -> Any:
     """The node with a fault; None if no fault is made of its kind."""
     new: Any = copy.deepcopy(node)
     if isinstance(new, ast.Compare) and type(new.ops[0]) in SWAPPED:
@@ -81,11 +93,10 @@ def changed(node: ast.AST) -> ast.AST | None:
     return ast.fix_missing_locations(ast.copy_location(new, node))
 
 
-def places(tree: ast.Module) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
-    """Where a fault can be made: the parent, its field, the place in a list, and the node. Only within functions, and
-    not in the texts of errors."""
+def places(tree: ast.Module) -> Iterator[Place]:
+    """Only within functions, and not in the texts of errors."""
 
-    def visit(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, str, int | None, ast.AST]]:
+    def visit(node: ast.AST, inside: bool) -> Iterator[Place]:
         inside = inside or isinstance(node, (ast.FunctionDef, ast.Lambda))
         for field, value in ast.iter_fields(node):
             if field in ("decorator_list", "returns", "annotation", "args") and isinstance(
@@ -111,31 +122,70 @@ def mutants(paths: list[str]) -> Iterator[Mutant]:
             yield Mutant(path, number, node.lineno, f"{old}  ->  {new}")
 
 
-def apply(mutant: Mutant) -> bool:
-    """Puts the fault into the running process: exchanges the code of the function that holds it. False if the function
-    was not loaded, or its new code does not fit."""
-    path = ROOT / mutant.path
-    tree = ast.parse(path.read_text("utf-8"))
+def faulty(mutant: Mutant) -> ast.Module:
+    """The module with its fault."""
+    tree = ast.parse((ROOT / mutant.path).read_text("utf-8"))
     parent, field, at, node = next(place for n, place in enumerate(places(tree)) if n == mutant.number)
     new = changed(node)
     if at is None:
         setattr(parent, field, new)
     else:
         getattr(parent, field)[at] = new
-    wanted = {}
+    return tree
+
+
+def lines(mutant: Mutant) -> range:
+    """The lines of the statement that holds the place; of one that holds others, those before them."""
+    tree = ast.parse((ROOT / mutant.path).read_text("utf-8"))
+    node = next(place[3] for number, place in enumerate(places(tree)) if number == mutant.number)
+    inner: ast.stmt | None = None
+    for one in ast.walk(tree):  # outer statements first
+        if isinstance(one, ast.stmt) and any(node is below for below in ast.walk(one)):
+            inner = one
+    assert inner is not None
+    body = getattr(inner, "body", None)
+    return range(inner.lineno, body[0].lineno if body else (inner.end_lineno or inner.lineno) + 1)
+
+
+class Faulty(importlib.machinery.SourceFileLoader):
+    """Loads the module of a mutant, and as a finder it finds no other."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        parts = mutant.path.removesuffix(".py").split("/")
+        self.package = parts[-1] == "__init__"
+        super().__init__(".".join(parts[:-1] if self.package else parts), str(ROOT / mutant.path))
+        self.mutant = mutant
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        return compile(faulty(self.mutant), self.path, "exec", dont_inherit=True)
+
+    def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        spec = importlib.machinery.ModuleSpec(fullname, self, origin=self.path, is_package=self.package)
+        spec.has_location = True
+        if self.package:
+            spec.submodule_search_locations = [str(Path(self.path).parent)]
+        return spec
+
+
+def exchange(mutant: Mutant) -> bool:
+    """Puts the fault into the running process: exchanges the code of the function that holds it. False if the function
+    was not loaded, or its new code does not fit."""
+    path = str(ROOT / mutant.path)
+    wanted: dict[tuple[str, int], types.CodeType | None] = {}
 
     def find(code: types.CodeType) -> None:
         for inner in code.co_consts:
             if isinstance(inner, types.CodeType):
-                wanted.setdefault((inner.co_name, inner.co_firstlineno), inner)
+                key = inner.co_name, inner.co_firstlineno
+                wanted[key] = None if key in wanted else inner  # two lambdas of a line
                 find(inner)
 
-    find(compile(tree, str(path), "exec"))
+    find(compile(faulty(mutant), path, "exec", dont_inherit=True))
     done = False
     for found in gc.get_objects():
-        if isinstance(found, functools._lru_cache_wrapper):
-            found.cache_clear()
-        elif isinstance(found, types.FunctionType) and found.__code__.co_filename == str(path):
+        if isinstance(found, types.FunctionType) and found.__code__.co_filename == path:
             code = wanted.get((found.__code__.co_name, found.__code__.co_firstlineno))
             if code is not None and code != found.__code__:
                 try:
@@ -146,156 +196,260 @@ def apply(mutant: Mutant) -> bool:
     return done
 
 
-def function(mutant: Mutant) -> str:
-    """The innermost function that holds the place, as `entered` names it."""
-    path = ROOT / mutant.path
-    tree = ast.parse(path.read_text("utf-8"))
-    node = next(place[3] for number, place in enumerate(places(tree)) if number == mutant.number)
-    name = ""
-    for outer in ast.walk(tree):  # outer functions first
-        if isinstance(outer, (ast.FunctionDef, ast.Lambda)) and any(
-            inner is node for inner in ast.walk(outer)
-        ):
-            decorators = getattr(outer, "decorator_list", ())
-            first = min([outer.lineno, *(one.lineno for one in decorators)])
-            name = f"{mutant.path} {getattr(outer, 'name', '<lambda>')} {first}"
-    return name
+class Learns:
+    """Notes for each test what it costs in seconds of CPU, and the numbers of the places that it reaches."""
 
+    def __init__(self, chosen: list[Mutant]) -> None:
+        import coverage
 
-def entered(run: Callable[[], object]) -> tuple[float, list[str]]:
-    """What a test costs, in seconds of CPU, and the functions of the package that it enters."""
-    codes: set[types.CodeType] = set()
-
-    def called(frame: types.FrameType, event: str, argument: object) -> None:
-        if event == "call":
-            codes.add(frame.f_code)
-
-    since = time.process_time()
-    threading.setprofile(called)
-    sys.setprofile(called)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    cost = time.process_time() - since
-    inside = f"{ROOT}{os.sep}"
-    found = [code for code in codes if code.co_filename.startswith(f"{inside}chatparsers")]
-    return cost, [
-        f"{Path(code.co_filename[len(inside) :]).as_posix()} {code.co_name} {code.co_firstlineno}"
-        for code in found
-    ]
-
-
-class Runner:
-    """Runs the collected tests in a forked process for each mutant, in the place of pytest's own loop."""
-
-    def __init__(self, chosen: list[Mutant], seconds: int) -> None:
         self.chosen = chosen
-        self.seconds = seconds
-        self.seen: dict[Mutant, str] = {}
+        self.coverage = coverage.Coverage(
+            data_file=None, config_file=False, include=[str(ROOT / "chatparsers" / "*")], messages=False
+        )
+        self.costs: dict[str, float] = {}
+        self.failed: set[str] = set()
+        self.coverage.start()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        since = time.process_time()
+        self.coverage.switch_context(item.nodeid)
+        yield
+        self.coverage.switch_context("")
+        self.costs[item.nodeid] = time.process_time() - since
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if not report.passed:  # a test that is skipped sees nothing
+            self.failed.add(report.nodeid)
+
+    def found(self) -> dict[str, Any]:
+        self.coverage.stop()
+        data = self.coverage.get_data()
+        reached: dict[str, set[int]] = {}
+        for number, mutant in enumerate(self.chosen):
+            at = data.contexts_by_lineno(str(ROOT / mutant.path))
+            for context in {context for line in lines(mutant) for context in at.get(line, ())}:
+                reached.setdefault(context, set()).add(number)
+        tests = [[test, cost, sorted(reached.get(test, ()))] for test, cost in self.costs.items()]
+        return {
+            "import": sorted(reached.get("", ())),
+            "tests": [test for test in tests if test[0] not in self.failed],
+            "failed": sorted(self.failed),
+        }
+
+
+class Sees:
+    """Notes the first failure."""
+
+    def __init__(self) -> None:
         self.failed = ""
+        self.ran = 0
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.failed = f"collecting: {report.nodeid}"
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self.failed:
             self.failed = report.nodeid
 
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        gc.unfreeze()  # `apply` looks for functions
-        since = time.monotonic()
-        tests: dict[str, list[tuple[float, int]]] = {}
-        for number, item in enumerate(session.items):
-            said = self.fork(session, partial(self.learn, session, number), 600)
-            if not said.startswith("["):
-                print(f"left out, as it fails without a fault: {item.nodeid} ({said})", flush=True)
-                continue
-            cost, names = json.loads(said)
-            for name in names:
-                tests.setdefault(name, []).append((cost, number))
-        print(f"\n{len(session.items)} tests, learned in {time.monotonic() - since:.0f} s", flush=True)
-        for mutant in self.chosen:
-            numbers = [number for _, number in sorted(tests.get(function(mutant), ()))]
-            found = self.fork(session, partial(self.see, session, mutant, numbers), 3 * self.seconds)
-            if found != "not applied":
-                self.seen[mutant] = found
-                print(f"{mutant}\n    {found or f'SEEN BY NONE of {len(numbers)}'}", flush=True)
-        return True
-
-    def learn(self, session: pytest.Session, number: int) -> str:
-        """What a test costs and enters, in JSON; its name if it fails."""
-        found = entered(lambda: self.protocol(session, number))
-        return self.failed or json.dumps(found)
-
-    def see(self, session: pytest.Session, mutant: Mutant, numbers: list[int]) -> str:
-        """The test that fails first; "" if none does."""
-        if not apply(mutant):
-            return "not applied"
-        until = time.process_time() + self.seconds
-        for number in numbers:
-            self.protocol(session, number)
+    def run(self, items: list[pytest.Item], seconds: float) -> dict[str, Any]:
+        """Runs tests until one fails or the time is up. Each takes down what it set up: the next one may be any."""
+        until = time.process_time() + seconds
+        for item in items:
             if self.failed or time.process_time() > until:
                 break
-        return self.failed
+            self.ran += 1
+            try:
+                item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
+            except BaseException as error:  # the fault reached pytest itself
+                self.failed = f"{type(error).__name__} outside a test"
+        return {"seen": self.failed, "ran": self.ran}
 
-    def protocol(self, session: pytest.Session, number: int) -> None:
-        """Runs a test, and takes down what it set up: the next one may be any."""
-        item = session.items[number]
-        item.ihook.pytest_runtest_protocol(item=item, nextitem=None)
 
-    def fork(self, session: pytest.Session, run: Callable[[], str], seconds: int) -> str:
-        """What ``run`` returns in a process of its own, which ends after so many seconds of CPU."""
+class Anew(Sees):
+    """Runs tests in a process that has collected their files with the fault."""
+
+    def __init__(self, tests: list[str], seconds: float) -> None:
+        super().__init__()
+        self.tests, self.seconds = tests, seconds
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items = {item.nodeid: item for item in session.items}
+        if not self.failed and len(items.keys() & set(self.tests)) < len(self.tests):
+            self.failed = "collecting: fewer tests"
+        self.run([items[test] for test in self.tests if test in items], self.seconds)
+        return True
+
+
+def limited(seconds: float) -> None:
+    """This process ends after three times these seconds of CPU: a fault may make a loop that never ends."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(3 * seconds) + 30, int(3 * seconds) + 30))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+
+def child(job: dict[str, Any]) -> dict[str, Any]:
+    """A process of its own: learns what the tests of a file reach, or runs tests with a fault."""
+    if "mutant" not in job:
+        learns = Learns([Mutant(*one) for one in job["chosen"]])
+        pytest.main(["-q", "-p", "no:cacheprovider", *job["arguments"]], plugins=[learns])
+        return learns.found()
+    sys.meta_path.insert(0, Faulty(Mutant(*job["mutant"])))
+    limited(job["seconds"])
+    anew = Anew(job["tests"], job["seconds"])
+    try:
+        status = pytest.main(["-q", "-p", "no:cacheprovider", *job["arguments"]], plugins=[anew])
+    except BaseException as error:
+        status, anew.failed = 0, f"{type(error).__name__} outside a test"
+    if not anew.failed and not anew.ran:
+        anew.failed = f"pytest ends with {int(status)}"
+    return {"seen": anew.failed, "ran": anew.ran}
+
+
+def run(job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+    """What `child` says of a job; None if its process ended otherwise."""
+    with tempfile.TemporaryDirectory() as folder:
+        told, said = Path(folder, "told"), Path(folder, "said")
+        told.write_text(json.dumps(job), encoding="utf-8")
+        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+        command = [sys.executable, __file__, "--child", str(told), str(said)]
+        # A fault may wait for ever; a busy machine may take long.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, cwd=ROOT, env=environment, timeout=seconds, **SILENT)
+        return json.loads(said.read_text("utf-8")) if said.exists() else None
+
+
+class Runner(Sees):
+    """Learns what the tests reach, and finds one that sees each mutant."""
+
+    def __init__(self, chosen: list[Mutant], arguments: list[str], seconds: float, out: Path | None) -> None:
+        super().__init__()
+        self.chosen, self.arguments, self.seconds, self.out = chosen, arguments, seconds, out
+        self.options = [one for one in arguments if one.startswith("-")]
+        folders = [ROOT / one for one in arguments if not one.startswith("-")] or [ROOT / "tests"]
+        found = (path for at in folders for path in (at.rglob("test_*.py") if at.is_dir() else [at]))
+        self.files = sorted({path.relative_to(ROOT).as_posix() for path in found})
+        self.kept: list[dict[str, Any]] = []
+        self.imported: set[int] = set()
+        """The mutants whose statement runs while tests are collected."""
+        self.strong: list[list[tuple[float, str]]] = [[] for _ in chosen]
+        """Of each mutant, the tests that reach it, and what they cost."""
+        self.weak: list[list[tuple[float, str]]] = [[] for _ in chosen]
+        """The tests behind others that reach it, in the same process: they may use what those made."""
+
+    def learn(self, jobs: int) -> None:
+        told = [{"chosen": self.chosen, "arguments": [*self.options, file]} for file in self.files]
+        with ThreadPoolExecutor(jobs) as pool:
+            results = list(pool.map(lambda job: run(job, 3600), told))
+        tests = 0
+        for file, said in zip(self.files, results, strict=True):
+            if said is None:
+                print(f"left out, as it did not end: {file}")
+                continue
+            self.imported.update(said["import"])
+            before = set(said["import"])
+            tests += len(said["tests"])
+            for test, cost, numbers in said["tests"]:
+                before.update(numbers)
+                for number in before:
+                    (self.strong if number in numbers else self.weak)[number].append((cost, test))
+        print(f"{tests} tests that pass, in {len(self.files)} files", flush=True)
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        gc.unfreeze()  # `exchange` looks for functions
+        items = {item.nodeid: item for item in session.items}
+        for number, mutant in enumerate(self.chosen):
+            found = self.see(session, number, items)
+            said = f"{found['seen'] or 'SEEN BY NONE'} ({found['ran']} ran, {found['reach']} reach)"
+            print(f"{mutant}\n    {said}", flush=True)
+            self.kept.append({"mutant": list(mutant), **found})
+            if self.out is not None:
+                self.out.write_text(json.dumps(self.kept, indent=1) + "\n", encoding="utf-8")
+        return True
+
+    def see(self, session: pytest.Session, number: int, items: dict[str, pytest.Item]) -> dict[str, Any]:
+        """The first test that sees a mutant (``seen``), how many reach it and how many ran."""
+        reach = [
+            test for _, test in [*sorted(self.strong[number]), *sorted(self.weak[number])] if test in items
+        ]
+        first: dict[str, str] = {}
+        for test in reach:
+            first.setdefault(test.partition("[")[0], test)
+        tests = list(dict.fromkeys([*list(first.values())[:FIRST], *reach]))
+        found = None if number in self.imported else self.fork(session, number, [items[one] for one in tests])
+        if found is None:
+            found = {"seen": "", "ran": 0}
+            for some in (tests[:FIRST], tests[FIRST:]):
+                if some and not found["seen"]:
+                    files = sorted({test.partition("::")[0] for test in some})
+                    job = {"mutant": self.chosen[number], "tests": some, "seconds": self.seconds}
+                    job["arguments"] = [*self.options, *files]
+                    found = run(job, 20 * self.seconds + 300) or {
+                        "seen": "its process ended",
+                        "ran": len(some),
+                    }
+        return {**found, "reach": len(reach)}
+
+    def fork(self, session: pytest.Session, number: int, tests: list[pytest.Item]) -> dict[str, Any] | None:
+        """The same in a forked process that exchanges the code; None if that cannot be done."""
         reading, writing = os.pipe()
         child = os.fork()
         if child:
             os.close(writing)
             with os.fdopen(reading, encoding="utf-8") as pipe:
                 said = pipe.read()
-            _, status = os.waitpid(child, 0)
-            return said.partition("\0")[0] if "\0" in said else f"ended by signal {status & 127}"
-        session.config.pluginmanager.unregister(name="terminalreporter")
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        signal.alarm(20 * seconds)  # a fault may wait for ever; a busy machine may take long
+            os.waitpid(child, 0)
+            found: dict[str, Any] | None = (
+                json.loads(said) if said else {"seen": "its process ended", "ran": len(tests)}
+            )
+            return found
         try:
-            said = run()
-        except BaseException as error:  # the fault reached pytest itself
-            said = f"{type(error).__name__} outside a test"
-        data = f"{said}\0".encode()
-        while data:
-            data = data[os.write(writing, data) :]
-        os._exit(0)
+            session.config.pluginmanager.unregister(name="terminalreporter")
+            limited(self.seconds)
+            signal.alarm(
+                int(20 * self.seconds) + 300
+            )  # a fault may wait for ever; a busy machine may take long
+            said = json.dumps(self.run(tests, self.seconds) if exchange(self.chosen[number]) else None)
+            os.write(writing, said.encode())
+        finally:
+            os._exit(0)
 
 
 def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        said = child(json.loads(Path(sys.argv[2]).read_text("utf-8")))
+        Path(sys.argv[3]).write_text(json.dumps(said), encoding="utf-8")
+        return 0
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--number", type=int, default=300, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only files whose path has this text")
-    parser.add_argument("--seconds", type=int, default=30, help="of CPU for each mutant")
+    parser.add_argument("--seconds", type=float, default=30, help="of CPU for each mutant")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at once that learn")
     parser.add_argument("--json", type=Path, help="where to write what was found")
     parser.add_argument("--again", type=Path, help="the mutants of this file that no test saw")
-    parser.add_argument("tests", nargs="*", help="arguments of pytest")
+    parser.add_argument("tests", nargs="*", help="arguments of pytest: options, files and folders")
     given = parser.parse_args()
     if given.again is not None:
         old = json.loads(given.again.read_text("utf-8"))
-        chosen = [Mutant(*one["mutant"]) for one in old if not one["seen"]]
+        chosen = [Mutant(*one["mutant"]) for one in old if not one["seen"] and given.only in one["mutant"][0]]
     else:
         files = sorted(p.relative_to(ROOT).as_posix() for at in PACKAGES for p in (ROOT / at).rglob("*.py"))
-        every = list(mutants([path for path in files if given.only in path]))
+        every = list(mutants(files))
         chosen = random.Random(given.seed).sample(every, min(given.number, len(every)))
-        print(f"{len(every)} places, {len(chosen)} chosen")
-    runner = Runner(chosen, given.seconds)
+        chosen = [mutant for mutant in chosen if given.only in mutant.path]
+        print(f"{len(every)} places, {len(chosen)} chosen", flush=True)
+    runner = Runner(chosen, given.tests, given.seconds, given.json)
+    runner.learn(given.jobs)
     status = pytest.main(["-q", "-p", "no:cacheprovider", *given.tests], plugins=[runner])
-    seen = Counter(test.partition("::")[0] for test in runner.seen.values())
-    for file, times in seen.most_common():
+    kept = runner.kept
+    for file, times in Counter(one["seen"].partition("::")[0] for one in kept).most_common():
         print(f"{times:5} {file or 'SEEN BY NONE'}")
-    for mutant in (mutant for mutant, test in runner.seen.items() if not test):
-        print(f"none: {mutant}")
-    if given.json is not None:
-        kept = [{"mutant": list(mutant), "seen": test} for mutant, test in runner.seen.items()]
-        given.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    for one in kept:
+        if not one["seen"]:
+            print(f"none: {Mutant(*one['mutant'])}")
     return int(status)
 
 
