@@ -89,6 +89,7 @@ def play(
 ) -> Rollout | None:
     """Plays the conversation and checks R1, R2, R4 and R6 at each step. None if an answer cannot be written."""
     tokenizer = chat.tokenizer
+    assert tokenizer is not None
     first = next(i for i, m in enumerate(messages) if m["role"] == "assistant")
     rollout = chat.rollout(messages[:first], history=history, **request)  # type: ignore[arg-type]
     growing = chat.conversation(messages[:first], **request)

@@ -51,7 +51,8 @@ class Draw:
         return " ".join(self.random.choice(WORDS) for _ in range(self.random.randint(1, 4)))
 
     def arguments(self) -> str:
-        chance, found = self.random.random, {}
+        chance = self.random.random
+        found: dict[str, Any] = {}
         if chance() < 0.8:
             found["city"] = self.text()
         if chance() < 0.4:

@@ -66,7 +66,7 @@ class Plays:
             await self.probe(path, body, wire)
             return
         asked = next((one for _, one in reversed(self.sent) if one.get("tools")), self.sent[-1][1])
-        said = asked.get("messages") or asked.get("input")
+        said = asked.get("messages") or asked["input"]
         turns = sum(one.get("role") == "tool" or one.get("type") == "function_call_output" for one in said)
         text = self.steps[turns] if turns < len(self.steps) and asked.get("tools") else "Done."
         await wire.head()
