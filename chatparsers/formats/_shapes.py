@@ -35,8 +35,8 @@ def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
     array of them.
     """
     call = p.json_call(name="name", args="arguments")
-    more = p.reads("", p.many(p.space() + p.optional(",") + p.space() + call))
-    objects = p.reads(call + more, call + more, p.array(call))
+    several = _several(p, call)
+    objects = p.reads(several, several, p.array(call))
     return p.token(f"<{tag}>") + p.space(pad) + objects + p.space(pad) + p.token(f"</{tag}>")
 
 
@@ -53,8 +53,19 @@ def json_calls(p: Builder) -> Node:
     return _loose(p, call) | p.array(call)
 
 
+def _gap(p: Builder) -> Node:
+    """What models write between calls that stand together."""
+    return p.space() + p.optional(",") + p.space()
+
+
 def _loose(p: Builder, call: Node) -> Node:
-    return p.calls(call, p.space() + p.optional(",") + p.space())
+    """Calls that stand together, as the calls of a section. For parsing only."""
+    return p.calls(call, _gap(p))
+
+
+def _several(p: Builder, call: Node) -> Node:
+    """One call of a section of its own; the parser also reads more in it."""
+    return call + p.reads("", p.many(_gap(p) + call))
 
 
 def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str = "\n") -> Node:
@@ -77,7 +88,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
     call = p.each_tool(function) + again(p, "</function>")
     end = p.space(gap) + p.token(close)
-    whole = p.token(open) + p.space(gap) + call + p.reads("", p.many(p.space() + call)) + end
+    whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << json_calls(p) << p.token(close)
     return p.reads(whole, whole, json, call + p.optional(end))
 
