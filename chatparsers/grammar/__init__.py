@@ -25,12 +25,12 @@ from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .regular.automaton import TooLarge
 from .schemas import Weakened
-from .target import Target
+from .target import TARGETS, target_of
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
 
-DIALECTS = ("gbnf", "lark", "structural_tag")
-ENGINES = ("llama.cpp", "xgrammar")
+DIALECTS = tuple(TARGETS)
+ENGINES = tuple(TARGETS["gbnf"])
 """The engines that read GBNF."""
 
 
@@ -61,10 +61,6 @@ class Grammar(Shown):
             f"<Grammar: {self.dialect}, {len(self.text):,} characters{lazy}, {len(self.weakened)} weakened>"
         )
 
-
-_MOST_COUNTED = 24
-"""So many characters of text up to a marker are counted in Lark. With more (48, or 32 beside a pattern) llguidance
-gives up in the middle of a marker: too many expressions."""
 
 _CACHE: Kept[tuple[Any, Grammar | None]] = Kept(32_000_000)
 
@@ -117,12 +113,7 @@ def write(
         known = _CACHE.get(key)
         if known is not None:
             return _warned(known[1], by_text)
-    target = Target(
-        free=dialect != "gbnf",
-        counts_text=_MOST_COUNTED if dialect == "lark" else 0,
-        most_counted=None if dialect == "lark" or (dialect == "gbnf" and engine == "llama.cpp") else 64,
-        open_objects=additional_properties,
-    )
+    target = target_of(dialect, engine, additional_properties)
     found, too_large = None, False
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
         reading = read(request, target, Budget(size, max_work))
