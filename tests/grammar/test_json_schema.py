@@ -255,12 +255,20 @@ official suite."""
         ({"maxLength": -1}, "$.maxLength"),
         ({"properties": {"a": 3}}, "$.properties.a"),
         ({"multipleOf": 0}, "$.multipleOf"),
+        ({"uniqueItems": 1}, "$.uniqueItems"),
     ],
 )
 def test_invalid_schema(schema: Any, path: str) -> None:
     with pytest.raises(SchemaError) as raised:
         compiled(schema)
     assert raised.value.path == path
+
+
+def test_many_alternatives_beside_another_schema_are_no_product() -> None:
+    """Each of them is written, however many there are: nothing is multiplied by one."""
+    either = {"anyOf": [{"minimum": 0}]}
+    _, _, weakened = compiled({"allOf": [either, {"anyOf": [{"maximum": most} for most in range(300)]}]})
+    assert not weakened
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,12 @@ def test_judge(amount: Callable[[int, int, int], int]) -> None:
     assert counted[True] > 100 and counted[False] > 100 and counted[None] > 10
 
 
+def test_a_schema_that_leads_back_to_itself_adds_nothing() -> None:
+    schema = {"type": "array", "items": {"$ref": "#"}, "allOf": [{"$ref": "#"}]}
+    budget = Budget(work=20)
+    assert Judge(Document(schema), budget).fits([[], [[]]], [schema]) == (True, {})
+
+
 def test_language(amount: Callable[[int, int, int], int]) -> None:
     """The grammar takes what jsonschema takes, and more only where ``weakened`` names the keyword."""
     counted: Counter[str] = Counter()
