@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from ..core.parser.alphabet import Alphabet
@@ -95,8 +95,8 @@ class IdFeed:
         self._special = special
         self.alphabet = alphabet
         self.spelling = spelling
-        self.offsets: list[int] = []
-        """Where each token begins, in the machine's characters."""
+        self.offsets = array("q")
+        """Where each token begins, in the machine's characters: eight bytes a token, as many streams may be open."""
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
@@ -172,8 +172,11 @@ class IdFeed:
         whole = self._detokenizer.whole(ids)
         if whole is not None:
             texts += whole
-            self.offsets += accumulate(map(len, whole), initial=position)
-            return self.offsets.pop()
+            begin = self.offsets.append
+            for text in whole:
+                begin(position)
+                position += len(text)
+            return position
         for id in ids:
             self.offsets.append(position)
             text = self._detokenizer.decode(id) or self._empty(id, position)
@@ -192,7 +195,7 @@ def _restored(
     alphabet: tuple[tuple[str, ...], bool],
     spelling: Spelling,
     held: bytes,
-    offsets: list[int],
+    offsets: array[int],
 ) -> IdFeed:
     detokenizer = Detokenizer(Vocabulary.of(tokenizer), held)
     feed = IdFeed(tokenizer, detokenizer, special, Alphabet(*alphabet), spelling)
