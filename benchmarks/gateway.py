@@ -232,8 +232,17 @@ async def stream(port: int, asked: bytes, late: list[float] | None) -> bytes:
     return b"".join(pieces)
 
 
-async def load(port: int, kind: str, streams: int, tokens: int, pace: float, late: list[float] | None) -> int:
-    """Runs the streams at once, and returns how many lost their end. Paced ones have so many times as texts."""
+async def load(
+    port: int,
+    kind: str,
+    streams: int,
+    tokens: int,
+    pace: float,
+    late: list[float] | None,
+    ramp: float | None = None,
+) -> int:
+    """Runs the streams at once, and returns how many lost their end. Paced ones have so many times as texts, and
+    do not all write at once: they begin one after another within ``ramp`` seconds."""
     asked = request(kind, tokens * STAMP if pace else tokens, pace)
     marks = {
         "proxy": b'"stop": true',
@@ -242,11 +251,13 @@ async def load(port: int, kind: str, streams: int, tokens: int, pace: float, lat
     end = b"" if kind == "proxy" else b"[DONE]"
 
     async def one(place: int) -> bytes:
-        await asyncio.sleep(pace * place / streams)  # paced streams do not all write at once
+        await asyncio.sleep((pace if ramp is None else ramp) * place / streams)
         return await stream(port, asked, late)
 
     results = await asyncio.gather(*map(one, range(streams)), return_exceptions=True)
     whole = [found for found in results if isinstance(found, bytes) and marks[kind] in found and end in found]
+    for found in [found for found in results if found not in whole][:3]:
+        print("lost:", str(found)[-300:], file=sys.stderr)
     return streams - len(whole)
 
 
@@ -392,7 +403,10 @@ async def long(options: argparse.Namespace) -> None:
         print(f"\n{options.open:,} streams of {tokens} tokens, {options.minutes:g} minutes\n")
         watching = asyncio.create_task(watch())
         lost = await asyncio.gather(
-            *(load(servers[kind].port, kind, numbers[kind], tokens, pace, late[kind]) for kind in servers)
+            *(
+                load(servers[kind].port, kind, numbers[kind], tokens, pace, late[kind], 60.0)
+                for kind in servers
+            )
         )
         over.set()
         await watching
