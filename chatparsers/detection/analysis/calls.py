@@ -13,7 +13,7 @@ from dataclasses import replace
 from .found import CallMarkers, Marker, Variant
 from .json_calls import json_calls
 from .named_calls import named_calls
-from .probes import ADDRESSEE, ASKED, Asker
+from .probes import ADDRESSEE, ASKED, CLOSED, Asker
 from .questions import ask_calls, json_with
 from .reasoning import Outline
 
@@ -33,7 +33,7 @@ def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tu
     if not calls.parallel:
         calls = replace(calls, separator="")
     name, given = ASKED.names[0], calls.arguments
-    text = (asked.one.opening + asked.one.wire).replace(ADDRESSEE, name)
+    text = (asked.one.opening + asked.one.wire).replace(ADDRESSEE, name).replace(CLOSED, name)
     markers = tuple(
         Marker(use, marker, asked.one.what, text, text.rfind(marker.strip()))
         for use, marker in (
@@ -51,7 +51,7 @@ def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tu
             *((f"in names, {char!r} is spelt", spelling) for char, spelling in given.escapes),
             *((f"in values, {char!r} is spelt", spelling) for char, spelling in given.value_escapes),
             ("argument's value, followed by", given.behind),
-            ("a call, ended by", calls.behind),
+            ("a call, ended by", calls.behind.replace(CLOSED, name)),
             ("calls, closed by", calls.section[1]),
         )
         if marker.strip()

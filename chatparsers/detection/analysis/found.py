@@ -148,7 +148,8 @@ class CallMarkers:
 
     ``section`` opens and closes all calls of a turn. ``before`` and ``behind`` stand around each call, ``separator``
     between two, ``lead`` is the white space between content and calls. A call in markup is ``before`` NAME
-    ``name_behind`` ARGUMENTS ``behind``; `ADDRESSEE` in ``before`` is the name too. A call that is a JSON object has
+    ``name_behind`` ARGUMENTS ``behind``; `ADDRESSEE` in ``before`` and `CLOSED` in ``behind`` are the name too. A call
+    that is a JSON object has
     ``members`` in their order, each a kind and a key. The kinds are ``name``, ``args``, ``id``, and ``=`` with the JSON
     of a constant. ``nested`` is the key of the object that holds name and arguments, ``gap`` the white space after a
     comma. ``as_key``: the tool's name is the only key.

@@ -11,7 +11,7 @@ from ...core.definition.idioms import NAME_CHARS
 from ...templates.probe.differences import is_marker, units
 from .found import Arguments, CallMarkers
 from .markup import Markup
-from .probes import ADDRESSEE
+from .probes import ADDRESSEE, CLOSED
 
 __all__ = ["section_of"]
 
@@ -164,7 +164,8 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
 
     given = calls.arguments
     gap = p.literal("") if calls.behind[:1].isspace() else p.space()
-    closer: Node = gap + m.lenient(calls.behind)
+    behind, named, rest = calls.behind.partition(CLOSED)
+    closer: Node = gap + m.lenient(behind)
     if calls.end_optional and not calls.section[1]:
         closer = p.expected(closer)
 
@@ -178,18 +179,24 @@ def _named_call(m: Markup, calls: CallMarkers) -> Node:
             arguments = p.args(tool) if given.syntax == Json() else p.args(tool, given.syntax)
         if addressed:
             header = _addressee(m, tool) + m.lenient(again) + header
+        if named:
+            return header + arguments + closer + _addressee(m, tool) + m.lenient(rest)
         return header + arguments + closer if separate else header + arguments
 
     item = m.lenient(before) + p.each_tool(call)
-    return item if separate else item + closer  # an object says itself that it is whole
+    return item if separate or named else item + closer  # an object says itself that it is whole
 
 
 def _tool_name(m: Markup, calls: CallMarkers, tool: Tool) -> Node:
-    """A tool's name, without the sign that begins the markup behind it."""
+    """A tool's name, without the sign that begins the markup behind it, or its own closing tag."""
     behind = (calls.counted or calls.id_before or calls.name_behind).strip()[:1]
     if not re.fullmatch(NAME_CHARS, behind) or re.fullmatch(r"[\w.\-:/\\\]^]", behind):
-        return m.p.name(tool)  # its usual characters end there, or the sign may stand in a name
-    return m.p.name(tool, NAME_CHARS[:-1] + behind + "]")
+        behind = ""  # its usual characters end there, or the sign may stand in a name
+    closer, named, _ = calls.behind.partition(CLOSED)
+    sign = closer.strip().removeprefix(calls.before.strip())[:1] if named else ""
+    if re.fullmatch(r"[\w.\-:\\\]^]", sign):
+        sign = ""
+    return m.p.name(tool, NAME_CHARS[:-1] + behind + sign + "]") if behind + sign else m.p.name(tool)
 
 
 def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
@@ -202,16 +209,20 @@ def _header(m: Markup, calls: CallMarkers, prefix: str, tool: Tool) -> Node:
         name = _tool_name(m, calls, tool) + m.lenient(calls.counted) + p.chars("0-9", 1, 4)
     else:
         name = _tool_name(m, calls, tool)
+    if CLOSED in calls.behind and len(calls.before.strip()) < 2 and not calls.section[0].strip():
+        name = name + p.declared()  # any other tag looks like a call
     if calls.id_behind:
         name = p.id(_id(m, calls)) + m.lenient(calls.id_behind) + name
     if calls.id_before:
         name = name + m.lenient(calls.id_before) + p.id(_id(m, calls))
     behind = calls.name_behind
-    known = [calls.behind] if calls.arguments.whole else [calls.arguments.key_before, calls.behind]
-    starts = [text.split()[0] for text in known if text.strip()]
+    end = calls.behind.partition(CLOSED)[0]
+    known = [end] if calls.arguments.whole else [calls.arguments.key_before, end]
+    starts = ["".join(units(text.split()[0])[:2]) for text in known if text.strip()]
     if not calls.arguments.whole and len(starts) < 2:
         return name + m.lenient(behind)
-    follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in starts), "{"))
+    told = [text for text in starts if not any(text != one and text.startswith(one) for one in starts)]
+    follows = p.peek(p.space() + p.choice(*(m.literal(text) for text in dict.fromkeys(told)), "{"))
     strict = m.lenient(behind)
     gap = p.space() if calls.arguments.whole else ""
     return name + p.reads(strict, strict + follows) + gap

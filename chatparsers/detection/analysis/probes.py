@@ -16,10 +16,12 @@ from ...core.errors import TemplateError
 from ...templates import Template
 from ...templates.probe.differences import is_marker, shared_start, units
 
-__all__ = ["ADDRESSEE", "ASKED", "HELD_BACK", "Asker", "Call", "Rendering", "Words"]
+__all__ = ["ADDRESSEE", "ASKED", "CLOSED", "HELD_BACK", "Asker", "Call", "Rendering", "Words"]
 
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
+CLOSED = "\x02"
+"""Stands for a tool's name in the markup behind the call's arguments."""
 _USER = "Quagga, please."
 _THOUGHT = "Slate hums low."
 _HISTORY = [{"role": "user", "content": _USER}]
@@ -94,12 +96,18 @@ class Rendering:
         counts = {self.wire.count(call.name) for call in self.calls}
         return all(self.wire.count(text) == 1 for text in asked) and counts in (set(), {1}, {2})
 
-    def masked(self) -> Rendering:
-        """The same, with `ADDRESSEE` for the first of two times that a call's name is there."""
+    def masked(self, closed: bool = False) -> Rendering:
+        """The same, with one of two times that a call's name is there masked: with `CLOSED` the second one, if an
+        argument stands before it (``closed``: in any case), else with `ADDRESSEE` the first one."""
         wire = self.wire
         for call in self.calls:
             if wire.count(call.name) == 2:
-                wire = wire.replace(call.name, ADDRESSEE, 1)
+                first, _, second = wire.partition(call.name)
+                arguments, _, behind = second.partition(call.name)
+                if closed or any(str(value) in arguments for value in call.arguments.values()):
+                    wire = first + call.name + arguments + CLOSED + behind
+                else:
+                    wire = first + ADDRESSEE + second
         return replace(self, wire=wire)
 
 
@@ -140,11 +148,12 @@ class Asker:
     """Asks one template each question once, and keeps the answers.
 
     ``behind``: the closer of reasoning, if the template shows calls only behind it. Then each call that is asked for
-    stands behind a thought, which counts as written by the prompt.
+    stands behind a thought, which counts as written by the prompt. ``closed``: calls end with the tool's name.
     """
 
     template: Template
     behind: str = ""
+    closed: bool = False
     asked: dict[Any, Rendering | None] = field(default_factory=dict)
     _openings: dict[Any, tuple[int, str]] = field(default_factory=dict)
 
@@ -177,7 +186,7 @@ class Asker:
     def calling(self, what: str, **question: Any) -> Rendering | None:
         """As `ask`, each call's name once (`Rendering.masked`)."""
         found = self.ask(what, **question)
-        return None if found is None else found.masked()
+        return None if found is None else found.masked(self.closed)
 
     def takes_null(self, calls: Sequence[Call]) -> bool:
         """Whether a call with the content null is written as the same call with empty content."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .found import Refused
-from .probes import ASKED, Asker, Call, Rendering
+from .probes import ASKED, CLOSED, Asker, Call, Rendering
 from .reasoning import one_call
 
 __all__ = ["DECODER", "Asked", "Span", "ask_calls", "call_of", "json_spans", "json_with"]
@@ -46,6 +46,7 @@ def ask_calls(asker: Asker) -> Asked | None:
     first = asker.shown("a call", calls=one_call())
     if first is None:
         return None
+    asker.closed = CLOSED in first.masked().wire
     several = [call_of(number, {ASKED.keys[0]: ASKED.texts[number]}) for number in range(3)]
     both = {ASKED.keys[0]: ASKED.texts[0], ASKED.keys[1]: ASKED.texts[1]}
 
@@ -53,7 +54,7 @@ def ask_calls(asker: Asker) -> Asked | None:
         found = asker.shown(what, **question)
         if found is None:
             return None
-        answer = found.masked()
+        answer = found.masked(asker.closed)
         texts = [value for call in answer.calls for value in call.arguments.values()]
         return answer if all(answer.wire.count(text) == 1 for text in texts) else None
 
@@ -64,7 +65,7 @@ def ask_calls(asker: Asker) -> Asked | None:
     beside = asker.template.probe().content_beside_calls
     return Asked(
         one,
-        None if none is None else none.masked(),
+        None if none is None else none.masked(asker.closed),
         shown("a call with two arguments", calls=[call_of(0, both)]),
         shown("two calls", calls=several[:2]),
         shown("three calls", calls=several),

@@ -190,9 +190,12 @@ class _Writer:
 
 
 def _alike(options: list[_Code]) -> tuple[list[str], str] | None:
-    """Options that differ only in texts: a table of the texts, and one choice over it. None if they differ in more."""
+    """Options that differ only in texts: a table of the texts, and one choice over it. None if they differ in more, or
+    are texts alone."""
     items = list(zip(*(option.items for option in options), strict=False))
-    if len({len(option.items) for option in options}) > 1:
+    if len({len(option.items) for option in options}) > 1 or all(
+        literal for column in items for _, literal in column
+    ):
         return None
     columns: list[tuple[str, list[str]]] = []
     terms: list[str] = []

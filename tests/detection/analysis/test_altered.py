@@ -14,6 +14,7 @@ import pytest
 from chatparsers import get_format, load
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.detection.analysis import analyse
+from chatparsers.detection.analysis.source import module_source
 from chatparsers.detection.shown import ARGUMENTS, CALL, HISTORY, TOOLS
 from chatparsers.templates import Template
 from chatparsers.testing.scenarios import scenarios
@@ -229,3 +230,23 @@ def test_a_name_ends_at_the_sign_behind_it(marks: tuple[str, str, str]) -> None:
     turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
     message = turn.parse(f'{before}f{behind}{{"a": 1}}{closer}</s>')
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')]
+
+
+@pytest.mark.parametrize(
+    "call", ["[{0}]{1}[/{0}]", "<fn={0}>{1}</fn={0}>", "<tool:{0}><arg:a>1</arg:a></tool:{0}>"]
+)
+def test_a_call_may_end_with_the_tools_name(call: str) -> None:
+    arguments = "{{ c.function.arguments | tojson }}"
+    if "arg:" in call:
+        each = "<arg:{{ k }}>{{ v if v is string else v | tojson }}</arg:{{ k }}>"
+        arguments = "{% for k, v in c.function.arguments.items() %}" + each + "{% endfor %}"
+    shape = call.replace("<arg:a>1</arg:a>", "{1}")
+    source = BLANK.replace("$CALL$", shape.replace("{0}", "{{ c.function.name }}").replace("{1}", arguments))
+    found = analyse(Template(source))
+    assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
+    text = call.replace("{0}", "get_weather").replace("{1}", '{"a": 1}')
+    tools = [{"name": "get_weather", "parameters": {"properties": {"a": {"type": "integer"}}}}]
+    message = found.format.bind(tools=tools).parse(f" I look.{text}{text}</s>")
+    assert [(call.name, call.arguments) for call in message.tool_calls] == 2 * [("get_weather", '{"a": 1}')]
+    assert message.content == "I look." and message.complete and not message.diagnostics
+    module_source(found, "named", ["</s>"])
