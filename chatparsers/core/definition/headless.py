@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..errors import DefinitionError
 from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
-from .tree import first, nullable, through
+from .tree import begins, nullable, through
 
 __all__ = ["ending", "headless"]
 
@@ -27,7 +26,7 @@ def headless(section: Node, inner: Collection[str]) -> Node | None:
     for index, item in enumerate(section.items, 1):
         after = section.items[index:]
         if isinstance(item, Header) or (isinstance(item, Name) and item.tag is Tag.NAME):
-            marks = [text for text in _first(after) if text in inner]
+            marks = [text for text in begins(*after) if text in inner]
             if not marks:
                 return None
             name = Name(Tag.NAME, _NO_RUN, None) if isinstance(item, Name) else item
@@ -37,13 +36,6 @@ def headless(section: Node, inner: Collection[str]) -> Node | None:
         if found_part is not None:
             return Sequence.of(found_part, *after)
     return None
-
-
-def _first(nodes: tuple[Node, ...]) -> tuple[str, ...]:
-    try:
-        return first(Sequence(nodes))
-    except DefinitionError:
-        return ()
 
 
 def ending(node: Node) -> set[str]:
