@@ -175,9 +175,9 @@ def play(
         if wrong:
             raise Violation(f"R5: {len(wrong)} counted ids are no part of an answer")
         if tokenizer.get_vocab_size() < 1000:
-            # Of single bytes: no token holds a name and the markup before it.
+            # Of single bytes: no token holds words or a name and the markup before them.
             _names_are_names(tokenizer, sample, rollout.messages)
-        _words_have_their_kind(tokenizer, sample, rollout.messages)
+            _words_have_their_kind(tokenizer, sample, rollout.messages)
     if tokenizer.get_vocab_size() < 1000 and rollout.messages[-1]["role"] == "assistant":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
