@@ -141,6 +141,7 @@ STYLE = f"""
 .cp table {{ border-collapse: collapse; }} .cp td, .cp th {{ padding: .1rem .6rem; text-align: left; }}
 .cp td, .cp th {{ border-bottom: 1px solid color-mix(in srgb, canvastext 20%, canvas); vertical-align: top; }}
 .cp mark {{ background: #f0e442; color: black; }}
+.cp .legend {{ margin-bottom: .35rem; }}
 .cp .legend > span {{ margin-right: .8rem; white-space: nowrap; display: inline-block; }}
 .cp input[type=range] {{ width: min(30rem, 100%); }}
 {_KINDS}

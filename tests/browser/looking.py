@@ -23,6 +23,9 @@ async (source) => {
     .map((each) => `${each.id}: ${each.help}: ${each.nodes.slice(0, 3).map((node) => node.target.join(" "))}`);
 }
 """
+_STOPS = """
+() => document.querySelectorAll("a[href], button, input, select, textarea, summary, pre, [tabindex='0']").length
+"""
 _WAITING = """
 () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
   .filter((each) => each.checkVisibility({ visibilityProperty: true, opacityProperty: true })
@@ -120,8 +123,9 @@ class Looked:
         if stops >= most:
             return
         missed = []
-        for _ in range(8):  # what scrolls is a stop as well, and is not counted
-            for _ in range(stops // 2 + 5):
+        presses = self.page.evaluate(_STOPS) // 2 + 5  # what is not seen yet, or scrolls, is a stop as well
+        for _ in range(3):
+            for _ in range(presses):
                 self.page.keyboard.press("Tab")
             missed = self.page.evaluate(_MISSED)
             if not missed:
