@@ -44,7 +44,7 @@ _MENDED = (
     "stop-missing",
 )
 """The findings for which a mend is known."""
-_BOS = ("<s>", "<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<|startoftext|>")
+_BOS = ("<bos>", "<|begin_of_text|>", "<｜begin▁of▁sentence｜>", "<|startoftext|>", "<s>")
 """The first tokens of models; a model's own is the one that its tokenizer has."""
 
 __all__ = ["main", "row", "rows_of", "templates"]

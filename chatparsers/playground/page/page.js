@@ -3,7 +3,8 @@ const byId = (id) => document.getElementById(id);
 const FIELDS = ["template", "format", "messages", "tools", "thinking", "choice", "output", "size"];
 const PATIENCE = 60_000; // milliseconds that one request may take
 const examples = JSON.parse(byId("examples").textContent);
-const said = (text) => { byId("state").textContent = text; };
+let broken = ""; // what is wrong with the link stays until a field changes
+const said = (text) => { byId("state").textContent = broken + text; };
 
 const asked = () => {
   const request = {};
@@ -113,6 +114,7 @@ function counted() {
 let pause;
 const changed = (wait) => {
   clearTimeout(pause);
+  broken = "";
   pause = setTimeout(() => {
     const request = asked();
     if (JSON.stringify(request) !== last || waiting) ask(request);
@@ -140,6 +142,7 @@ byId("link").addEventListener("click", async () => {
 
 async function fromLink() {
   const fragment = location.hash.slice(1);
+  broken = "";
   if (!fragment) return;
   try {
     fill(await unpacked(fragment));
@@ -148,7 +151,8 @@ async function fromLink() {
     for (const each of document.querySelectorAll("#results section")) each.classList.add("stale");
     if (ready) ask(waiting);
   } catch {
-    said("The link's fields could not be read: they were cut off, or are of another page.");
+    broken = "The link's fields could not be read: they were cut off, or are of another page. ";
+    said("");
   }
 }
 addEventListener("hashchange", fromLink);
