@@ -205,7 +205,10 @@ class Subject:
 
 def unasked_headers(model: Subject) -> Sequence[str]:
     """The header with which all answers begin in the history, if the prompt has none; else nothing."""
-    if model.refusal is not None or model.generation_prompt:
+    try:
+        if model.refusal is not None or model.generation_prompt:
+            return ()
+    except TemplateError:  # which the checks say
         return ()
     question, whole = model.tried(HELLO), model.tried([*HELLO, answer("FirstAnswer")])
     if question is None or whole is None or not whole.startswith(question):
