@@ -24,6 +24,8 @@ _SHOWN = 500
 _LARGEST_ERROR = 65_536
 _LARGEST_ANSWER = 4 * 1024 * 1024
 """How many bytes of an engine's error, and of its other answers, are read."""
+_CONNECT = 30.0
+"""How many seconds a connection may take. On a busy machine the gateway's own waiting counts."""
 _PIECE = 8192
 """How many ids are written at once."""
 _PROBE = "Hello"
@@ -60,7 +62,7 @@ class HttpEngine(Engine):
             base_url=self.url,
             trust_env=not _on_this_machine(self.url),  # no proxy of the environment leads back to it
             headers=headers,
-            timeout=httpx2.Timeout(stall, connect=10.0, pool=None),
+            timeout=httpx2.Timeout(stall, connect=_CONNECT, pool=None),
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
         )
         self._stall = stall
