@@ -45,7 +45,9 @@ def healthcheck() -> list[str]:
 
 
 def run(*command: str | Path, **options: Any) -> str:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, **options)
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, **options
+    )
     if done.returncode:
         raise SystemExit(f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}")
     return done.stdout + done.stderr
