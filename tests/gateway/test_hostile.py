@@ -296,16 +296,22 @@ def test_dear_work_waits_for_its_like_alone(monkeypatch: Any) -> None:
                 sum(range(1000))
             return 7
 
-        async def one(left: Any = None) -> None:
+        def endless() -> int:
+            until = time.thread_time() + 5
+            while time.thread_time() < until:
+                sum(range(1000))
+            return 7
+
+        async def one(work: Callable[[], int], left: Any = None) -> None:
             try:
-                done.append(await lanes.run(dear, left))
+                done.append(await lanes.run(work, left))
             except Left:
                 done.append(0)
 
         async with anyio.create_task_group() as tasks:
             for _ in range(BESIDE + 2):
-                tasks.start_soon(one)
-            tasks.start_soon(one, lambda: anyio.sleep(0.01))
+                tasks.start_soon(one, dear)
+            tasks.start_soon(one, endless, lambda: anyio.sleep(0.01))
             with anyio.fail_after(20):  # the dear ones go on until it is set
                 for number in range(3):
                     assert await lanes.run(lambda number=number: number) == number
