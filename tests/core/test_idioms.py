@@ -270,7 +270,7 @@ ROWS = [
             )
         ),
         "<c>t={}",
-        "||||<c>t=|{|}|",
+        "|||||<c>t={|}|",
         '"<c>f.t={" ws "}"',
         "stray-marker at character 0: expected the name of a call, found '<c>t={}'",
     ),

@@ -538,7 +538,10 @@ class Sequence(Node):
         return self, False
 
     def shown(self) -> str:
-        return " + ".join(map(spelt, self.items)) or "''"
+        return (
+            " + ".join(f"({spelt(item)})" if isinstance(item, Choice) else spelt(item) for item in self.items)
+            or "''"
+        )
 
     def check(self, reader: Reader) -> None:
         pass
