@@ -37,8 +37,8 @@ class Column(NamedTuple):
 class Given:
     """Text that was given. ``messages``: those whose words stand in it, with their indices. ``stop``: the ids that are
     the stop of the answer before it, and whether it is ``counted``. ``answers``: the places of answers that are
-    context, which ``reader`` reads. ``moved``: the runs of words that
-    stand here out of the order of the messages. ``placeholders``: of images and other parts, in tokens."""
+    context, which ``reader`` reads. ``moved``: the runs of words that stand here out of the
+    order of the messages. ``placeholders``: of images and other parts, in tokens."""
 
     ids: tuple[int, ...]
     text: str

@@ -52,17 +52,16 @@ def show_output(turn: Turn, arguments: Namespace, outputs: Iterable[tuple[str, S
             pictures.append(timeline(turn, pieces))
         drawn.append((f"{name}: {_said(stream.message)}", pictures))
     more = [f"… {left:,} more outputs are not shown"] if left else []
+    titled = [([title] if len(drawn) > 1 else [], pictures) for title, pictures in drawn]
     if arguments.html is not None:
-        parts = [
-            part for title, pictures in drawn for part in ([title] if len(drawn) > 1 else []) + [*pictures]
-        ]
+        parts: list[Picture | str] = []
+        for title, pictures in titled:
+            parts += title
+            parts += pictures
         _write(arguments.html, page(f"{turn.format.name}: {arguments.file}", *parts, *more))
         return 0
     colour = wants_colour(sys.stdout, arguments.color)
-    texts = [
-        [*([title] if len(drawn) > 1 else []), *(picture.text(colour=colour) for picture in pictures)]
-        for title, pictures in drawn
-    ]
+    texts = [[*title, *(picture.text(colour=colour) for picture in pictures)] for title, pictures in titled]
     print("\n\n".join([*("\n\n".join(each) for each in texts), *more]))
     return 0
 

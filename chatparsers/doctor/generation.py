@@ -19,7 +19,7 @@ from itertools import groupby, pairwise
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
 from ..templates.jinja.environment import variables_of
-from .subject import CLOCK, Messages, Subject, conversations, sampled
+from .subject import CLOCK, Messages, Subject, conversations, sampled, with_source
 
 __all__ = ["loud", "marked", "spans_of", "tagged", "with_tags"]
 
@@ -109,10 +109,7 @@ def _joined(regions: Sequence[Span]) -> list[Span]:
 
 def _with(model: Subject, source: str) -> Subject:
     """The same model with another template."""
-    files = model.chat.files
-    name = files.template_name() or "default"
-    other = replace(files, templates={**files.templates, name: source})
-    return Subject(Chat._made(other, format=model.chat.format, limits=model.chat.limits))
+    return Subject(with_source(model.chat, source, model.chat.format))
 
 
 def _written(model: Subject, messages: Messages) -> str:
@@ -160,11 +157,9 @@ def _quoted(text: str) -> str:
 def with_tags(chat: Chat) -> str | None:
     """The template's source with generation tags around what the model writes; None if that cannot be proved."""
     source = _TAG.sub("", chat.template().source)
-    name = chat.files.template_name()
-    if name is None or not variables_of(source):
+    if not chat.files.templates or not variables_of(source):
         return None
-    files = replace(chat.files, templates={**chat.files.templates, name: source})
-    model = Subject(Chat._made(files, format=chat.format, limits=chat.limits)).bare
+    model = Subject(with_source(chat, source, chat.format)).bare
     try:
         talks = [(messages, spans_of(model, messages)) for _, messages in conversations(model)]
         texts = [_written(model, messages) for messages, _ in talks]

@@ -15,7 +15,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -29,7 +29,7 @@ from .check import examined
 from .generation import with_tags
 from .report import Report
 from .stops import folder_of, naming_stop
-from .subject import TOOLS, Subject, answer, call, result, unasked_headers, user, with_prompt
+from .subject import TOOLS, Subject, answer, call, result, unasked_headers, user, with_prompt, with_source
 
 __all__ = ["Mend", "diff", "mends", "refuse_files", "written_to"]
 
@@ -82,12 +82,11 @@ class Mend:
 
 def mends(chat: Chat, report: Report) -> Iterator[Mend]:
     """The mends that are known and proved, each on top of those before it."""
-    name = chat.files.template_name()
-    if name is None:
+    if not chat.files.templates:
         return
     for code in dict.fromkeys(finding.code for finding in report.findings):
         for reason, text in _edits(code, chat):
-            changed = _with_source(chat, name, text)
+            changed = _mended(chat, text)
             if changed is not None and _better(chat, changed, code):
                 yield Mend(code, reason, _template_file(chat), chat.template().source, text)
                 chat = changed
@@ -184,10 +183,9 @@ def _put(source: str, span: tuple[int, int], text: str) -> str:
     return source[: span[0]] + text + source[span[1] :]
 
 
-def _with_source(chat: Chat, name: str, source: str) -> Chat | None:
+def _mended(chat: Chat, source: str) -> Chat | None:
     """The same model with another template; None if it is none, or a template that writes something wrong."""
-    files = replace(chat.files, templates={**chat.files.templates, name: source})
-    changed = Chat._made(files, tokenizer=chat.tokenizer, format=chat.format, limits=chat.limits)
+    changed = with_source(chat, source, chat.format)
     try:
         changed.prepare([{"role": "user", "content": "Hello"}])
     except ChatParsersError:

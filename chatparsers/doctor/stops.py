@@ -38,11 +38,12 @@ def folder_of(files: ModelFiles) -> Path | None:
 def naming_stop(chat: Chat) -> tuple[Chat, str, dict[str, tuple[str, str]]] | None:
     """The model with files that all name the template's stop, the stop, and of each file that changed the text before
     and after; None if the stop is not one token, or the model has no such files."""
-    files, folder, tokenizer = chat.files, folder_of(chat.files), chat.tokenizer
+    files, folder = chat.files, folder_of(chat.files)
+    tokenizer: Any = chat.tokenizer
     if folder is None or tokenizer is None:
         return None
     written = (text.strip() for text in chat.template().end_of_turn(chat.format))
-    known = {text: id for text in written if (id := tokenizer.token_to_id(text)) is not None}  # type: ignore[attr-defined]
+    known = {text: id for text in written if (id := tokenizer.token_to_id(text)) is not None}
     if not known:
         return None
     stop, id = next(iter(known.items()))
@@ -53,7 +54,7 @@ def naming_stop(chat: Chat) -> tuple[Chat, str, dict[str, tuple[str, str]]] | No
             continue
         ids = [end for end in ends if isinstance(end, int)]
         texts[name] = _changed(folder / name, [id, *ids] if ids else stop)
-        others = (tokenizer.token_to_id(end) for end in ends if isinstance(end, str))  # type: ignore[attr-defined]
+        others = (tokenizer.token_to_id(end) for end in ends if isinstance(end, str))
         kept += [other for other in others if other is not None]
     if not set(kept) <= set(files.eos_ids):
         ids = list(dict.fromkeys(kept))

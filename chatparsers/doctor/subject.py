@@ -37,6 +37,7 @@ __all__ = [
     "unasked_headers",
     "user",
     "with_prompt",
+    "with_source",
 ]
 
 Messages = Sequence[Mapping[str, Any]]
@@ -113,10 +114,7 @@ class Subject:
         So a fault that every answer would show is found once, and what else is found is of the template's rest."""
         for header in unasked_headers(self):
             for source in with_prompt(self.template.source, header):
-                name = self.chat.files.template_name() or "default"
-                files = replace(self.chat.files, templates={**self.chat.files.templates, name: source})
-                named = self.chat._format  # else it is found anew
-                chat = Chat._made(files, tokenizer=self.chat.tokenizer, format=named, limits=self.chat.limits)
+                chat = with_source(self.chat, source, self.chat._format)
                 model = Subject(chat, self.tools if self.given else None, self.samples)
                 if model.refusal is None and model.generation_prompt == header:
                     model.unasked = header
@@ -215,6 +213,13 @@ def unasked_headers(model: Subject) -> Sequence[str]:
         return ()
     headers = role_headers(model.template, get_format(CONTENT_ONLY)).get("assistant")
     return [header for header in headers.before if whole.startswith(header, len(question))] if headers else ()
+
+
+def with_source(chat: Chat, source: str, format: Format | None) -> Chat:
+    """The same model with another template. ``format``: None if it is to be found anew."""
+    name = chat.files.template_name() or "default"
+    files = replace(chat.files, templates={**chat.files.templates, name: source})
+    return Chat._made(files, tokenizer=chat.tokenizer, format=format, limits=chat.limits)
 
 
 def with_prompt(source: str, header: str) -> Iterator[str]:

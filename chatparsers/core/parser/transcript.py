@@ -356,7 +356,7 @@ class Transcript:
 
     # the message
 
-    def message(self, ended: bool, offsets: list[int] | None) -> Message:
+    def message(self, ended: bool, offsets: Sequence[int] | None) -> Message:
         """The message of the text so far.
 
         ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed.
@@ -404,7 +404,7 @@ class Transcript:
         call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
         return self.calls[call].index if call >= 0 else None
 
-    def _regions(self, offsets: list[int] | None) -> list[Region]:
+    def _regions(self, offsets: Sequence[int] | None) -> list[Region]:
         """One region for each run. A region that is over is made once."""
         kept = self.regions
         runs = self.runs[len(kept) :]
@@ -506,7 +506,7 @@ def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
         yield CallArguments(head.index, text) if isinstance(head, CallArguments) else type(head)(text)
 
 
-def _token_span(offsets: list[int], start: int, end: int) -> tuple[int, int]:
+def _token_span(offsets: Sequence[int], start: int, end: int) -> tuple[int, int]:
     """The tokens that hold the characters from ``start`` to ``end``. ``offsets`` has the start of each token."""
     first = bisect_left(offsets, start)
     if first == len(offsets) or offsets[first] > start:
