@@ -20,7 +20,6 @@ from typing import Any, TypeAlias, TypeVar
 from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownFormat
 from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.parser.transcript import call_id
 from ..core.public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
@@ -34,7 +33,6 @@ __all__ = [
     "Source",
     "parse_many",
     "said_once",
-    "seeded",
     "source_of",
     "to_row",
     "tool_list",
@@ -246,12 +244,9 @@ class RowReader:
         if not output and not isinstance(output, (str, list, tuple)):
             return f"output: expected text or ids, found {'null' if output is None else repr(output)}"
         try:
-            message = turn.parse(output)
+            return turn.parse(output, id_seed=seed or _seed_of(output))
         except (ChatParsersError, TypeError) as error:
             return f"output: {error}"
-        if message.tool_calls:
-            seeded(message, seed or _seed_of(output))
-        return message
 
     def _bound(self, tools: str | None) -> Turn | str:
         try:
@@ -260,23 +255,11 @@ class RowReader:
             return str(error)
 
 
-def seeded(message: Message, seed: str) -> None:
-    """Gives the calls whose ids are made up, from the empty seed, ids that follow from ``seed``."""
-    for place, call in enumerate(message.tool_calls):
-        if call.id == _unseeded(call.index):
-            made = call_id(seed, call.index)
-            message.tool_calls[place] = type(call)(call.index, made, call.name, call.arguments, call.complete)
-
-
 def _seed_of(output: Any) -> str:
     """A seed that follows from the output: of a long one, from its length and both ends."""
-    text = output if isinstance(output, str) else repr(output)
-    return text if len(text) <= 2 * _ENDS else f"{len(text)} {text[:_ENDS]}{text[-_ENDS:]}"
-
-
-@lru_cache(maxsize=256)
-def _unseeded(index: int) -> str:
-    return call_id("", index)
+    if isinstance(output, (str, list, tuple)) and len(output) > 2 * _ENDS:
+        return f"{len(output)} {output[:_ENDS]}{output[-_ENDS:]}"
+    return output if isinstance(output, str) else repr(output)
 
 
 def to_row(found: Message | str) -> dict[str, Any]:

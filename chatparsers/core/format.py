@@ -334,6 +334,7 @@ class Turn(Shown):
         reasoning: ReasoningMode = "split",
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
+        id_seed: str | None = None,
     ) -> Stream:
         """A new stream for this turn.
 
@@ -341,6 +342,7 @@ class Turn(Shown):
         ``"inline"`` to leave the reasoning in the content with its markers. Two options concern ids: with
         ``skip_special_tokens`` False, the text shows special tokens that are not markers of the format. With
         ``token_text_fallback``, a marker that the model spells out as ordinary text counts as a marker too.
+        ``id_seed``: ids of calls follow from it, not from the turn's, where many outputs share one turn.
 
         >>> stream = chat.prepare(messages, tools=tools).stream()
         >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]
@@ -354,7 +356,7 @@ class Turn(Shown):
             None if self.tokenizer is None else partial(self._start_ids, options),
             strict,
             self.tools,
-            self.id_seed,
+            self.id_seed if id_seed is None else id_seed,
         )
 
     def _start(self, options: StreamOptions) -> Start:
@@ -396,6 +398,7 @@ class Turn(Shown):
         reasoning: ReasoningMode = "split",
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
+        id_seed: str | None = None,
     ) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
@@ -412,6 +415,7 @@ class Turn(Shown):
             reasoning=reasoning,
             skip_special_tokens=skip_special_tokens,
             token_text_fallback=token_text_fallback,
+            id_seed=id_seed,
         )
         stream.feed(output)
         stream.finish()

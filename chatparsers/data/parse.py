@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import repeat
 from os import PathLike
 from typing import Any
 
@@ -11,7 +12,7 @@ from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
 from ..core.errors import ChatParsersError
 from ..core.message import Message
 from .arrow import pyarrow as pa
-from .columns import CALLS, DIAGNOSTICS, added, as_table, json_texts, seeds, strings, values
+from .columns import CALLS, DIAGNOSTICS, Structs, added, as_table, json_texts, seeds, strings, values
 
 __all__ = ["Parse"]
 
@@ -63,18 +64,15 @@ class Parse:
         """The table with the columns of what its outputs say."""
         table = as_table(table)
         outputs, names = strings(table, self.output), seeds(table, self.row_id)
-        models = [None] * len(outputs)
-        if self.model_column is not None:
-            models = values(table, self.model_column) or []
         tools = None if self.tools_column is None else json_texts(table, self.tools_column)
         if tools is None:
             tools = [self.tools if self.tools_column is None else None] * len(outputs)
-        if self.source is not None:
-            self._reader(None)  # a model that cannot be loaded raises here
+        readers: Iterable[RowReader | str] = repeat(self._reader(None), len(outputs))  # raises LoadError
+        if self.model_column is not None:
+            readers = map(self._reader, values(table, self.model_column) or [])
         columns = _Columns()
         with said_once():
-            for model, output, own, seed in zip(models, outputs, tools, names, strict=True):
-                reader = self._reader(model)
+            for reader, output, own, seed in zip(readers, outputs, tools, names, strict=True):
                 columns.add(reader if isinstance(reader, str) else reader.read(output, own, seed or ""))
         return added(table, columns.typed())
 
@@ -101,33 +99,37 @@ class _Columns:
     def __init__(self) -> None:
         self.content: list[str | None] = []
         self.reasoning: list[str | None] = []
-        self.calls: list[list[tuple[str, str, str]] | None] = []
+        self.calls = Structs(CALLS)
         self.complete: list[bool | None] = []
-        self.diagnostics: list[list[tuple[str, int, str, str]] | None] = []
+        self.diagnostics = Structs(DIAGNOSTICS)
         self.errors: list[str | None] = []
 
     def add(self, found: Message | str) -> None:
         if isinstance(found, str):
             self.content.append(None)
             self.reasoning.append(None)
-            self.calls.append(None)
+            self.calls.end(absent=True)
             self.complete.append(None)
-            self.diagnostics.append(None)
+            self.diagnostics.end(absent=True)
             self.errors.append(found)
             return
         self.content.append(found.content)
         self.reasoning.append(found.reasoning)
-        self.calls.append([(call.id, call.name, call.arguments) for call in found.tool_calls])
+        for call in found.tool_calls:
+            self.calls.add(call.id, call.name, call.arguments)
+        self.calls.end()
         self.complete.append(found.complete)
-        self.diagnostics.append([(d.code, d.position, d.expected, d.found) for d in found.diagnostics])
+        for d in found.diagnostics:
+            self.diagnostics.add(d.code, d.position, d.expected, d.found)
+        self.diagnostics.end()
         self.errors.append(None)
 
-    def typed(self) -> dict[str, tuple[Any, list[Any]]]:
+    def typed(self) -> dict[str, tuple[Any, Any]]:
         return {
             "content": (pa.string(), self.content),
             "reasoning": (pa.string(), self.reasoning),
-            "tool_calls": (CALLS, self.calls),
+            "tool_calls": (CALLS, self.calls.array()),
             "complete": (pa.bool_(), self.complete),
-            "diagnostics": (DIAGNOSTICS, self.diagnostics),
+            "diagnostics": (DIAGNOSTICS, self.diagnostics.array()),
             "error": (pa.string(), self.errors),
         }

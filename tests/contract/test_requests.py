@@ -146,7 +146,7 @@ def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
         again.finish()
         assert [call.id for call in again.message.tool_calls] == ids
     seeded = [hermes.bind(tools=TOOLS, id_seed="a").parse(CALL).tool_calls[0].id for _ in range(2)]
-    assert seeded[0] == seeded[1]
+    assert seeded[0] == seeded[1] == turn.parse(CALL, id_seed="a").tool_calls[0].id != ids[0]
 
 
 def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:
