@@ -126,6 +126,8 @@ class Engine(ABC):
     """Who reads its GBNF."""
     takes_ids: ClassVar[bool] = True
     """Whether a prompt may be ids."""
+    sampling: ClassVar[frozenset[str] | None] = None
+    """The sampler's fields that it takes, under the names of `chatparsers.serving.Request`; None: all."""
     logprobs: ClassVar[bool] = False
     """Whether it can be asked for log probabilities."""
     context: int | None = None

@@ -17,7 +17,7 @@ __all__ = ["VLLM", "OpenAICompletions", "SGLang"]
 
 _LONG = 4096
 """The limit of an answer, if neither the request nor the engine gives one."""
-_STANDARD = ("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed")
+_STANDARD = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"})
 
 
 class OpenAICompletions(HttpEngine):
@@ -26,6 +26,7 @@ class OpenAICompletions(HttpEngine):
     path: ClassVar[str] = "/v1/completions"
     alive: ClassVar[str] = "/v1/models"
     takes_ids: ClassVar[bool] = False
+    sampling: ClassVar[frozenset[str] | None] = _STANDARD
     _pieces: Mapping[int, str | bytes] | None = None
     """What each id spells."""
 
@@ -52,7 +53,7 @@ class OpenAICompletions(HttpEngine):
             "stream": True,
             "max_tokens": self._most(job),
             "stream_options": {"include_usage": True},
-            **{name: value for name, value in job.sampling.items() if name in _STANDARD},
+            **job.sampling,
         }
         if job.logprobs is not None:
             body["logprobs"] = max(job.logprobs, 1)  # some servers take 0 for none
@@ -95,11 +96,11 @@ class VLLM(OpenAICompletions):
 
     dialect: ClassVar[Dialect | None] = "structural_tag"
     takes_ids: ClassVar[bool] = True
+    sampling: ClassVar[frozenset[str] | None] = None
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
-        body = super().body(job) | job.sampling
-        body |= {
+        body = super().body(job) | {
             "skip_special_tokens": False,
             "spaces_between_special_tokens": False,
             "add_special_tokens": False,
@@ -119,11 +120,11 @@ class SGLang(OpenAICompletions):
 
     dialect: ClassVar[Dialect | None] = "structural_tag"
     takes_ids: ClassVar[bool] = True
+    sampling: ClassVar[frozenset[str] | None] = None
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
-        body = super().body(job) | job.sampling
-        body |= {
+        body = super().body(job) | {
             "skip_special_tokens": False,
             "return_token_ids": True,
             "stop": [stop for stop in turn.stops if not self.ids or stop not in turn.marker_ids],

@@ -14,8 +14,19 @@ _GRAMMARS = (
 )
 _NOT_PASSED = (
     *("best_of", "use_beam_search", "echo", "suffix", "prompt_logprobs", "logit_bias", "logits_processors"),
-    *("bad_words", "min_tokens", "ignore_eos", "stop_token_ids", "truncate_prompt_tokens"),
+    *("bad_words", "min_tokens", "ignore_eos", "stop_token_ids", "truncate_prompt_tokens", "stop_regex"),
+    *("allowed_token_ids", "length_penalty", "repeat_penalty", "repeat_last_n", "n_predict", "samplers"),
+    *("typical_p", "top_n_sigma", "xtc_probability", "dry_multiplier", "dynatemp_range", "mirostat"),
+    *("custom_logit_processor", "lora", "lora_path", "thinking_token_budget", "thinking_budget_tokens"),
+    *("chat_template", "documents"),
 )
+_NEUTRAL = {
+    **{"best_of": 1, "length_penalty": 1, "repeat_penalty": 1, "typical_p": 1},
+    **{"top_n_sigma": -1, "n_predict": -1, "thinking_token_budget": -1, "thinking_budget_tokens": -1},
+    **{"top_k": -1, "repetition_penalty": 1},
+}
+"""What changes nothing, for fields of which an empty value or 0 is no such."""
+_SPLIT = ("separate_reasoning", "include_reasoning")
 _WHY = {
     **dict.fromkeys(
         _GRAMMARS,
@@ -28,9 +39,20 @@ _WHY = {
 
 def check(request: Request, engine: Engine, *, by_ids: bool) -> None:
     """Raises `ApiError` for the first field that cannot be given. ``by_ids``: the engine gets the prompt's ids."""
+    body = request.body
     for name, reason in _WHY.items():
-        if request.body.get(name) and (name, request.body[name]) != ("best_of", 1):
+        if body.get(name) and body[name] != _NEUTRAL.get(name):
             raise ApiError(reason, param=name, code="unsupported_parameter")
+    for name, value in request.sampling.items():
+        unknown = engine.sampling is not None and name not in engine.sampling
+        if unknown and value and value != _NEUTRAL.get(name):
+            raise ApiError(
+                f"this engine has no {name}: leave it out", param=name, code="unsupported_parameter"
+            )
+    split = next((name for name in _SPLIT if body.get(name) is False), None)
+    if split is not None or body.get("reasoning_format") == "none":
+        said = "this server always gives reasoning in fields of its own: leave this field out"
+        raise ApiError(said, param=split or "reasoning_format", code="unsupported_parameter")
     if request.choices > CHOICES:
         raise ApiError(f"expected at most {CHOICES} answers, found {request.choices}", param="n")
     if request.logprobs is not None and not engine.logprobs:

@@ -48,6 +48,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
     modes = body.get("modalities")
     if modes is not None and sequence(modes, "modalities") != ["text"]:
         raise ApiError("this server writes text alone: leave modalities out", param="modalities")
+    drops.verbosity(body.get("verbosity"), "verbosity")
     messages = [
         _message(mapping(message, f"messages[{index}]"), f"messages[{index}]", drops)
         for index, message in enumerate(sequence(body.get("messages"), "messages"))
@@ -93,6 +94,11 @@ def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, A
         raise ApiError(f"expected one of {known}, found {role!r}", param=f"{path}.role")
     content = message.get("content")
     calls = message.get("tool_calls")
+    if message.get("function_call"):
+        said = "function_call is the old form of tool_calls: send tool_calls"
+        raise ApiError(said, param=f"{path}.function_call")
+    if content is None and role == "assistant":
+        content = message.get("refusal")
     if content is None and role != "assistant":
         raise ApiError("expected a string or a list of parts, found nothing", param=f"{path}.content")
     found: dict[str, Any] = {"role": role, "content": ""}

@@ -69,6 +69,7 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     choice, kit = responses_choice(body.get("tool_choice"), kit)
     text = mapping(body.get("text") or {}, "text")
     format = text.get("format")
+    drops.verbosity(text.get("verbosity"), "text.verbosity")
     return Request(
         model=model_name(body),
         messages=messages,
@@ -145,8 +146,10 @@ def _item(
         raise ApiError(_STATELESS, param=path, code="unsupported_parameter")
     else:
         text = drops.part(kind, path, ("message", "reasoning", "function_call", "function_call_output"))
-        if messages and messages[-1].get("open"):
-            messages[-1]["content"] += text
+        if str(kind).endswith("_call") or (messages and messages[-1].get("open")):
+            _assistant(messages)["content"] += (
+                text  # a tool that the other server ran in the middle of an answer
+            )
         else:
             messages.append({"role": "user", "content": text})
 

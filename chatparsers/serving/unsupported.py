@@ -19,6 +19,8 @@ ELSEWHERE = dict.fromkeys(
     "this API has no such field: ask by chat completions",
 )
 """What only some of the APIs have."""
+_ABSENT: tuple[object, ...] = (None, False, 0, "", [])
+"""Values that ask for nothing. An empty object does: ``web_search_options: {}``."""
 _FILES = ("image", "audio", "video", "file", "document")
 
 
@@ -50,12 +52,17 @@ class Drops:
             raise ApiError(message, param=f"{path}.type", code="unsupported_tool")
         self.kinds[f"tool {str(kind)[:64]}"] = None
 
+    def verbosity(self, value: object, path: str) -> None:
+        """Refuses a length of answers that is asked for; ``medium`` is the default of OpenAI's models."""
+        if value not in (None, "medium"):
+            self.fields({path: value}, {path: f"this server's models know no {path}: leave it out"}, (path,))
+
     def fields(
         self, body: Mapping[str, Any], why: Mapping[str, str], droppable: tuple[str, ...] = ()
     ) -> None:
         """Refuses the fields that ask for something. ``why``: the reason by name. Some may be dropped."""
         for name, reason in why.items():
-            if not body.get(name) or (name == "n" and body[name] == 1):
+            if body.get(name) in _ABSENT or (name == "n" and body[name] == 1):
                 continue
             if not self.allowed or name not in droppable:
                 raise ApiError(reason, param=name, code="unsupported_parameter")

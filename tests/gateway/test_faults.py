@@ -381,6 +381,13 @@ def test_limits(gateway: Callable[..., Any]) -> None:
     assert ask({**ASK, "tools": [tool] * 3}).json()["error"]["param"] == "tools"
     for raw in (b"", b"{", b"[]", b"\xff", b"[" * 1500, b'"text"'):
         assert ask(raw).status_code == 400
+    for field, value in (
+        ("typical_p", 0.5),
+        ("mirostat", 2),
+        ("logit_bias", {"1": 5}),
+        ("separate_reasoning", False),
+    ):
+        assert ask({**ASK, field: value}).json()["error"]["param"] == field
     assert ask(ASK, path="/v1/completions").status_code == 404
     assert httpx2.get(server.url + PATHS["chat"], headers=keys).status_code == 405
     # Two wait, the third is one too many. It goes through when they are done.

@@ -246,6 +246,7 @@ def test_what_is_left_out_has_a_line_in_its_place() -> None:
     items = [{"role": "user", "content": "Hi"}, {"type": "web_search_call", "id": "1"}]
     request = read_responses({"input": items, "tools": [SEARCH, SHELL]}, drop_unsupported=True)
     assert request.dropped == ("tool web_search", "part web_search_call")
+    assert [message["role"] for message in request.messages] == ["user", "assistant"]  # it is the answer's
 
 
 @pytest.mark.parametrize(
@@ -253,7 +254,14 @@ def test_what_is_left_out_has_a_line_in_its_place() -> None:
     [
         (read_chat, {"messages": ASK, "modalities": ["text", "audio"]}, "modalities"),
         (read_chat, {"messages": ASK, "prediction": {"type": "content", "content": "x"}}, "prediction"),
-        (read_chat, {"messages": ASK, "web_search_options": {"a": 1}}, "web_search_options"),
+        (read_chat, {"messages": ASK, "web_search_options": {}}, "web_search_options"),
+        (read_chat, {"messages": ASK, "verbosity": "low"}, "verbosity"),
+        (read_responses, {"input": "Hi", "text": {"verbosity": "high"}}, "text.verbosity"),
+        (
+            read_chat,
+            {"messages": [*ASK, {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]},
+            "messages[1].function_call",
+        ),
         (read_responses, {"input": "Hi", "max_tool_calls": 3}, "max_tool_calls"),
         (read_messages, {"messages": ASK, "max_tokens": 5, "mcp_servers": [{"url": "x"}]}, "mcp_servers"),
         (read_messages, {"messages": ASK, "max_tokens": 5, "container": "x"}, "container"),
