@@ -401,10 +401,10 @@ def _serve(commands: _Commands[_Parser]) -> None:
         "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"
     )
     serve.add_argument(
-        "--wait", type=_some, metavar="S", default=0.0, help="seconds for the engine to start (0)"
+        "--wait", type=_number, metavar="S", default=0.0, help="seconds for the engine to start (0)"
     )
     serve.add_argument(
-        "--drain", type=_some, metavar="S", default=60.0, help="seconds for open requests at the end (60)"
+        "--drain", type=_number, metavar="S", default=60.0, help="seconds for open requests at the end (60)"
     )
     serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect
@@ -31,9 +31,9 @@ from .guard import Guard
 from .http_engine import HttpEngine
 from .lanes import Left
 from .metrics import Metrics
-from .passing import pass_on
+from .passing import Passing
 from .prepare import Prepared, Preparing
-from .record import Log, Record, request_id
+from .record import LEFT, Log, Record, request_id
 from .respond import Responding, watch
 from .settings import Settings
 
@@ -41,6 +41,9 @@ __all__ = ["create_app"]
 
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
+_POSTED = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
+_COUNTED = "/v1/messages/count_tokens"
+_APIS = {path: api.name for path, api in {**_POSTED, _COUNTED: COUNT}.items()}
 
 
 def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> Starlette:
@@ -82,7 +85,7 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def ready(request: HttpRequest) -> Response:
         return await gateway.ready()
 
-    async def passed(request: HttpRequest) -> Response:
+    async def passed(request: HttpRequest) -> Any:
         return await gateway.pass_on(request)
 
     async def root(request: HttpRequest) -> Response:
@@ -94,16 +97,14 @@ def create_app(chat: Chat, engine: Engine, settings: Settings | None = None) -> 
     async def missing(request: HttpRequest, error: Exception) -> Response:
         status = getattr(error, "status_code", 404)
         message = f"{request.method} {request.url.path}: this server has no such path or method"
-        return api_of(request.url.path).failed(ApiError(message, status=status))
+        return gateway.refused(request.url.path, request.headers, ApiError(message, status=status))
 
     if gateway.settings.passed and not isinstance(engine, HttpEngine):
         raise ValueError("passed: expected an engine over HTTP, whose other paths can be asked")
     routes = [
         Route("/", root),
-        Route("/v1/chat/completions", post(CHAT), methods=["POST"]),
-        Route("/v1/responses", post(RESPONSES), methods=["POST"]),
-        Route("/v1/messages", post(MESSAGES), methods=["POST"]),
-        Route("/v1/messages/count_tokens", count_tokens, methods=["POST"]),
+        *(Route(path, post(api), methods=["POST"]) for path, api in _POSTED.items()),
+        Route(_COUNTED, count_tokens, methods=["POST"]),
         Route("/v1/models", models),
         Route("/v1/models/{name:path}", models),
         Route("/health", health),
@@ -130,6 +131,7 @@ class _Gateway:
         self.metrics = Metrics(settings.model)
         self.log: Log | None = None
         self._ready = (float("-inf"), False)
+        self._asking = anyio.Lock()
         self.guard = Guard(settings)
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
@@ -157,61 +159,64 @@ class _Gateway:
 
     async def ready(self) -> Response:
         """Whether the engine answers, as it was seen at most a second ago."""
-        seen, ready = self._ready
-        if time.monotonic() - seen > _SEEN:
-            ready = await self.engine.ready()
-            self._ready = time.monotonic(), ready
+        async with self._asking:  # an engine that is slow to say so is asked once by all
+            seen, ready = self._ready
+            if time.monotonic() - seen > _SEEN:
+                ready = await self.engine.ready()
+                self._ready = time.monotonic(), ready
         return JSONResponse(
             {"status": "ready" if ready else "the engine does not answer"}, 200 if ready else 503
         )
 
-    async def pass_on(self, http: HttpRequest) -> Response:
+    async def pass_on(self, http: HttpRequest) -> Response | Passing:
         """The engine's own response to a request that is none of the three APIs."""
         record = Record("passed", http.headers, self.metrics, self.log)
+        places = _Places(self.metrics, self.settings)
         try:
             self.guard.check_key(http.headers)
             assert isinstance(self.engine, HttpEngine)
-            return await pass_on(self.engine, http, await self._preparing.raw(http), record)
-        except Exception as error:
+            raw = await self._preparing.raw(http, places.take)
+        except BaseException as error:
+            places.leave()
+            if not isinstance(error, Exception):
+                raise
             return self._failed(CHAT, error, record)
+        return Passing(self.engine, raw, record, places.leave)
 
     def middleware(self) -> list[Middleware]:
         """What each request passes first."""
-        found = [Middleware(_Checked, guard=self.guard)]
+        found = [Middleware(_Checked, guard=self.guard, refused=self.refused)]
         if self.settings.cors:
-            allowed = list(self.settings.cors)
-            any_header = ["*"]
-            found.insert(
-                0,
-                Middleware(
-                    CORSMiddleware, allow_origins=allowed, allow_methods=["*"], allow_headers=any_header
-                ),
+            consent = Middleware(
+                CORSMiddleware,
+                allow_origins=list(self.settings.cors),
+                allow_methods=["*"],
+                allow_headers=["*"],
+                allow_private_network=True,  # such as this machine, to which the named pages may send
+                expose_headers=["x-request-id"],
             )
+            found.insert(0, consent)
         return found
+
+    def refused(self, path: str, headers: Headers, error: ApiError) -> Response:
+        """The response to a request that reaches no API."""
+        record = Record(_APIS.get(path, "other"), headers, self.metrics, self.log)
+        return self._failed(api_of(path), error, record)
 
     # requests
 
     async def respond(self, api: Api, http: HttpRequest) -> Response | Responding:
-        admitted = 0
-
-        def admit(number: int = 1) -> None:
-            nonlocal admitted
-            if self.metrics.active + number > self.settings.concurrency:
-                running = f"{self.settings.concurrency} requests are running"
-                raise ApiError(f"{running}: try again later", status=429)
-            self.metrics.active += number
-            admitted += number
-
+        places = _Places(self.metrics, self.settings)
         record = Record(api.name, http.headers, self.metrics, self.log)
         try:
             self.guard.check_key(http.headers)
-            prepared = await self._preparing.prepare(api, http, admit)
+            prepared = await self._preparing.prepare(api, http, places.take)
             request = prepared.request
             self._dropped(request.dropped)
-            admit(request.choices - 1)
+            places.take(request.choices - 1)
             answers = self._answers(api, prepared)
         except BaseException as error:
-            self.metrics.active -= admitted
+            places.leave()
             if not isinstance(error, Exception):
                 raise
             return self._failed(api, error, record)
@@ -236,7 +241,7 @@ class _Gateway:
             stream=request.stream,
             record=record,
             settings=self.settings,
-            metrics=self.metrics,
+            over=places.leave,
             failed=api.failed,
             running=self.running,
         )
@@ -287,7 +292,7 @@ class _Gateway:
     def _failed(self, api: Api, error: Exception, record: Record) -> Response:
         """The response for an error before the engine was asked."""
         if isinstance(error, (ClientDisconnect, Left)):
-            record.end(499)
+            record.end(LEFT)
             return Response(status_code=400)  # nobody reads it
         if not isinstance(error, ChatParsersError):
             traceback.print_exception(error)
@@ -316,6 +321,27 @@ class _Gateway:
         return JSONResponse(model if name is not None else {"object": "list", "data": [model]})
 
 
+class _Places:
+    """The places of one request among those that run, of which there are `Settings.concurrency`."""
+
+    def __init__(self, metrics: Metrics, settings: Settings) -> None:
+        self._metrics = metrics
+        self._most = settings.concurrency
+        self._taken = 0
+
+    def take(self, number: int = 1) -> None:
+        """Takes more places. Raises `ApiError` if there are not so many."""
+        if self._metrics.active + number > self._most:
+            raise ApiError(f"{self._most} requests are running: try again later", status=429)
+        self._metrics.active += number
+        self._taken += number
+
+    def leave(self) -> None:
+        """Gives all of them back."""
+        self._metrics.active -= self._taken
+        self._taken = 0
+
+
 def _choice(job: Job, index: int) -> Job:
     """The job of one of several answers. With a seed, each has another one, or all would be alike."""
     seed = job.sampling.get("seed")
@@ -327,9 +353,12 @@ def _choice(job: Job, index: int) -> Job:
 class _Checked:
     """Passes on the requests that the guard lets in, each with an id that its response bears too."""
 
-    def __init__(self, app: ASGIApp, guard: Guard) -> None:
+    def __init__(
+        self, app: ASGIApp, guard: Guard, refused: Callable[[str, Headers, ApiError], Response]
+    ) -> None:
         self._app = app
         self._guard = guard
+        self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -347,6 +376,9 @@ class _Checked:
         try:
             self._guard.check(dict(scope))
         except ApiError as error:
-            await api_of(scope["path"]).failed(error)(scope, receive, named)
+            response = self._refused(scope["path"], headers, error)
+            if error.status == 400:
+                response.headers["connection"] = "close"  # where this body ends is not sure
+            await response(scope, receive, named)
             return
         await self._app(scope, receive, named)

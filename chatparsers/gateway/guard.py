@@ -51,6 +51,12 @@ class Guard:
             if kind != "application/json":
                 said = f"expected the header content-type: application/json, found {kind or 'none'}"
                 raise ApiError(said, status=415)
+            coding = headers.get("content-encoding", "identity").strip().lower()
+            if coding != "identity":
+                said = f"expected a body that is not compressed, found content-encoding: {coding[:64]}"
+                raise ApiError(said, status=415)
+            if "content-length" in headers and "transfer-encoding" in headers:
+                raise ApiError("expected content-length or transfer-encoding, found both")
 
     def check_key(self, headers: Headers) -> None:
         """Raises `ApiError` if a key is asked for and not given."""
@@ -58,9 +64,9 @@ class Guard:
             return
         keys = [*self._own, *(self._file.keys() if self._file is not None else ())]
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        given = headers.get("x-api-key") or (token.strip() if scheme.lower() == "bearer" else "")
+        given = [headers.get("x-api-key", ""), token.strip() if scheme.lower() == "bearer" else ""]
         # Each key is compared, so that none shows by its time.
-        found = [hmac.compare_digest(given.encode("latin-1"), key) for key in keys]
+        found = [hmac.compare_digest(one.encode("latin-1"), key) for key in keys for one in given]
         if not any(found):
             raise ApiError("the API key is missing or wrong", status=401, code="invalid_api_key")
 

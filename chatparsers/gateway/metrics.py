@@ -65,8 +65,7 @@ class Metrics:
             registry=self.registry,
             multiprocess_mode="livesum",
         )
-        self.active = 0
-        self._active.set_function(lambda: self.active) if not _several() else None
+        self._running = 0
         self._counters = {
             name: Counter(f"chatparsers_{name}", said, labels, registry=self.registry)
             for name, (said, labels) in _COUNTERS.items()
@@ -77,6 +76,16 @@ class Metrics:
             )
             for name, (said, buckets) in _HISTOGRAMS.items()
         }
+
+    @property
+    def active(self) -> int:
+        """How many requests this process answers now."""
+        return self._running
+
+    @active.setter
+    def active(self, number: int) -> None:
+        self._running = number
+        self._active.set(number)
 
     def count(self, name: str, number: int = 1, **labels: str) -> None:
         """Adds to a counter: ``requests``, ``calls``, ``diagnostics``, ``dropped``, ``tokens`` or ``log_failures``."""
@@ -110,12 +119,7 @@ class Metrics:
     def text(self) -> str:
         """All that was counted, as ``/metrics`` shows it."""
         registry = self.registry
-        if _several():
-            self._active.set(self.active)
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry).decode()
-
-
-def _several() -> bool:
-    return "PROMETHEUS_MULTIPROC_DIR" in os.environ

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import anyio
 from starlette.requests import Request as HttpRequest
@@ -24,6 +24,7 @@ from .engine import Engine
 from .lanes import Lanes
 from .refused import check
 from .settings import Settings
+from .work import until_left
 
 __all__ = ["Prepared", "Preparing"]
 
@@ -68,7 +69,7 @@ class Preparing:
         try:
             await self._body(http, account, raw)
             admit()
-            return await self._lanes.run(self._work(api, account, raw), _left(http))
+            return await self._lanes.run(self._work(api, account, raw), partial(until_left, http.receive))
         finally:
             self._forget(account, raw)
 
@@ -83,15 +84,16 @@ class Preparing:
 
         try:
             await self._body(http, account, raw)
-            return await self._lanes.run(work, _left(http))
+            return await self._lanes.run(work, partial(until_left, http.receive))
         finally:
             self._forget(account, raw)
 
-    async def raw(self, http: HttpRequest) -> bytes:
-        """The bytes of a body that is passed on as it is."""
+    async def raw(self, http: HttpRequest, admit: Callable[[], None]) -> bytes:
+        """The bytes of a body that is passed on as it is. ``admit``: as for `prepare`."""
         account, raw = Account(self._settings), bytearray()
         try:
             await self._body(http, account, raw)
+            admit()
             return bytes(raw)
         finally:
             self._forget(account, raw)
@@ -131,8 +133,9 @@ class Preparing:
             turn = self._turn(request, account)
             prompt = self._prompt(turn)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
-            if isinstance(prompt, list):
-                most = account.room(len(prompt), most, self._engine.context, api.prompt)
+            count = self._count(turn, prompt)
+            if count is not None:
+                most = account.room(count, most, self._engine.context, api.prompt)
             return Prepared(request, turn, prompt, most, self._grammar(turn))
 
         return work
@@ -160,6 +163,14 @@ class Preparing:
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or "")
 
+    def _count(self, turn: Turn, prompt: str | list[int]) -> int | None:
+        """How many tokens a prompt has, if they have to be compared with the engine's context."""
+        if isinstance(prompt, list):
+            return len(prompt)
+        if self._engine.context is None or self._chat.tokenizer is None:
+            return None
+        return len(self._encoded(turn))
+
     def _encoded(self, turn: Turn) -> list[int]:
         if self._encoder is None:
             self._encoder = Encoder(turn.tokenizer)
@@ -177,13 +188,3 @@ class Preparing:
             max_size=MAX_SIZE,
             max_work=MAX_WORK,
         )
-
-
-def _left(http: HttpRequest) -> Callable[[], Any]:
-    """Waits until the client leaves: once its body has come, nothing else can."""
-
-    async def left() -> None:
-        while (await http.receive())["type"] != "http.disconnect":
-            pass
-
-    return left

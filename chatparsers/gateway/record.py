@@ -15,7 +15,10 @@ from ..core.message import Message
 from ..serving import Usage
 from .metrics import Metrics
 
-__all__ = ["Log", "Record", "request_id"]
+__all__ = ["LEFT", "Log", "Record", "request_id"]
+
+LEFT = 499
+"""The status of a request whose client left, in the metrics and the log."""
 
 _ID = re.compile(r"[\w.:-]{1,128}", re.ASCII)
 _TRACE = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}", re.ASCII)

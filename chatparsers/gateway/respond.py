@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -28,9 +28,9 @@ from ..serving import ApiError
 from .account import ANSWER
 from .answer import Answer, Answers
 from .engine import Batch, End, Engine, EngineError, Job, joined
-from .metrics import Metrics
-from .record import Record
+from .record import LEFT, Record
 from .settings import Settings
+from .work import until_left
 
 __all__ = ["Responding", "watch"]
 
@@ -44,8 +44,6 @@ _FULL, _BATCH = 65_536, 16
 """How many characters of an answer may lie there, and what a batch counts besides its text."""
 _LATE = 16
 """How many batches an engine may send after the end of the turn, before it is stopped. Most say how it ended."""
-_LEFT = 499
-"""The status in the metrics of a request whose client left."""
 
 
 class _Reader:
@@ -72,7 +70,7 @@ class _Reader:
 
 class Responding:
     """An ASGI application that answers one request. ``jobs``: one for each of the answers. ``failed(error)`` is the
-    response for an early error. ``running``: it is in there while it runs."""
+    response for an early error. ``running``: it is in there while it runs. ``over()`` is called at its end."""
 
     def __init__(
         self,
@@ -83,7 +81,7 @@ class Responding:
         stream: bool,
         record: Record,
         settings: Settings,
-        metrics: Metrics,
+        over: Callable[[], None],
         failed: Any,
         running: set[Responding],
     ) -> None:
@@ -93,7 +91,7 @@ class Responding:
         self._stream = stream
         self._record = record
         self._settings = settings
-        self._metrics = metrics
+        self._over = over
         self._failed = failed
         self._running = running
         self._readers = [_Reader(answer) for answer in answers.all]
@@ -124,8 +122,8 @@ class Responding:
                 tasks.cancel_scope.cancel()
         finally:
             self._running.discard(self)
-            self._metrics.active -= len(self._readers)
-            self._record.end(_LEFT)
+            self._over()
+            self._record.end(LEFT)
 
     def stop(self) -> None:
         """Ends the answer with an error, because the server ends."""
@@ -251,8 +249,7 @@ class Responding:
     # watching
 
     async def _until_left(self, receive: Receive) -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+        await until_left(receive)
         self._tasks.cancel()
 
     def look(self, now: float) -> None:

@@ -68,8 +68,11 @@ def run(arguments: Namespace) -> int:
             "say --api-key or --api-key-file as well, or set CHATPARSERS_API_KEY"
         )
     chat, engine, name = _local(arguments) if arguments.gguf is not None else _remote(arguments)
-    settings = settings_of(arguments, name, key)
-    app = create_app(chat, engine, settings)
+    try:
+        settings = settings_of(arguments, name, key)
+        app = create_app(chat, engine, settings)
+    except ValueError as error:
+        raise Refused(str(error)) from error
     config = uvicorn.Config(
         app,
         host=arguments.host,

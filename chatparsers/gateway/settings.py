@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 __all__ = ["Settings"]
+
+_ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/?#\s]+")
+_HOST = re.compile(r"\*|[^/:\s]+|[0-9a-fA-F:.]+")
+_PATH = re.compile(r"/[^?#\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +58,11 @@ class Settings:
     def __post_init__(self) -> None:
         if self.api_key is not None and not self.api_key.strip():
             raise ValueError("api_key: expected a key or None, found an empty text, which anybody can send")
+        for name, pattern, given, expected in (
+            ("cors", _ORIGIN, self.cors, "an origin such as https://chat.example, or *"),
+            ("hosts", _HOST, self.hosts or (), "a name such as gateway.example, without a port"),
+            ("passed", _PATH, self.passed, "a path such as /v1/embeddings"),
+        ):
+            for one in given:
+                if not pattern.fullmatch(one):
+                    raise ValueError(f"{name}: expected {expected}, found {one!r}")

@@ -15,8 +15,9 @@ from contextlib import suppress
 from typing import Generic, TypeVar
 
 import anyio
+from starlette.types import Receive
 
-__all__ = ["Left", "Work"]
+__all__ = ["Left", "Work", "until_left"]
 
 T = TypeVar("T")
 _LANDING = 10_000
@@ -25,6 +26,12 @@ _LANDING = 10_000
 
 class Left(Exception):
     """The client left, and nobody waits for the work."""
+
+
+async def until_left(receive: Receive) -> None:
+    """Waits until the client leaves: once its body has come, nothing else can."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 class _GivenUp(BaseException):

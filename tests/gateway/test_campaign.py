@@ -397,6 +397,10 @@ WIRES: dict[str, tuple[bytes, set[int]]] = {
         },
     ),
     "two lengths": (head(LENGTH, "content-length: 5", CLOSE) + RAW, {400}),
+    "a length and chunks": (
+        head(LENGTH, CHUNKED) + b"%x\r\n%b\r\n0\r\n\r\n" % (len(RAW), RAW),
+        {400},
+    ),
     "a length below 0": (head("content-length: -5"), {400}),
     "a length without an end": (head(FAR), {408}),
     "half a body": (head(FAR) + b"{", {408}),

@@ -70,6 +70,21 @@ def test_what_is_missing_is_said_in_one_line(given: list[str], said: str, capsys
     assert said in printed and printed.count("\n") == 1
 
 
+def test_settings_that_could_never_match(model: dict[str, str], capsys: Any) -> None:
+    engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server", *flags(model)]
+    for flag, value, said in (
+        ("--cors", "chat.example", "cors: expected an origin such as https://chat.example, or *"),
+        (
+            "--allowed-hosts",
+            "ai.example:80",
+            "hosts: expected a name such as gateway.example, without a port",
+        ),
+        ("--pass-on", "tokenize", "passed: expected a path such as /v1/embeddings"),
+    ):
+        assert main(["serve", *engine, flag, value]) == 2
+        assert capsys.readouterr().err == f"chatparsers: {said}, found {value!r}\n"
+
+
 def test_an_engine_that_is_not_there(model: dict[str, str], capsys: Any) -> None:
     engine = ["--upstream", "http://127.0.0.1:9", "--upstream-kind", "llama-server"]
     assert main(["serve", *engine, *flags(model)]) == 2

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -148,13 +152,16 @@ def test_a_server_of_which_nothing_is_known(
 ) -> None:
     model = tiny_model("qwen3")
     engine = upstream(Completions([CALL], model, gives_ids=False))
-    ask(serve(create_app(model.chat, OpenAICompletions(engine.url))))
+    server = serve(create_app(model.chat, OpenAICompletions(engine.url)))
+    # A sampler's field that it does not have is an error, unless its value changes nothing.
+    answer = httpx2.post(f"{server.url}/v1/chat/completions", json=ASK, timeout=20)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "top_k")
+    ask(server, top_k=-1, repetition_penalty=1.0, max_tokens=32_000)
     body = engine.requests[-1][1]
-    assert (
-        body["stop"] == ["<|im_end|>", "<|endoftext|>"]
-        and isinstance(body["prompt"], str)
-        and "top_k" not in body
-    )
+    assert body["stop"] == ["<|im_end|>", "<|endoftext|>"] and isinstance(body["prompt"], str)
+    # Its context counts though it gets a text.
+    count = len(model.tokenizer.encode(body["prompt"], add_special_tokens=False).ids)
+    assert body["max_tokens"] == 5000 - count - 1
     assert "gives no ids" in capsys.readouterr().err
 
 
@@ -364,6 +371,29 @@ def test_the_answer_has_what_is_left_of_the_context(
     said = answer.json()["error"]["message"]
     assert said == f"prompt is too long: {numbers[1]} tokens > 200 maximum"
     assert engine.requests[-1][1] is body
+
+
+def test_metrics_of_several_processes(tmp_path: Path) -> None:
+    """What any of them shows is of all, and is so now."""
+    code = """
+import os
+from chatparsers.gateway.metrics import Metrics
+metrics = Metrics("m")
+metrics.active = 2
+if (child := os.fork()) == 0:
+    other = Metrics("m")
+    other.active = 5
+    other.active -= 2
+    other.count("tokens", 7, kind="prompt")
+    os._exit(0)
+os.waitpid(child, 0)
+metrics.count("tokens", 1, kind="prompt")
+print(metrics.text())
+"""
+    given = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True, timeout=60)
+    assert "\nchatparsers_active_requests 5.0\n" in done.stdout, done.stderr
+    assert '\nchatparsers_tokens_total{kind="prompt"} 8.0\n' in done.stdout
 
 
 @pytest.mark.parametrize("stream", [True, False])

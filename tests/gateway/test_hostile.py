@@ -112,8 +112,13 @@ def test_pages_of_others_may_not_ask(gateway: Callable[..., Any]) -> None:
     assert status(opened, origin="https://evil.example") == 403
     asks = {"origin": "https://chat.example", "access-control-request-method": "POST"}
     asks["access-control-request-headers"] = "authorization, content-type"
+    asks["access-control-request-private-network"] = "true"
     allowed = httpx2.options(opened.url + PATHS["chat"], headers=asks).headers
     assert allowed["access-control-allow-origin"] == "https://chat.example"
+    assert allowed["access-control-allow-private-network"] == "true"
+    assert status(server, content_encoding="gzip") == 415
+    refused = httpx2.get(f"{server.url}/metrics").text  # what is refused is counted too
+    assert 'chatparsers_requests_total{api="chat",status="415"} 5.0\n' in refused
     assert (
         "access-control-allow-origin" not in httpx2.options(server.url + PATHS["chat"], headers=asks).headers
     )
@@ -129,6 +134,10 @@ def test_the_key_is_asked_for_under_any_name(gateway: Callable[..., Any]) -> Non
         ({"authorization": "Basic secret"}, 401),
         ({"authorization": "secret"}, 401),
         ({"x-api-key": ""}, 401),
+        (
+            {"x-api-key": "another", "authorization": "Bearer secret"},
+            200,
+        ),  # clients of Anthropic's may send both
     ):
         assert httpx2.post(server.url + PATHS["chat"], json=ASK, headers=headers).status_code == status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -142,10 +144,35 @@ def test_paths_that_are_passed_on(gateway: Callable[..., Any]) -> None:
     assert answer.json() == {"path": "/v1/embeddings", "body": body}
     assert httpx2.post(f"{server.url}/v1/embeddings", json=body).status_code == 401
     assert httpx2.post(f"{server.url}/tokenize", json=body, headers={"x-api-key": "k"}).status_code == 404
+    assert 'requests_total{api="other",status="404"} 1.0\n' in httpx2.get(f"{server.url}/metrics").text
+    httpx2.post(f"{server.url}/v1/embeddings?x=1", json=body, headers={"x-api-key": "k"})
+    assert server.engine.heads[-1].startswith("post /v1/embeddings?x=1 ")
     assert "/v1/embeddings" in httpx2.get(server.url).json()["paths"]
     server.engine.close()
     answer = httpx2.post(f"{server.url}/v1/embeddings", json=body, headers={"x-api-key": "k"})
     assert answer.status_code == 502 and str(server.engine.port) not in answer.text
+
+
+def test_what_is_passed_on_has_places_too(gateway: Callable[..., Any]) -> None:
+    """It counts among the requests that run, and a client that leaves before the response stops the engine."""
+
+    class Silent(Engine):
+        async def __call__(self, path: str, body: dict[str, Any], wire: Wire) -> None:
+            if path == "/v1/completions":
+                await asyncio.sleep(20)
+            await super().__call__(path, body, wire)
+
+    server = gateway(
+        Silent(["Hello."], tiny_model("qwen3").tokenizer), passed=("/v1/completions",), concurrency=1
+    )
+    with ThreadPoolExecutor() as pool:
+        left = pool.submit(httpx2.post, f"{server.url}/v1/completions", json={}, timeout=1)
+        soon(lambda: server.app.state.metrics.active == 1)
+        assert httpx2.post(server.url + URL, json=ASK).status_code == 429
+        assert isinstance(left.exception(), httpx2.ReadTimeout)
+    soon(lambda: server.engine.left == 1)
+    soon(lambda: server.app.state.metrics.value("requests", api="passed", status="499") == 1)
+    assert httpx2.post(server.url + URL, json=ASK).status_code == 200
 
 
 def test_a_closed_connection_is_opened_again(gateway: Callable[..., Any]) -> None:
