@@ -175,10 +175,8 @@ def _sample(
         runs += (span if offsets is None else inside(offsets, *span) for span in spans)
 
     def marks() -> tuple[list[Run], list[Run]]:
-        kinds, indices = _runs(request, rendered)
-        if offsets is None:
-            return kinds, indices
-        return starting(offsets, kinds), starting(offsets, indices)
+        columns = _runs(request, rendered)
+        return columns if offsets is None else starting(offsets, *columns)
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):

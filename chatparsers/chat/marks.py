@@ -146,9 +146,16 @@ def inside(offsets: Sequence[Span], start: int, end: int) -> Span:
     return first, last
 
 
-def starting(offsets: Sequence[Span], runs: Iterable[Run]) -> list[Run]:
-    """The runs in tokens: a token belongs to the run in which it begins."""
-    return [(bisect_left(offsets, (start,)), bisect_left(offsets, (end,)), kind) for start, end, kind in runs]
+def starting(
+    offsets: Iterable[Span], kinds: Iterable[Run], messages: Iterable[Run]
+) -> tuple[list[Run], list[Run]]:
+    """The runs of both columns in tokens: a token belongs to the run in which it begins."""
+    firsts = [first for first, _ in offsets]
+
+    def found(runs: Iterable[Run]) -> list[Run]:
+        return [(bisect_left(firsts, start), bisect_left(firsts, end), value) for start, end, value in runs]
+
+    return found(kinds), found(messages)
 
 
 def in_tokens(offsets: Sequence[Span], found: Iterable[Placeholder]) -> Iterator[Placeholder]:

@@ -71,10 +71,10 @@ class Given:
                 )
             kinds.append(stop_run(place))
             indices.append((place.start, place.end, index))
-        in_tokens = starting(self.spans, kinds)
+        kinds, indices = starting(self.spans, kinds, indices)
         if self.stop[1] > self.stop[0]:
-            in_tokens.append((*self.stop, int(Kind.STOP)))
-        return Column(self.ids, [self.stop] if self.counted else [], in_tokens, starting(self.spans, indices))
+            kinds.append((*self.stop, int(Kind.STOP)))
+        return Column(self.ids, [self.stop] if self.counted else [], kinds, indices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ token, which is then taken off: a tokenizer splits a text at added tokens first.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, overload
@@ -21,7 +21,8 @@ Spans = list[tuple[int, int]]
 
 
 class Offsets(Sequence[tuple[int, int]]):
-    """The spans of an encoding's tokens, each made when it is asked for: a search needs few of them."""
+    """The spans of an encoding's tokens, each made when it is asked for: a search needs few of them. All are made at
+    once."""
 
     __slots__ = ("_encoding", "_length")
 
@@ -44,6 +45,9 @@ class Offsets(Sequence[tuple[int, int]]):
             raise IndexError(f"offsets: no token {place}, there are {self._length}")
         span: tuple[int, int] = self._encoding.token_to_chars(place)
         return span
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(self._encoding.offsets)
 
 
 def encode_behind(tokenizer: Any, text: str, before: str = "") -> tuple[list[int], Spans]:
