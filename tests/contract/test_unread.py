@@ -41,7 +41,7 @@ def markers(format: Format) -> tuple[set[str], set[str]]:
             spans = [span.open for span in (body.reasoning, body.content) if span is not None]
             openers |= beginnings(body.calls) | beginnings(body.start)
             others = others.union(*map(beginnings, (body.marks, body.closers, *spans)))
-    return openers - others, set(known.closers)
+    return {text for text in openers if not any(text in other for other in others)}, set(known.closers)
 
 
 def altered(format: Format, number: int) -> Iterator[str]:
@@ -97,6 +97,20 @@ def test_nothing_is_taken_out_of_a_call_that_is_not_read(
         message = turn.parse(text)
         if not message.tool_calls and not any(note.code == "malformed" for note in message.diagnostics):
             assert not list(taken_out(format, message)), (text, message.content)
+
+
+INNER = {"ministral-3": "[ARGS]", "deepseek-v3-2": "｜DSML｜", "pythonic": "<|python_end|>"}
+
+
+def test_an_inner_marker_alone_is_content_with_a_diagnostic(format: Format) -> None:
+    if not format.features.tools:
+        return
+    inner = outline(format.tree(Options(tools=True)), format.stops, False, False).inner
+    assert format.name not in INNER or INNER[format.name] in inner
+    for marker in inner:
+        message = format.bind(tools=TOOLS).parse(f"Take {marker} here.")
+        codes = [note.code for note in message.diagnostics]
+        assert (message.content, codes) == (f"Take {marker} here.", ["stray-marker"]), marker
 
 
 def test_without_tools_a_call_is_content_with_all_its_markers(format: Format) -> None:

@@ -102,6 +102,8 @@ class _Sections(NamedTuple):
     """Ends of calls. They are markup where no opener was read as text."""
     starts: tuple[str, ...]
     """The texts with which a section or a thought begins."""
+    marked: tuple[str, ...]
+    """The special tokens with which other markup begins."""
     stops: tuple[str, ...]
     """The texts at which something may begin or end."""
 
@@ -181,7 +183,7 @@ class BodyCompiler:
         for closer in parts.closers:
             code.attempt(partial(self.node, closer, markers), closed)
         code.place(text)
-        self._stray(parts.starts, loop.top)
+        self._stray((*parts.starts, *parts.marked), loop.top)
         inner = Label()
         code.emit(m.IF, m.SPELT, inner)
         self._stray(outline.inner, loop.top)
@@ -226,6 +228,7 @@ class BodyCompiler:
             empty,
             ends,
             starts,
+            tuple(text for mark in marks for text in first(mark) if text in tokens(mark)),
             tuple(dict.fromkeys((*starts, *stops, *self.outline.closers, *self.outline.inner, *begun))),
         )
 
@@ -367,7 +370,8 @@ class BodyCompiler:
 
 def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     """What ends the text after a call of this body that went wrong."""
-    unclosed = tuple(text for text in parts.stops if text not in thoughts)
+    within = {text for text in parts.stops for one in parts.starts if one != text and one.endswith(text)}
+    unclosed = tuple(text for text in parts.stops if text not in thoughts and text not in within)
     marks = parts.marks + parts.empty + parts.closers
     begun = [text for mark in marks for text in first(mark)]
     inside = {*parts.starts, *begun, *_tokens_of_arguments(node)}
@@ -382,9 +386,12 @@ def _shown(closers: tuple[str, ...]) -> str:
 
 
 def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The special tokens of the tree with which nothing begins: those with which something ends, and the others."""
+    """The special tokens of the tree with which nothing begins: those with which something ends, and those that stand
+    only within something."""
     openers: set[str] = set()
     closers: set[str] = set()
+    started: set[str] = set()
+    others: set[str] = set()
     for node in walk(tree):
         if isinstance(node, (Calls, EachTool)):
             closers.update(ending(node))
@@ -392,17 +399,21 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
             openers.update(first(node.span.open))
             closers.update(ending(node.span.close) if node.span.close is not None else ())
         elif isinstance(node, Body):
-            parts = [node.calls, node.start, node.marks, node.closers]
-            closes = [span.close for span in (node.reasoning, node.content) if span is not None]
-            closers.update(*(ending(part) for part in (*parts, *closes) if part is not None))
-            spans = [span.open for span in (node.reasoning, node.content) if span is not None]
-            for part in (node.calls, node.marks, node.closers, *spans):
-                openers.update(first(part) if part is not None else ())
-            openers.update(tokens(node.start) if node.start is not None else ())
-    found = [text for text in tokens(tree) if not any(opener.endswith(text) for opener in openers)]
-    return tuple(text for text in found if text in closers), tuple(
-        text for text in found if text not in closers
-    )
+            spans = [span for span in (node.reasoning, node.content) if span is not None]
+            opens, closes = [span.open for span in spans], [span.close for span in spans]
+            ended = (node.calls, node.start, node.marks, node.closers, *closes)
+            closers.update(*(ending(part) for part in ended if part is not None))
+            begun = (node.calls, node.marks, node.closers, *opens)
+            openers.update(*(first(part) for part in begun if part is not None))
+            started.update(tokens(node.start) if node.start is not None else ())
+            others.update(*(tokens(part) for part in (*opens, *closes) if part is not None))
+    known = (*openers, *started)
+    found = [text for text in tokens(tree) if not any(one.endswith(text) for one in known)]
+    ends = tuple(text for text in found if text in closers)
+    # The end of an opener, and a token of calls at the start, are inner too where they stand alone.
+    alone = {text for text in tokens(tree) if text not in openers and text not in others}
+    inner = tuple(text for text in tokens(tree) if text not in ends and (text in found or text in alone))
+    return ends, inner
 
 
 def _tokens_of_arguments(tree: Node) -> set[str]:
