@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from ..core.errors import ChatParsersError, TemplateError
 from ..core.format import Format
 from ..templates import Template
+from ..templates.probe.differences import is_marker, units
 from .limits import Limit
 from .shown import ARGUMENTS, CALL, HISTORY, TOOLS
 
@@ -30,19 +31,26 @@ def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
     """A limit for each form of calls that the prompt tells and the format does not read."""
     if not fmt.features.tools:
         return ()
-    return tuple(
-        Limit("told form", f"the prompt tells to write calls as {shown}, which {fmt.name} does not read")
-        for shown, text, own in _told(template)
-        if not (_reads(fmt, text) or own in _written(fmt))
-    )
-
-
-def _told(template: Template) -> Iterator[tuple[str, str, str]]:
-    """Each form as the prompt shows it, a call in it, and the text by which a call in this form is known."""
     try:
         prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
     except TemplateError:
-        return
+        return ()
+    return tuple(
+        Limit("told form", f"the prompt tells to write calls as {shown}, which {fmt.name} does not read")
+        for shown, text, own in _told(prompt)
+        if not (_reads(fmt, text) or _tells(prompt, _written(fmt), own))
+    )
+
+
+def _tells(prompt: str, written: str, own: str) -> bool:
+    """Whether ``written`` is a call in the form ``own``, and the prompt tells one of the markers before it, if any."""
+    before, form, _ = written.partition(own)
+    markers = [unit for unit in units(before) if is_marker(unit)]
+    return bool(form) and (not markers or any(marker in prompt for marker in markers))
+
+
+def _told(prompt: str) -> Iterator[tuple[str, str, str]]:
+    """Each form as the prompt shows it, a call in it, and the text by which a call in this form is known."""
     found = next((found for found in _OBJECT.finditer(prompt) if _NAME not in found[0]), None)
     if found is not None:
         call = json.dumps({found["name"]: _NAME, found["args"]: ARGUMENTS})

@@ -282,6 +282,16 @@ def test_a_form_that_the_prompt_tells_and_the_format_does_not_read(told: str, na
     assert [limit.part for limit in found.limits] == [] if reads else ["told form"]
 
 
+MARKED = '<use>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}</use>'
+
+
+@pytest.mark.parametrize(("marker", "limits"), [("", ["told form"]), ("<use>", [])])
+def test_an_object_that_the_prompt_tells_without_its_marker(marker: str, limits: list[str]) -> None:
+    """A model that follows the prompt writes the bare object, which the format of the past calls does not read."""
+    found = detect(TELLS.replace("$CALL$", MARKED).replace("$TOLD$", f"{OBJECT} {marker}"))
+    assert (found.name, [limit.part for limit in found.limits]) == ("auto:json-native", limits)
+
+
 @pytest.mark.parametrize(("calls", "name"), [(TAGGED, "qwen3"), (LISTED, None)])
 def test_a_name_alone_never_decides_against_calls_that_the_template_shows(
     calls: str, name: str | None
