@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
 from ..core.format import Format
 from ..core.public import public
+from .card import box
 from .looks import for_html, for_terminal
 from .picture import Picture
 
 __all__ = ["Diagram", "diagram"]
 
-_WIDE = 640
-"""The width in pixels beyond which the parts of a turn stand one below the other."""
+_WIDE = 520
+"""The width in pixels beyond which parts stand one below the other."""
+_TOOL = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+_SPACES = re.compile(r"^ +| +$")
+_GAP = 20
+"""The width of the line between two parts, in pixels."""
 _STYLE = """
 svg.railroad-diagram { background: #fff; color: #000; }
 svg.railroad-diagram path { stroke-width: 2; stroke: currentColor; fill: none; }
@@ -34,11 +43,12 @@ svg.railroad-diagram g.terminal rect { stroke: #d55e00; }
 @public
 @dataclass(frozen=True, slots=True)
 class Diagram(Picture):
-    """The railroad diagram of a format: the SVG, and the same as one line of text."""
+    """The railroad diagram of a format: the SVG, and the same as one line of text. Its HTML also has the grammar."""
 
     name: str
     svg: str
     line: str
+    format: Format = field(repr=False)
 
     def text(self, *, colour: bool = False) -> str:
         """What the format generates, as one production."""
@@ -46,7 +56,14 @@ class Diagram(Picture):
 
     def body(self) -> str:
         line = f"<details><summary>the same in one line</summary><div>{for_html(self.text())}</div></details>"
-        return f'<div tabindex="0" role="region" aria-label="diagram" style="overflow-x:auto">{self.svg}</div>{line}'
+        drawn = f'<div class="scroll whole" tabindex="0" role="region" aria-label="diagram">{self.svg}</div>'
+        return f"{drawn}{line}{self._grammar()}"
+
+    def _grammar(self) -> str:
+        """What a sampler gets of a request with one tool; nothing if the format writes no calls."""
+        grammar = self.format.bind(tools=[_TOOL]).grammar() if self.format.features.tools else None
+        heading = "its grammar (GBNF) for one tool, get_weather(city)"
+        return box(heading, grammar.text, open=False) if grammar is not None else ""
 
 
 def diagram(format: Format) -> Diagram:
@@ -61,10 +78,10 @@ def diagram(format: Format) -> Diagram:
             "diagrams need railroad-diagrams: pip install 'chatparsers[display]'", name="railroad"
         ) from error
     parts = _parts(format.tree(Options(tools=True)))
-    drawn = railroad.Diagram(*_row([_drawn(each, railroad) for each in parts], railroad))
+    drawn = railroad.Diagram(_one([_drawn(each, railroad) for each in parts], railroad))
     out = io.StringIO()
     drawn.writeStandalone(out.write, _STYLE)
-    return Diagram(format.name, out.getvalue(), " ".join(map(_line, parts)))
+    return Diagram(format.name, out.getvalue(), " ".join(map(_line, parts)), format)
 
 
 class _Part(NamedTuple):
@@ -149,22 +166,37 @@ def _drawn(part: _Part, draw: Any) -> Any:
     if part.kind == "word":
         return draw.NonTerminal(for_terminal(part.text))
     if part.kind == "optional":
-        return draw.Optional(inner[0])
+        return _deep(draw.Optional(inner[0]), draw)
     if part.kind == "choice":
-        return draw.Choice(0, *inner)
+        return _deep(draw.Choice(0, *inner), draw)
     if part.kind == "many":
         between = _one([_drawn(each, draw) for each in part.between], draw) if part.between else None
-        return (draw.OneOrMore if part.text == "+" else draw.ZeroOrMore)(inner[0], between)
-    return draw.Terminal(for_terminal(part.text))
+        many = draw.OneOrMore(inner[0], between)
+        return many if part.text == "+" else _deep(draw.Optional(many), draw)
+    ends = _SPACES.sub(lambda found: "␣" * len(found[0]), part.text)  # they would not be seen there
+    return draw.Terminal(for_terminal(ends))
+
+
+def _deep(choice: Any, draw: Any) -> Any:
+    """The choice with the room below it that its items take: the package forgets the rows of the last one."""
+    usual, *below = choice.items[choice.default :]
+    last, down = usual, 0
+    for item in below:
+        down += max(draw.AR * (2 if last is usual else 1), last.height + last.down + draw.VS + item.up)
+        last = item
+    choice.down = down + last.height + last.down - usual.height
+    return choice
 
 
 def _one(items: list[Any], draw: Any) -> Any:
-    return draw.Sequence(*items) if items else draw.Skip()
-
-
-def _row(items: list[Any], draw: Any) -> list[Any]:
-    """The items of a diagram: in a row, or one below the other if the row were too long."""
-    return [draw.Stack(*items)] if len(items) > 1 and sum(each.width for each in items) > _WIDE else items
+    """The items as one: in a row, or in several rows that are not too long."""
+    rows: list[list[Any]] = [[]]
+    for item in items:
+        if rows[-1] and sum(each.width + _GAP for each in [*rows[-1], item]) > _WIDE:
+            rows.append([])
+        rows[-1].append(item)
+    made = [draw.Sequence(*row) for row in rows if row]
+    return draw.Stack(*made) if len(made) > 1 else made[0] if made else draw.Skip()
 
 
 def _line(part: _Part) -> str:

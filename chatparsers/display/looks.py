@@ -114,12 +114,22 @@ _KINDS = "\n".join(
     f"{('solid', 'dotted', 'dashed', 'double')[int(kind) % 4]}; }}"
     for kind, look in LOOKS.items()
 )
+MORE = """
+  background:
+    linear-gradient(90deg, var(--paper) 40%, transparent) 0 0 / 3rem 100%,
+    linear-gradient(-90deg, var(--paper) 40%, transparent) 100% 0 / 3rem 100%,
+    linear-gradient(90deg, #8886, transparent) 0 0 / 1rem 100%,
+    linear-gradient(-90deg, #8886, transparent) 100% 0 / 1rem 100%;
+  background-repeat: no-repeat;
+  background-attachment: local, local, scroll, scroll;
+"""
+"""Shades an edge behind which more can be scrolled to; ``--paper`` is the colour behind the text."""
 STYLE = f"""
 .cp {{ color-scheme: light dark; font: 14px/1.9 ui-monospace, monospace; color: canvastext; background: canvas; }}
 .cp {{ padding: .5rem; overflow-wrap: anywhere; }}
 .cp .chips {{ white-space: pre-wrap; }}
 .cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
-.cp .chip {{ border-bottom: 3px solid var(--c); }}
+.cp .chip {{ border-bottom: 3px solid color-mix(in srgb, var(--c) 75%, canvastext); }}
 .cp [data-l]::before {{ content: attr(data-l); font-size: 70%; vertical-align: super; margin-right: 1px; }}
 .cp .chip i {{ font-style: normal; }}
 .cp .chip i:nth-of-type(even) {{ background: color-mix(in srgb, var(--c) 22%, transparent); }}
@@ -127,9 +137,13 @@ STYLE = f"""
 .cp .uncounted {{ background: none; border-bottom-width: 1px; }}
 .cp u {{ text-decoration: none; color: color-mix(in srgb, canvastext 65%, canvas); }}
 .cp u::before {{ content: "⏎"; content: "⏎" / ""; }}
+.cp mark u {{ color: #444; }}
+.cp .at {{ color: light-dark(#a33b00, #ff9a57); font-weight: bold; }}
 .cp .cp-box {{ border: 1px solid; border-radius: 3px; font-size: 80%; padding: 0 2px; }}
 .cp .note {{ border-left: 4px solid #d55e00; padding-left: .5rem; margin: .35rem 0; white-space: pre-wrap; }}
-.cp .scroll {{ overflow: auto; max-height: 28rem; }}
+.cp .scroll {{ overflow: auto; max-height: 28rem; --paper: canvas; {MORE} }} .cp .whole {{ max-height: none; }}
+.cp svg.railroad-diagram {{ background: none; color: canvastext; }}
+.cp svg.railroad-diagram rect {{ fill: canvas; }}
 .cp .long {{ white-space: pre-wrap; max-height: 24rem; overflow: auto; }} .cp .title {{ font-weight: bold; }}
 .cp .chips details {{ display: inline; }} .cp .chips summary {{ display: inline; cursor: pointer; }}
 .cp .chips summary {{ border: 1px dashed; border-radius: 3px; padding: 0 .3rem; }}
@@ -137,9 +151,11 @@ STYLE = f"""
 .cp h1 {{ font-size: 1.3rem; line-height: 1.3; }} .cp h2 {{ font-size: 1.1rem; }}
 .cp th[scope=row] {{ min-width: 8rem; }}
 .cp p, .cp ul {{ margin: .35rem 0; }} .cp .head {{ font-weight: bold; }}
-.cp thead th, .cp .line {{ white-space: nowrap; }}
+.cp thead th, .cp .line {{ white-space: nowrap; }} .cp th {{ overflow-wrap: normal; }}
 .cp table {{ border-collapse: collapse; }} .cp td, .cp th {{ padding: .1rem .6rem; text-align: left; }}
 .cp td, .cp th {{ border-bottom: 1px solid color-mix(in srgb, canvastext 20%, canvas); vertical-align: top; }}
+.cp tr:has(+ tr > th:empty) > * {{ border-bottom: 0; }}
+@media (max-width: 30rem) {{ .cp td, .cp th {{ padding: .1rem .25rem; }} }}
 .cp mark {{ background: #f0e442; color: black; }}
 .cp .legend {{ margin-bottom: .35rem; }}
 .cp .legend > span {{ margin-right: .8rem; white-space: nowrap; display: inline-block; }}

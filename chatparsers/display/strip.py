@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
+from html import escape
 from itertools import groupby
+from operator import itemgetter, sub
 from typing import Any
 
 from ..chat.marks import answer_runs, token_runs
@@ -16,7 +19,7 @@ from ..core.public import public
 from .drawing import drawn_chips
 from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
 from .picture import Picture
-from .tokens import MOST_TOKENS, Token, spelt, states
+from .tokens import MOST_TOKENS, Token, holds, spelt, states
 
 __all__ = ["Chip", "Strip", "strip"]
 
@@ -33,7 +36,7 @@ _IDS = 12
 class Chip:
     """A stretch of one kind. ``span``: its characters, or its tokens with ``unit`` ``"token"``. ``counted``: whether a
     loss counts it, None where there is no loss mask. ``ids``: those of its tokens. ``tokens``: the first tokens
-    themselves, if it is known what each one spells."""
+    themselves, if it is known what each one spells. ``state``: how long a stream holds its text, if that is known."""
 
     text: str
     kind: Kind
@@ -42,6 +45,7 @@ class Chip:
     counted: bool | None = None
     ids: tuple[int, ...] = ()
     tokens: tuple[Token, ...] = ()
+    state: str = ""
 
     @property
     def tip(self) -> str:
@@ -49,7 +53,8 @@ class Chip:
         mask = {None: "", True: ", counted by a loss", False: ", not counted"}[self.counted]
         listed = ", ".join(map(str, self.ids[:_IDS])) + ", …" * (len(self.ids) > _IDS)
         ids = f", ids {listed}" if self.ids else ""
-        return f"{LOOKS[self.kind].name}, {self.unit}s {self.span[0]:,} to {self.span[1]:,}{mask}{ids}"
+        state = f", {self.state}" if self.state else ""
+        return f"{LOOKS[self.kind].name}, {self.unit}s {self.span[0]:,} to {self.span[1]:,}{mask}{ids}{state}"
 
 
 @public
@@ -64,14 +69,20 @@ class Strip(Picture):
     def text(self, *, colour: bool = False) -> str:
         """A line a chip: its letter, its kind, its text; with a loss mask, 1 or 0 before them."""
         lines = []
+        told = 0
         for chip in self.chips:
             look = LOOKS[chip.kind]
             mask = "" if chip.counted is None else f"{int(chip.counted)} "
             lines.append(
                 f"{mask}{look.letter} {look.name:<9} {coloured(for_terminal(chip.text), chip.kind, colour)}"
             )
-        lines += [f"! character {place}: {for_terminal(note)}" for place, note in self.notes]
+            first, told = told, bisect_left(self.notes, chip.span[1], key=itemgetter(0))
+            lines += self._told(first, told)
+        lines += self._told(told, len(self.notes))
         return "\n".join([*lines, *([self.rest] if self.rest else [])])
+
+    def _told(self, first: int, behind: int) -> list[str]:
+        return [f"! character {place}: {for_terminal(note)}" for place, note in self.notes[first:behind]]
 
     def body(self) -> str:
         kinds = {LOOKS[chip.kind].name: chip.kind for chip in self.chips}.values()  # two look alike
@@ -79,9 +90,11 @@ class Strip(Picture):
             f'<span><span class="chip k{int(kind)}" data-l="{LOOKS[kind].letter}">{LOOKS[kind].name}</span></span>'
             for kind in kinds
         )
-        chips = "".join(map(_chip, self.chips))
+        write = _Writer(self.notes)
+        chips = "".join(_chip(chip, write) for chip in self.chips) + write.rest()
         notes = "".join(
-            f'<div class="note">character {place}: {for_html(note)}</div>' for place, note in self.notes
+            f'<div class="note">!{number} character {place}: {for_html(note)}</div>'
+            for number, (place, note) in enumerate(self.notes, 1)
         )
         rest = f"<p>{for_html(self.rest)}</p>" if self.rest else ""
         parts = f"<details><summary>every part in a table</summary>{self._table()}</details>{self._tokens()}"
@@ -119,6 +132,32 @@ class Strip(Picture):
         return f"<details><summary>every token in a table</summary>{scroll}</details>"
 
 
+class _Writer:
+    """Writes the text of a strip as HTML, from its begin to its end, with a mark where each note has its place."""
+
+    def __init__(self, notes: Sequence[tuple[int, str]]) -> None:
+        self.notes = notes
+        self.told = 0
+
+    def __call__(self, text: str, start: int) -> str:
+        """The text that begins at the character ``start``."""
+        parts, done = [], 0
+        while self.told < len(self.notes) and (place := self.notes[self.told][0]) < start + len(text):
+            at = max(place - start, done)
+            parts += [for_html(text[done:at]), self._mark()]
+            done = at
+        return "".join([*parts, for_html(text[done:])])
+
+    def rest(self) -> str:
+        """The marks of the notes behind all text."""
+        return "".join(self._mark() for _ in range(self.told, len(self.notes)))
+
+    def _mark(self) -> str:
+        self.told += 1
+        said = escape(for_terminal(self.notes[self.told - 1][1]))
+        return f'<span class="at" data-l="!{self.told}" title="{said}"></span>'
+
+
 def _token_tip(token: Token, kind: Kind) -> str:
     start, end = token.span
     said = f", {token.state}" if token.state else ""
@@ -129,41 +168,48 @@ def _begun(text: str) -> str:
     return text if len(text) <= 40 else text[:40] + "…"
 
 
-def _chip(chip: Chip) -> str:
+def _chip(chip: Chip, write: _Writer) -> str:
     """The chip; its letter stands behind leading line breaks, so that it is beside the text."""
     uncounted = " uncounted" if chip.counted is False else ""
     letter = f'<span data-l="{LOOKS[chip.kind].letter}"></span>'
-    inside = _in_tokens(chip, letter) if chip.tokens else _lettered(chip.text, letter, _folded)
+    if chip.tokens:
+        inside = _in_tokens(chip, letter, write)
+    else:
+        words = chip.text.lstrip("\n")
+        behind = chip.span[0] + len(chip.text) - len(words)
+        inside = write(chip.text[: len(chip.text) - len(words)], chip.span[0])
+        inside += (letter if words.strip() else "") + _folded(words, behind, write)
     return f'<span class="chip k{int(chip.kind)}{uncounted}" title="{chip.tip}">{inside}</span>'
 
 
-def _lettered(text: str, letter: str, writer: Callable[[str], str] = for_html) -> str:
-    words = text.lstrip("\n")
-    breaks = text[: len(text) - len(words)]
-    return f"{for_html(breaks)}{letter if words.strip() else ''}{writer(words)}"
-
-
-def _in_tokens(chip: Chip, letter: str) -> str:
+def _in_tokens(chip: Chip, letter: str, write: _Writer) -> str:
     """The chip's tokens, each with a tip."""
     parts: tuple[list[str], list[str], list[str]] = [], [], []
     at, size = 0, len(chip.text)
     for token in chip.tokens:
-        shown = for_html(token.text) or "⋯"
-        if letter and token.text.strip("\n"):
-            shown, letter = _lettered(token.text, letter), ""
+        text, start = token.text, token.span[0]
+        words = text.lstrip("\n")
+        shown = write(text[: len(text) - len(words)], start)
+        if words:
+            shown += letter
+            letter = ""
+        shown += write(words, start + len(text) - len(words))
         part = 0 if size <= _LONG or at < _SEEN else 1 if at < size - _SEEN else 2
-        parts[part].append(f'<i title="{_token_tip(token, chip.kind)}">{shown}</i>')
+        parts[part].append(f'<i title="{_token_tip(token, chip.kind)}">{shown or "⋯"}</i>')
         at += len(token.text)
     begin, middle, end = ("".join(each) for each in parts)
-    return begin + (_fold(len(parts[1]), "tokens", middle) if middle else "") + end + _folded(chip.text[at:])
+    folded = _fold(len(parts[1]), "tokens", middle) if middle else ""
+    return begin + folded + end + _folded(chip.text[at:], chip.tokens[0].span[0] + at, write)
 
 
-def _folded(text: str) -> str:
+def _folded(text: str, start: int, write: _Writer) -> str:
     """The text as HTML; the middle of a long one is folded away."""
     if len(text) <= _LONG:
-        return for_html(text)
-    begin, middle, end = text[:_SEEN], text[_SEEN:-_SEEN], text[-_SEEN:]
-    return for_html(begin) + _fold(len(middle), "characters", for_html(middle)) + for_html(end)
+        return write(text, start)
+    begin = write(text[:_SEEN], start)
+    middle = write(text[_SEEN:-_SEEN], start + _SEEN)
+    fold = _fold(len(text) - 2 * _SEEN, "characters", middle)
+    return begin + fold + write(text[-_SEEN:], start + len(text) - _SEEN)
 
 
 def _fold(number: int, what: str, html: str) -> str:
@@ -174,8 +220,9 @@ def _fold(number: int, what: str, html: str) -> str:
 def strip(reading: Any, **options: Any) -> Strip:
     """The strip of a `Message` or of a `Sample`.
 
-    A message that was read by ids needs these ``ids`` and the ``turn`` that read them, to show each token with its id,
-    its span and how long a stream holds it; without them the strip is of characters. A sample of tokens needs the
+    With the ``turn`` that read a message, the tip of each part also says how long a stream holds it. A message that was
+    read by ids needs these ``ids`` and the turn, to show each token with its id, its span and how long a stream holds
+    it; without them the strip is of characters. A sample of tokens needs the
     ``tokenizer`` for the same, or ``decode``, a function from ids to text, to show its parts alone; without both the
     ids themselves are shown. Text beyond 200,000 characters is cut, with a note, and each of the first 4,000 tokens has
     a tip of its own. Raises TypeError for anything else.
@@ -201,12 +248,23 @@ def _(reading: Message, *, ids: Sequence[int] = (), turn: Turn | None = None) ->
         ]
         return replace(_of_tokens(ids, texts, runs, said, "character"), notes=notes)
     shown, rest = cut(reading.text)
+    known = holds(turn, reading) if turn is not None else []
     chips = tuple(
-        Chip(shown[start:end], Kind(kind), (start, end))
+        Chip(shown[start:end], Kind(kind), (start, end), state=_held(known, start, end))
         for start, end, kind in answer_runs(reading)
         if shown[start:end]
     )
     return Strip(chips, notes, rest)
+
+
+def _held(known: Sequence[int], start: int, end: int) -> str:
+    """How long a stream holds the characters of a part, if `holds` knows it."""
+    if not known:
+        return ""
+    if known[end - 1] == len(known):
+        return "held until the end"
+    longest = max(map(sub, known[start:end], range(start, end)))
+    return f"held for up to {longest:,} character{'s' * (longest > 1)}" if longest else "known at once"
 
 
 @strip.register

@@ -1,4 +1,4 @@
-"""The tokens of a strip: what each one spells, and when what it spells was known."""
+"""When a stream knows what a part of a text is; and the tokens of a strip, what each one spells."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.format import Turn
+from ..core.message import Message
 from ..core.public import public
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["MOST_TOKENS", "Token", "spelt", "states"]
+__all__ = ["MOST_TOKENS", "Token", "holds", "spelt", "states"]
 
 MOST_TOKENS = 4_000
 """How many tokens of one text have a tip of their own."""
+_MOST_CHARACTERS = 20_000
+"""A longer text is not read character by character to see what a stream holds."""
 
 
 @public
@@ -42,16 +45,32 @@ def spelt(ids: Sequence[int], tokenizer: Any) -> list[str]:
 
 def states(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> list[str]:
     """For each of the first tokens, whether a stream lets out at once what it spells, or with which later token."""
-    stream, known, end = turn.stream(), list[int](), 0
-    for id in ids[:MOST_TOKENS]:
+    stream, known = turn.stream(), list[int]()
+    for place, id in enumerate(ids):
+        if len(known) >= MOST_TOKENS:
+            break
         stream.feed([id])
-        known.append(max((region.end for region in stream.message.regions), default=0))
-    found, out = [], 0
-    for place, text in enumerate(texts[: len(known)]):
-        end += len(text)
-        out = max(out, place)
-        while out < len(known) and known[out] < end:
-            out += 1
-        later = f"held until token {out:,}" if out < len(known) else "held until the end"
-        found.append("no whole character yet" if not text else "known at once" if out == place else later)
-    return found
+        known += [place] * len(stream.token_regions(len(known)))
+    held = [f"held until token {out:,}" for out in known]
+    held += ["held until the end"] * (min(len(ids), MOST_TOKENS) - len(known))
+    for place, (text, out) in enumerate(zip(texts, known, strict=False)):
+        if not text:
+            held[place] = "no whole character yet"
+        elif out == place:
+            held[place] = "known at once"
+    return held
+
+
+def holds(turn: Turn, reading: Message) -> list[int]:
+    """For each character of a text that was fed as text, with which character a stream knew its region; the text's
+    length: not before the end. Nothing for a long text, or one that this turn reads in another way."""
+    text = reading.text
+    if len(text) > _MOST_CHARACTERS:
+        return []
+    stream, known = turn.stream(), list[int]()
+    for place, character in enumerate(text):
+        stream.feed(character)
+        known += [place] * len(stream.token_regions(starts=range(len(known), place + 1)))
+    stream.finish()
+    known += [len(text)] * (len(text) - len(known))
+    return known if stream.message.regions == reading.regions else []

@@ -94,7 +94,7 @@ class _Reading:
     # sections
 
     def strip(self) -> str:
-        return strip(self._read()).body()
+        return strip(self._read(), turn=self._bound()).body()
 
     def message(self) -> str:
         read = self._read()

@@ -173,7 +173,8 @@ def _strip(format: Format) -> str:
             text = format.render({"role": "assistant", **message}, tools=_TOOLS)
         except RequestError:
             continue
-        drawn = display.strip(format.parse(text, tools=_TOOLS)).html()
+        turn = format.bind(tools=_TOOLS)
+        drawn = display.strip(turn.parse(text), turn=turn).html()
         return re.sub(r"\n\s*\n", "\n", drawn)
     return ""
 

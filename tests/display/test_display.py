@@ -8,9 +8,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from chatparsers import display
 from chatparsers.chat.sample import Kind
 from chatparsers.cli.main import main
 from chatparsers.detection.analysis import analyse
-from chatparsers.display.looks import LOOKS, columns, wants_colour
+from chatparsers.display.looks import LOOKS, columns, for_terminal, wants_colour
 from chatparsers.display.picture import page
 from chatparsers.testing.tiny import tiny_model
 
@@ -121,7 +121,7 @@ def test_nothing_that_is_written_comes_through(amount: Callable[[int, int, int],
         tokens = display.strip(by_ids.parse(ids), ids=ids, turn=by_ids)
         assert all(chip.tokens for chip in tokens.chips)
         pictures = (
-            display.strip(message),
+            display.strip(message, turn=turn),
             timeline,
             display.drift(text, other),
             display.show(prompted),
@@ -209,6 +209,48 @@ def test_each_token_tells_its_id_span_region_and_state() -> None:
     assert f'<i title="{said}">' in picture.html()
 
 
+def test_each_part_of_a_text_tells_how_long_it_is_held() -> None:
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, prefix="<think>")
+    text = 'Hm.</think>Hi\n<tool_call>\n{"name": "f", "arguments": {"a": "b"}}\n</tool_call><tool'
+    stream, known = turn.stream(), list[int]()
+    for place, character in enumerate(text):  # as `message` says it: what belongs to a region is known
+        stream.feed(character)
+        known += [place] * (max((region.end for region in stream.message.regions), default=0) - len(known))
+    states = {}
+    for chip in display.strip(turn.parse(text), turn=turn).chips:
+        start, end = chip.span
+        held = (
+            max(out - place for place, out in enumerate(known[start:end], start)) if end <= len(known) else -1
+        )
+        states[chip.text] = chip.state
+        said = {-1: "held until the end", 0: "known at once", 1: "held for up to 1 character"}
+        assert chip.state == said.get(held, f"held for up to {held} characters"), chip
+        assert chip.state in chip.tip
+    assert states["Hi"] == "known at once" and states["</think>"] == "held for up to 8 characters"
+    assert states["}\n</tool_call><tool"] == "held until the end"
+    assert not display.strip(turn.parse(text), turn=turn.format.bind()).chips[0].state, "read in another way"
+
+
+def test_a_diagnostic_is_marked_at_its_place() -> None:
+    """Where it is: in a folded text, in a token, behind the last character."""
+    tokenizer = tiny_model("qwen3").tokenizer
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, tokenizer=tokenizer)
+    call = '<tool_call>\n{"name": "%s", "arguments": {"a": "b"}}\n</tool_call>\n'
+    cut_off = '<tool_call>\n{"name": "f", "arguments": {"a": "b'
+    text = f"{'Hi ' * 400}</think>{'you ' * 800}\n{call % 'g'}{call % 'h'}{cut_off}"
+    ids = tokenizer.encode(text, add_special_tokens=False).ids
+    for picture in (display.strip(turn.parse(text)), display.strip(turn.parse(ids), ids=ids, turn=turn)):
+        html = picture.html()
+        assert len(picture.notes) == 4 and picture.notes[-1][0] == len(text)
+        for number, (place, note) in enumerate(picture.notes, 1):
+            before, _, behind = html.partition(f'data-l="!{number}" title="{escape(for_terminal(note))}"')
+            shown = "".join(_Markup(before.partition('<div class="chips">')[2] + ">").parts)
+            assert re.sub(r"[\d,]+ more (characters|tokens)", "", shown) == text[:place] and behind
+            assert f"!{number} character {place}: {escape(note)}" in html
+        lines = picture.text().splitlines()
+        assert "unknown-tool" in lines[lines.index("N call      g") - 1]
+
+
 def test_the_strip_of_a_sample_shows_its_mask() -> None:
     chat = chatparsers.load(OWN / "qwen3.jinja")
     sample = chat.encode([{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}])
@@ -224,12 +266,22 @@ def test_every_format_has_a_diagram() -> None:
     for info in chatparsers.list_formats():
         drawn = display.diagram(info.load())
         assert drawn.svg.startswith("<svg") and "script" not in drawn.svg
+        _, _, wide, high = map(float, re.findall(r"[\d.]+", drawn.svg.partition("viewBox=")[2])[:4])
+        assert wide < 900, "a line that is too long goes on below"
+        places = [dict(re.findall(r'(\w+)="([\d.]+)"', rect)) for rect in re.findall("<rect .*?>", drawn.svg)]
+        boxes = [(float(at["x"]), float(at["y"]), float(at["width"]), float(at["height"])) for at in places]
+        assert all(x + w < wide and y + h < high for x, y, w, h in boxes), info.name
+        for (x, y, w, h), (x_2, y_2, w_2, h_2) in combinations(boxes, 2):
+            assert x + w <= x_2 or x_2 + w_2 <= x or y + h <= y_2 or y_2 + h_2 <= y, info.name
         shown = unescape(drawn.svg)
         assert "content" in shown
         assert "p." not in drawn.line, "a builder's call is no word of a diagram"
         if info.format().features.tools:
             assert "name" in drawn.line and ("arguments" in drawn.line or "value" in drawn.line), drawn.line
-        assert info.name != "qwen3" or ("<tool_call>" in shown and "</think>" in shown)
+        if info.name == "qwen3":
+            assert "<tool_call>" in shown and "</think>" in shown
+            assert ":␣<" in shown, "a space at a border is drawn"
+            assert "root ::=" in drawn.html()
 
 
 def test_commands_draw(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
