@@ -387,10 +387,10 @@ async def long(options: argparse.Namespace) -> None:
     over = asyncio.Event()
 
     async def watch() -> None:
-        print("| minute | RSS MB |\n|---:|---:|", flush=True)
+        print("| minute | RSS MB | pieces seen |\n|---:|---:|---:|", flush=True)
         minute = 0
         while not over.is_set():
-            print(f"| {minute} | {servers['gateway'].rss():.0f} |", flush=True)
+            print(f"| {minute} | {servers['gateway'].rss():.0f} | {len(late['gateway']):,} |", flush=True)
             minute += 1
             for _ in range(60):
                 await asyncio.sleep(1 if not over.is_set() else 0)
@@ -400,7 +400,8 @@ async def long(options: argparse.Namespace) -> None:
             await settled(server.port, kind)
         pace = 0.75
         tokens = int(options.minutes * 60 / pace)
-        print(f"\n{options.open:,} streams of {tokens} tokens, {options.minutes:g} minutes\n")
+        said = f"{tokens} pieces of {STAMP} tokens, {options.minutes:g} minutes"
+        print(f"\n{options.open:,} streams of {said}, beside {numbers['proxy']} through the proxy\n")
         watching = asyncio.create_task(watch())
         lost = await asyncio.gather(
             *(
@@ -410,14 +411,26 @@ async def long(options: argparse.Namespace) -> None:
         )
         over.set()
         await watching
-        print("\n| server | streams | tokens seen | lost | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|---:|")
+        print(
+            "\n| server | streams | lost | pieces | lost | p50 ms | p99 ms |\n|---|---:|---:|---:|---:|---:|---:|"
+        )
         cuts = {kind: statistics.quantiles([value * 1e3 for value in late[kind]], n=100) for kind in servers}
         for (kind, cut), missing in zip(cuts.items(), lost, strict=True):
             seen = len(late[kind])
-            print(f"| {kind} | {numbers[kind]:,} | {seen:,} | {missing} | {cut[49]:.1f} | {cut[98]:.1f} |")
+            unseen = numbers[kind] * tokens - seen
+            row = (
+                kind,
+                f"{numbers[kind]:,}",
+                missing,
+                f"{seen:,}",
+                unseen,
+                f"{cut[49]:.1f}",
+                f"{cut[98]:.1f}",
+            )
+            print("| " + " | ".join(map(str, row)) + " |")
         added = [cuts["gateway"][place] - cuts["proxy"][place] for place in (49, 98)]
-        print(f"| added | | | | {added[0]:+.1f} | {added[1]:+.1f} |\n", flush=True)
-        await requests(servers["gateway"], 20_000)
+        print(f"| added | | | | | {added[0]:+.1f} | {added[1]:+.1f} |\n", flush=True)
+        await requests(servers["gateway"], options.requests)
     finally:
         for process in (*servers.values(), engine_process):
             process.close()
@@ -433,11 +446,13 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=500)
     parser.add_argument("--paced", type=int, default=100)
     parser.add_argument("--pace", type=float, default=0.05)
-    parser.add_argument("--requests", type=int, default=10_000)
+    parser.add_argument("--requests", type=int, help="10,000; 20,000 with --minutes")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--open", type=int, default=1000)
     options = parser.parse_args()
+    if options.requests is None:
+        options.requests = 10_000 if options.minutes is None else 20_000
     if options.role == "engine":
         asyncio.run(engine())
     elif options.role == "gateway":

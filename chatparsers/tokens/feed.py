@@ -95,8 +95,8 @@ class IdFeed:
         self._special = special
         self.alphabet = alphabet
         self.spelling = spelling
-        self.offsets = array("q")
-        """Where each token begins, in the machine's characters: eight bytes a token, as many streams may be open."""
+        self.offsets = array("I")
+        """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
