@@ -194,15 +194,23 @@ def test_usage_stops_and_truncation(gateways: Any) -> None:
         assert (cut["content"], cut["reason"]) == ('"one two', "stop")
 
 
-def test_what_the_engine_refuses_is_the_clients_error(gateways: Any) -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_what_does_not_fit_is_the_clients_error(
+    known: bool, gateways: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway knows the engine's context from the engine; if it did not, the engine would refuse."""
     gateway, _ = gateways("qwen3")
+    assert gateway.engine.context == 4096
+    if not known:
+        monkeypatch.setattr(gateway.engine, "context", None)
     body = {"messages": [{"role": "user", "content": "word " * 6000}], "max_tokens": 5}
     for path in ("chat/completions", "messages"):
         answer = httpx2.post(
             f"{gateway.url}/v1/{path}", json={**body, "stream": path == "messages"}, timeout=60
         )
         error = answer.json()["error"]
-        assert answer.status_code == 400 and "exceeds the available context size" in error["message"]
+        assert answer.status_code == 400 and "4096" in error["message"]
+        assert ("available context size" in error["message"]) is not known  # which are the engine's words
         assert error["type"] == "invalid_request_error"
 
 
