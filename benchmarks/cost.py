@@ -68,7 +68,7 @@ def requests() -> dict[str, dict[str, Any] | bytes]:
                     "pattern": f"^(a|b)*{i}[0-9]{{1,30}}x$",
                     "description": "one of many",
                 }
-                for i in range(6_500)
+                for i in range(5_000)
             }
         ),
     }
