@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import chatparsers
 from chatparsers import grammar
 from chatparsers.core.kept import Kept, kept
+from chatparsers.core.schema import tools as tool_module
+from chatparsers.core.schema.tools import Toolset
 
 
 def test_the_bytes_are_bounded_and_the_oldest_go_first() -> None:
@@ -73,3 +77,32 @@ def test_grammars_of_strangers_do_not_pile_up() -> None:
             cache.most = most
     finally:
         cache.clear()
+
+
+def test_a_tool_is_read_once_and_changed_data_anew() -> None:
+    """A request's data may change between two requests; a stream that holds the tool goes on with the old one."""
+    properties: dict[str, object] = {"a": {"type": "string"}}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+    first, again = Toolset(tools).get("f"), Toolset(deepcopy(tools)).get("f")
+    assert first is not None and first is again
+    properties["b"] = {"type": "integer"}
+    changed = Toolset(tools).get("f")
+    assert changed is not None and list(changed.arguments) == ["a", "b"]
+    assert list(first.arguments) == ["a"] and "integer" not in str(first.parameters)
+
+
+def test_tools_take_no_more_memory_than_is_counted() -> None:
+    """Narrow schemas are the worst: many objects for few bytes."""
+    tool_module._read.clear()
+    tracemalloc.start()
+    try:
+        for number in range(40):
+            properties: dict[str, object] = {f"p{index}": {} for index in range(100)}
+            tool = Toolset([{"name": f"t{number}", "parameters": {"properties": properties}}]).get(
+                f"t{number}"
+            )
+            assert tool is not None and all(argument.types for argument in tool.arguments.values())
+        assert tracemalloc.get_traced_memory()[0] < 1.5 * tool_module._read.size
+    finally:
+        tracemalloc.stop()
+        tool_module._read.clear()

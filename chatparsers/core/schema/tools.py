@@ -170,10 +170,7 @@ class Toolset:
             function = self._functions.get(name)
             if function is None:
                 return None
-            parameters = function.get("parameters")
-            if parameters is None:
-                parameters = {"type": "object", "properties": {}}
-            tool = self._tools[name] = Tool(name, parameters, str(function.get("description") or ""))
+            tool = self._tools[name] = _tool(name, function)
         return tool
 
     @property
@@ -184,11 +181,11 @@ class Toolset:
         """
         known = _respelt.get(id(self.raw))
         if known is None or known[0] is not self.raw:
-            plain = _dumped(self.raw)
+            plain = _dumped(list(self.raw))
             spelt = plain is None or any(name in plain for name in _SPELT)
             known = self.raw, _warning(self._functions) if spelt else ""
             if plain is not None:
-                _respelt.add(id(self.raw), known, _BYTES * len(plain) + _DICT * plain.count(b"{"))
+                _respelt.add(id(self.raw), known, _size(plain))
         return known[1]
 
     def all(self) -> tuple[Tool, ...]:
@@ -198,6 +195,26 @@ class Toolset:
     def __reduce__(self) -> tuple[Any, ...]:
         return Toolset, (self.raw,)
 
+
+def _tool(name: str, function: Mapping[str, Any]) -> Tool:
+    """The tool that ``function`` describes. One with the same data that was read before is returned again, so that its
+    schema is not read anew in each request."""
+    parameters = function.get("parameters")
+    if parameters is None:
+        parameters = {"type": "object", "properties": {}}
+    description = str(function.get("description") or "")
+    data = _dumped((name, parameters, description))
+    if data is None:
+        return Tool(name, parameters, description)
+    tool = _read.get(data)
+    if tool is None:
+        tool = Tool(*marshal.loads(data))  # a copy, because the request's own data may change
+        _read.add(data, tool, 2 * _size(data))
+    return tool
+
+
+_read: Kept[Tool] = Kept(16_000_000)
+"""The tools that were read last, by their data. What a tool finds out about its schema is about as large as that."""
 
 _respelt: Kept[tuple[Sequence[Mapping[str, Any]], str]] = Kept(32_000_000, 16_000_000)
 """The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
@@ -210,12 +227,17 @@ _SPELT = tuple(marshal.dumps(name, 2) for name in SPELLINGS)
 """Python's names of types as they stand in dumped tools."""
 
 
-def _dumped(tools: Sequence[Mapping[str, Any]]) -> bytes | None:
-    """The tools as bytes; None if they are no plain data."""
+def _dumped(found: Any) -> bytes | None:
+    """The same bytes for the same data; None if it is no plain data."""
     try:
-        return marshal.dumps(list(tools), 2)
+        return marshal.dumps(found, 2)
     except ValueError:
         return None
+
+
+def _size(dumped: bytes) -> int:
+    """The bytes of memory that dumped data takes as objects, at most."""
+    return _BYTES * len(dumped) + _DICT * dumped.count(b"{")
 
 
 def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:

@@ -25,7 +25,7 @@ from functools import lru_cache
 from typing import Union
 
 from .base import Search, Transcoder, escape
-from .json import JsonScanner
+from .json import SCALAR, JsonScanner
 
 __all__ = ["EscapedString", "RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
 
@@ -240,11 +240,11 @@ def _spellings(escapes: Escapes) -> tuple[re.Pattern[str], re.Pattern[str], dict
 class RawTyped(_Raw):
     """Reads a value whose schema admits no string: JSON, or Python, of its types, up to a stop."""
 
-    __slots__ = ("expected", "held", "inner", "python")
+    __slots__ = ("held", "inner", "python", "types")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
         super().__init__(stops)
-        self.expected = " or ".join(sorted(types - {"number"} if "integer" in types else types))
+        self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
         self.python = python
@@ -293,12 +293,15 @@ class RawTyped(_Raw):
     def _scalar(self, text: str, end: int) -> str:
         """Returns the held text as JSON: unchanged if it is JSON, a respelt constant, or else a string."""
         bare = text.strip()
+        if _is_scalar(bare):
+            return bare
         probe = JsonScanner()
         if bare and probe.scan(bare, 0, True) == len(bare) and probe.done and not probe.error:
             if not (self.python and bare in _PYTHON):
                 self.notes = [(end, expected, found) for _, expected, found in probe.notes]
             return probe.out
-        self.notes = [(end, self.expected, bare[:40])]
+        types = self.types - {"number"} if "integer" in self.types else self.types
+        self.notes = [(end, " or ".join(sorted(types)), bare[:40])]
         return json.dumps(text, ensure_ascii=False)
 
 
@@ -390,6 +393,7 @@ def _scanner(python: bool) -> Transcoder:
 
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _integer = re.compile(r"-?[0-9]+").fullmatch
+_is_scalar = re.compile(SCALAR).fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
 # Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
 _readable = re.compile(
