@@ -22,7 +22,7 @@ from ..serving import (
     read_responses,
 )
 
-__all__ = ["CHAT", "COUNT", "MESSAGES", "RESPONSES", "Api", "api_of"]
+__all__ = ["CHAT", "COUNT", "MESSAGES", "RESPONSES", "Api", "api_of", "ending"]
 
 
 def _openai(error: ApiError) -> dict[str, Any]:
@@ -73,6 +73,11 @@ CHAT = Api("chat", read_chat, _chat)
 RESPONSES = Api("responses", read_responses, _responses, prompt="input")
 MESSAGES = Api("messages", read_messages, _messages, _anthropic)
 COUNT = Api("count_tokens", partial(read_messages, counting=True), _messages, _anthropic)
+
+
+def ending() -> ApiError:
+    """The error of what is cut off because the server ends."""
+    return ApiError("this server is ending: ask again", status=503, code="server_ending")
 
 
 def api_of(path: str) -> Api:

@@ -136,10 +136,11 @@ class _Gateway:
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
         self.running: set[Responding] = set()
+        self.passing: set[Passing] = set()
 
     def stop(self) -> int:
         """Ends all answers."""
-        running = [*self.running]
+        running: list[Responding | Passing] = [*self.running, *self.passing]
         for responding in running:
             responding.stop()
         return len(running)
@@ -181,7 +182,7 @@ class _Gateway:
             if not isinstance(error, Exception):
                 raise
             return self._failed(CHAT, error, record)
-        return Passing(self.engine, raw, record, places.leave)
+        return Passing(self.engine, raw, record, running=self.passing, over=places.leave)
 
     def middleware(self) -> list[Middleware]:
         """What each request passes first."""

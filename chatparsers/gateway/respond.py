@@ -27,6 +27,7 @@ from starlette.types import Receive, Scope, Send
 from ..serving import ApiError
 from .account import ANSWER
 from .answer import Answer, Answers
+from .apis import ending
 from .engine import Batch, End, Engine, EngineError, Job, joined
 from .record import LEFT, Record
 from .settings import Settings
@@ -127,7 +128,7 @@ class Responding:
 
     def stop(self) -> None:
         """Ends the answer with an error, because the server ends."""
-        self._fail(ApiError("this server is ending: ask again", status=503, code="server_ending"))
+        self._fail(ending())
         self._filled.set()
 
     # reading

@@ -37,7 +37,11 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def _run(self) -> None:
-        asyncio.run(self._server.serve())
+        async def serve() -> None:
+            self.loop = asyncio.get_running_loop()
+            await self._server.serve()
+
+        asyncio.run(serve())
 
     def close(self) -> None:
         self._server.should_exit = True
