@@ -129,6 +129,20 @@ def test_wrong_rows_are_named_and_a_change_of_columns_loses_nothing(
     assert summary["broken"] == sum(not row["complete"] for row in made if row["error"] is None)
 
 
+def test_a_table_of_other_columns_loses_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = pa.table({"row_id": ["a"], "output": ["one"], "n": [1]})
+    other = pa.table({"row_id": ["b"], "output": ["two"], "n": ["x"], "late": [3]})
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for table, path in zip((first, other), paths, strict=True):
+        pa.parquet.write_table(table, path)
+    assert batch("parse", *paths, "--model", FORMAT, "--out", tmp_path / "out", "--workers", 1) == 0
+    said = capsys.readouterr().err
+    assert f"{paths[1]}: the column 'late' is new" in said and "'n' is string, before it was int64" in said
+    one, two = read(tmp_path / "out")
+    assert (one["n"], one["extra"], one["content"]) == (1, None, "one")
+    assert (two["n"], json.loads(two["extra"]), two["content"]) == (None, {"n": "x", "late": 3}, "two")
+
+
 def test_a_batch_goes_on_where_it_was_killed(tmp_path: Path, draw: Draw) -> None:
     path = as_lines(tmp_path / "rows.jsonl", rows(draw, 600))
     whole, out = tmp_path / "whole", tmp_path / "out"
