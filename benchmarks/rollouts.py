@@ -1,6 +1,9 @@
 """Rollouts: what a step costs at 2, 20 and 200 turns, what encoding costs beside rendering, what a fork keeps.
 
-python benchmarks/rollouts.py TEMPLATE TOKENIZER
+python benchmarks/rollouts.py TEMPLATE TOKENIZER [--peer Qwen/Qwen3-0.6B]
+
+``--peer``: a model of this template that `renderers` knows (needs renderers and transformers). Its step is
+`parse_response` and `bridge_to_next_turn`; ours beside it is a step and a copy of all ids, as its bridge makes one.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import argparse
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -54,8 +58,18 @@ def best(run: Callable[[], Any], times: int = 9) -> float:
     return min(found) * 1e3
 
 
-def steps(chat: Chat, ids: list[int]) -> None:
-    """A step at each length, and what the template costs there without a rollout."""
+def peer(chat: Chat, name: str, source: str) -> Any:
+    """The renderer of the peer for the model ``name``."""
+    base, transformers = import_module("renderers.base"), import_module("transformers")
+    fast = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=chat.tokenizer, eos_token=chat.format.stops[0]
+    )
+    fast.name_or_path, fast.chat_template = name, source
+    return base.create_renderer(fast)
+
+
+def steps(chat: Chat, ids: list[int], other: Any) -> None:
+    """A step at each length, what the template costs there without a rollout, and a step of the peer."""
     for turns in TURNS:
         rollout = chat.rollout([{"role": "user", "content": "Is it cold?"}], tools=TOOLS)
         for _ in range(turns):
@@ -67,6 +81,28 @@ def steps(chat: Chat, ids: list[int]) -> None:
             chat.tokenizer.encode(chat.prepare(given, tools=TOOLS).prompt, add_special_tokens=False)  # type: ignore[union-attr]
 
         print(f"{turns:4} turns: a step {mine:6.2f} ms, rendered and encoded anew {best(anew, 3):8.2f} ms")
+        if other is not None:
+            beside(rollout, ids, other)
+
+
+def beside(rollout: Rollout, ids: list[int], other: Any) -> None:
+    """A step and all ids, of ours and of the peer, which take turns; both must make the same ids."""
+    given, result = rollout.ids, {"role": "tool", "content": WORDS}
+
+    def mine() -> list[int]:
+        fork = rollout.fork()
+        step(fork, ids)
+        return fork.ids
+
+    def theirs() -> Any:
+        other.parse_response(ids, tools=TOOLS)
+        return other.bridge_to_next_turn(given, ids, [result], tools=TOOLS).token_ids
+
+    if mine() != list(theirs()):
+        raise SystemExit("the peer's bridge has other ids: are template and model the same?")
+    pairs = [(best(mine, 1), best(theirs, 1)) for _ in range(25)]
+    one, two = (min(times) for times in zip(*pairs, strict=True))
+    print(f"            a step and all ids {one:6.2f} ms, renderers {two:8.2f} ms: {one / two:.2f} x")
 
 
 def encoding(chat: Chat, ids: list[int]) -> None:
@@ -105,13 +141,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("template", type=Path)
     parser.add_argument("tokenizer", type=Path)
+    parser.add_argument("--peer", help="a model of this template that renderers knows")
     given = parser.parse_args()
     chat = chatparsers.load(given.template, tokenizer=given.tokenizer)
     call = {"name": "get_weather", "arguments": {"city": "Oslo"}}
     answer = {"role": "assistant", "content": "", "tool_calls": [{"id": "call00000", "function": call}]}
     wire = chat.format.render(answer, TOOLS) + chat.format.stops[0]
     ids = chat.tokenizer.encode(wire, add_special_tokens=False).ids  # type: ignore[union-attr]
-    steps(chat, ids)
+    other = peer(chat, given.peer, given.template.read_text(encoding="utf-8")) if given.peer else None
+    steps(chat, ids, other)
     encoding(chat, ids)
     forks(chat, ids)
 
