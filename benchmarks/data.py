@@ -1,9 +1,10 @@
 """Measures whole tables against bare loops in the same run: CPU time for a row, as ratios.
 
-    python benchmarks/data.py [--rows N] [--model FOLDER] [--strict]
+    python benchmarks/data.py [--rows N] [--processes N] [--model FOLDER] [--strict]
 
 A ratio of 1 means that a table costs what the loop costs; above 1 it costs less. ``--model``: a folder with a template
-and a tokenizer, for `Encode`. A ratio below its budget is a failure only with ``--strict``.
+and a tokenizer, for `Encode`. ``--processes``: rows of the two lines about processes, so many that their start is a
+small part; 0 leaves these lines out. A ratio below its budget is a failure only with ``--strict``.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def ratio(bare: Timed, table: Timed) -> float:
     return min(times[0]) / min(times[1])
 
 
-def parsing(rows: int) -> dict[str, tuple[float, float]]:
-    """The ratios of `Parse`, each with its budget."""
+def parsing(rows: int, processed: int) -> dict[str, tuple[float, float]]:
+    """The ratios of `Parse`, each with its budget. ``processed``: rows for several processes."""
     draw = random.Random(1)
     format, shared = chatparsers.get_format(FORMAT), [tool(number) for number in range(8)]
     outputs = [output(draw, "tool_1") for _ in range(rows)]
@@ -99,7 +100,12 @@ def parsing(rows: int) -> dict[str, tuple[float, float]]:
                 run_batch(one, find_inputs([str(path)]), Path(folder, f"{path.name}{next(number)}"), {})
 
             found[f"{name} / turn.parse"] = ratio(loop, files), 0.7
-        found |= processes(one, lines, outputs, Path(folder))
+        if processed:
+            many_outputs = [outputs[place % rows] for place in range(processed)]
+            lines.write_text(
+                "".join(json.dumps({"output": one}) + "\n" for one in many_outputs), encoding="utf-8"
+            )
+            found |= processes(one, lines, many_outputs, Path(folder))
     return found
 
 
@@ -193,10 +199,11 @@ def encoding(rows: int, model: str) -> dict[str, tuple[float, float]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=2000)
+    parser.add_argument("--processes", type=int, default=40_000, help="rows for several processes; 0: none")
     parser.add_argument("--model", help="a folder with a template and a tokenizer")
     parser.add_argument("--strict", action="store_true", help="exit 1 if a ratio is below its budget")
     arguments = parser.parse_args()
-    found = parsing(arguments.rows)
+    found = parsing(arguments.rows, arguments.processes)
     if arguments.model:
         found |= encoding(arguments.rows // 4, arguments.model)
     print(f"{'':<58} ratio  budget")

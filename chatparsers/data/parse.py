@@ -12,7 +12,18 @@ from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
 from ..core.errors import ChatParsersError
 from ..core.message import Message
 from .arrow import pyarrow as pa
-from .columns import CALLS, DIAGNOSTICS, Structs, added, as_table, json_texts, seeds, strings, values
+from .columns import (
+    CALLS,
+    DIAGNOSTICS,
+    Structs,
+    added,
+    as_table,
+    in_slices,
+    json_texts,
+    seeds,
+    strings,
+    values,
+)
 
 __all__ = ["Parse"]
 
@@ -62,7 +73,9 @@ class Parse:
 
     def __call__(self, table: Any) -> Any:
         """The table with the columns of what its outputs say."""
-        table = as_table(table)
+        return in_slices(self._read, as_table(table))
+
+    def _read(self, table: Any) -> Any:
         outputs, names = strings(table, self.output), seeds(table, self.row_id)
         tools = None if self.tools_column is None else json_texts(table, self.tools_column)
         if tools is None:

@@ -82,9 +82,13 @@ def test_batches_of_any_size_and_every_kind_of_text_give_the_same(run: Any, rows
         assert run(table.cast(pa.schema(fields))).to_pylist() == whole.to_pylist()
 
 
-def test_parse_is_the_turns_own_reading_and_parse_many_the_same(draw: Draw) -> None:
+def test_parse_is_the_turns_own_reading_and_parse_many_the_same(
+    draw: Draw, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = recorded(draw, 60)
     read = Parse(FORMAT)(table).to_pylist()
+    monkeypatch.setattr("chatparsers.data.columns._SLICE", 7)
+    assert Parse(FORMAT)(table).to_pylist() == read
     names = ("content", "reasoning", "tool_calls", "complete", "diagnostics", "error")
     many = chatparsers.parse_many(table.to_pylist(), FORMAT)
     assert [{name: row[name] for name in names} for row in read] == many

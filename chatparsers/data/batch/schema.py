@@ -26,6 +26,9 @@ _TYPES = {
     "float": pa.float64(),
     "ids": pa.list_(pa.int64()),
 }
+_NONE = {type(None)}
+_PLAIN = {"text": {str, *_NONE}, "bool": {bool, *_NONE}, "float": {float, *_NONE}}
+"""The types that stand in a column of such a kind as they are."""
 _LARGEST = 2**63
 
 
@@ -39,30 +42,31 @@ class Schema:
         self, rows: Sequence[dict[str, Any] | Bad], numbers: Sequence[int], where: str
     ) -> tuple[Any, dict[str, str]]:
         """The rows as a table, and for each key that does not fit where it was found first."""
-        columns: dict[str, list[Any]] = {name: [] for name in self.kinds}
-        extra: list[str | None] = []
+        columns: dict[str, list[Any]] = {}
+        left: dict[int, dict[str, Any]] = {}
         notes: dict[str, str] = {}
-        for number, row in zip(numbers, rows, strict=True):
-            if isinstance(row, Bad):
-                for column in columns.values():
-                    column.append(None)
-                extra.append(json_text({"line": row.text}))
-                continue
-            left = {}
-            for name, kind in self.kinds.items():
-                fits, value = _fitting(row.get(name), kind)
-                columns[name].append(value)
+        objects = [{} if isinstance(row, Bad) else row for row in rows]
+        for name, kind in self.kinds.items():
+            values = columns[name] = [row.get(name) for row in objects]
+            if set(map(type, values)) <= _PLAIN.get(kind, _NONE):
+                continue  # most columns: nothing to look at, value by value
+            for place, value in enumerate(values):
+                fits, values[place] = _fitting(value, kind)
                 if not fits:
-                    left[name] = row[name]
-                    found = type(row[name]).__name__
+                    left.setdefault(place, {})[name] = value
+                    found = type(value).__name__
                     notes.setdefault(
-                        name, f"{where}, row {number}: {name!r} is {found}, before it was {kind}"
+                        name, f"{where}, row {numbers[place]}: {name!r} is {found}, before it was {kind}"
                     )
-            for name in row.keys() - self.kinds.keys():
-                if row[name] is not None:
-                    left[name] = row[name]
-                    notes.setdefault(name, f"{where}, row {number}: the column {name!r} is new")
-            extra.append(json_text(left) if left else None)
+        for place, row in enumerate(rows):
+            if isinstance(row, Bad):
+                left[place] = {"line": row.text}
+            elif not row.keys() <= self.kinds.keys():
+                for name in row.keys() - self.kinds.keys():
+                    if row[name] is not None:
+                        left.setdefault(place, {})[name] = row[name]
+                        notes.setdefault(name, f"{where}, row {numbers[place]}: the column {name!r} is new")
+        extra = [json_text(left[place]) if place in left else None for place in range(len(rows))]
         arrays = [array(columns[name], _TYPES[kind]) for name, kind in self.kinds.items()]
         return (
             pa.table([*arrays, array(extra, pa.string())], names=[*self.kinds, self.extra]),
