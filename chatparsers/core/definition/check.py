@@ -58,6 +58,8 @@ class _Checker:
     def __init__(self, tree: Node, tool: Tool) -> None:
         self.tree = tree
         self.reading = Reading(tree, tool)
+        self.passed: dict[tuple[int, bool], Node] = {}
+        """The nodes that `outside` has checked."""
 
     def check(self) -> None:
         reading = self.reading
@@ -86,6 +88,9 @@ class _Checker:
 
         ``last``: nothing is read after ``node``.
         """
+        if (id(node), last) in self.passed:
+            return
+        self.passed[id(node), last] = node
         if isinstance(node, Tagged) and node.tag is Tag.CALL:
             check_call(self.reading, node)
             return

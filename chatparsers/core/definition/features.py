@@ -12,7 +12,7 @@ from ..public import public
 from .check import check
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
-from .tree import children, tokens, walk
+from .tree import children, once, tokens, walk
 
 __all__ = ["Definition", "Features", "features_of", "late_ids", "preserved_tokens", "tree_of"]
 
@@ -70,7 +70,7 @@ def _built(format: Definition, options: Options) -> Node:
 @lru_cache(maxsize=1024)
 def features_of(format: Definition) -> Features:
     """The features of the format."""
-    nodes = list(walk(format.tree(Options(tools=True))))
+    nodes = list(once(format.tree(Options(tools=True))))
     bodies = [n for n in nodes if isinstance(n, Body)]
     return Features(
         reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
@@ -97,7 +97,7 @@ def preserved_tokens(format: Definition) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def late_ids(format: Definition) -> bool:
     """Whether a call's id may come after its arguments."""
-    calls = [n for n in walk(format.tree(Options(tools=True))) if isinstance(n, Tagged) and n.tag is Tag.CALL]
+    calls = [n for n in once(format.tree(Options(tools=True))) if isinstance(n, Tagged) and n.tag is Tag.CALL]
     return any(map(_has_late_id, calls))
 
 

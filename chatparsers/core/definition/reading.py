@@ -9,7 +9,7 @@ from ..errors import DefinitionError
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
 from . import nodes as n
 from .nodes import Node
-from .tree import children, nullable
+from .tree import children, nullable, once
 from .wrong import spelt, wrong
 
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
@@ -80,10 +80,8 @@ class Reading:
         return made
 
     def walk(self, node: Node) -> Iterator[Node]:
-        """``node`` and all below it."""
-        yield node
-        for part in self.parts(node):
-            yield from self.walk(part)
+        """``node`` and all below it, each once."""
+        return once(node, self.parts)
 
     def within(self, node: Node, kinds: tuple[type[Node], ...]) -> Node | None:
         """A node of these kinds in ``node`` or in the rules that it names, None if there is no such node."""

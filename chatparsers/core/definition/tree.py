@@ -6,13 +6,13 @@ tree differ, ``generated`` is False for the parser's and True for the grammar's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from ..errors import DefinitionError
 from .nodes import Node, Sequence
 from .nodes.node import first, head
 
-__all__ = ["begins", "children", "first", "head", "nullable", "through", "tokens", "walk"]
+__all__ = ["begins", "children", "first", "head", "nullable", "once", "through", "tokens", "walk"]
 
 
 def through(node: Node, generated: bool = False) -> Node | None:
@@ -45,9 +45,22 @@ def walk(node: Node, generated: bool = False) -> Iterator[Node]:
         left += [*children(node, generated)][::-1]
 
 
+def once(node: Node, parts: Callable[[Node], Iterable[Node]] = children) -> Iterator[Node]:
+    """What `walk` gives, but a node that stands in several places only at the first: a definition with many
+    alternatives may hold a hundred nodes in two thousand places. ``parts``: the nodes directly below a node."""
+    left = [node]
+    seen: dict[int, Node] = {}
+    while left:
+        node = left.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node  # held, so that no other node gets its id
+            yield node
+            left += [*parts(node)][::-1]
+
+
 def tokens(node: Node) -> tuple[str, ...]:
     """The texts of the special tokens in the tree, also of those in values, each once, in order."""
-    return tuple(dict.fromkeys(text for below in walk(node) for text in below.tokens()))
+    return tuple(dict.fromkeys(text for below in once(node) for text in below.tokens()))
 
 
 def nullable(node: Node, rules: Mapping[str, Node] | None = None) -> bool:

@@ -40,11 +40,10 @@ from ..definition.nodes import (
     Value,
 )
 from ..definition.thoughts import THOUGHTS
-from ..definition.tree import children, first, head, tokens, walk
+from ..definition.tree import children, first, head, once, tokens
 from ..values import AnswerScanner
-from ..values.raw import StopFinder
 from . import instructions as m
-from .code import Code, Ends, Label, Place
+from .code import Code, Ends, Label, Place, stop_finder
 from .recovery import CompileNode, Recovery
 
 __all__ = ["UNDECLARED", "BodyCompiler", "Outline", "outline"]
@@ -78,7 +77,7 @@ class Outline:
 def outline(tree: Node, stops: tuple[str, ...], answers: bool, inline: bool) -> Outline:
     """The outline of a tree. A tree that is a body alone, without reasoning, gets the thought of a model whose format
     declares none."""
-    thought = next((node for node in walk(tree) if isinstance(node, Think)), None)
+    thought = next((node for node in once(tree) if isinstance(node, Think)), None)
     declared = thought is not None
     if isinstance(tree, Body) and tree.reasoning is None:
         thought = UNDECLARED
@@ -193,7 +192,7 @@ class BodyCompiler:
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
-        code.emit(m.RESUME, StopFinder(code.spellings(parts.stops)).at)
+        code.emit(m.RESUME, stop_finder(*code.spellings(parts.stops)).at)
         code.place(closed)
         if bare is not None:
             self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
@@ -340,7 +339,7 @@ class BodyCompiler:
         another call, or within a marker, right behind a call, that is markup."""
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
-            self.code.emit(m.UNOPENED, StopFinder(spellings).at, loop)
+            self.code.emit(m.UNOPENED, stop_finder(*spellings).at, loop)
 
     def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
         """Reads content: the character at which nothing begins, and all up to the next place where something may.
@@ -360,7 +359,7 @@ class BodyCompiler:
         if begins:
             code = self.code
             begun, absent = Label(), Label()
-            code.emit(m.AT, begun, StopFinder(begins).at)
+            code.emit(m.AT, begun, stop_finder(*begins).at)
             code.emit(m.JUMP, absent)
             code.place(begun)
             code.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)
@@ -392,7 +391,7 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     closers: set[str] = set()
     started: set[str] = set()
     others: set[str] = set()
-    for node in walk(tree):
+    for node in once(tree):
         if isinstance(node, (Calls, EachTool)):
             closers.update(ending(node))
         if isinstance(node, Think):

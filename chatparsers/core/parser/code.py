@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..definition.nodes import Node, Not, Sequence
@@ -12,12 +13,18 @@ from . import instructions as m
 from .alphabet import Alphabet
 from .instructions import Instruction
 
-__all__ = ["NEVER", "WHITE", "Code", "Ends", "Label", "Place"]
+__all__ = ["NEVER", "WHITE", "Code", "Ends", "Label", "Place", "stop_finder"]
 
 WHITE = " \t\r\n"
 
 NEVER: Node = Not(Sequence(()))
 """Matches nowhere: nothing never fails to follow."""
+
+
+@lru_cache(maxsize=1024)
+def stop_finder(*stops: str) -> StopFinder:
+    """Programs look for the same stops in many places; what finds them is made once."""
+    return StopFinder(stops)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +91,9 @@ class Code:
     def linked(self) -> list[Instruction]:
         """The code with a place instead of each label. No instruction leads to a `JUMP`, but to where that goes."""
         return [
-            tuple(self._end(x) if type(x) is Label else x for x in instruction)
+            tuple([self._end(x) if type(x) is Label else x for x in instruction])
+            if Label in map(type, instruction)
+            else instruction
             for instruction in self.instructions
         ]
 
@@ -134,22 +143,22 @@ class Code:
 
     def text(self, region: int, stops: Iterable[str]) -> None:
         """Reads text of ``region`` up to the first of ``stops``."""
-        finder = StopFinder(self.spellings(stops))
+        finder = stop_finder(*self.spellings(stops))
         self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
 
     def at(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows."""
-        self.emit(m.AT, there, StopFinder(self.spellings(texts)).at)
+        self.emit(m.AT, there, stop_finder(*self.spellings(texts)).at)
 
     def unless(self, texts: Iterable[str], there: Label, expected: Iterable[str] = ()) -> None:
         """Goes ``there`` if neither white space nor one of ``texts`` follows; ``expected`` are those that a diagnostic
         names."""
-        at = StopFinder((*self.spellings(texts), *WHITE)).at
+        at = stop_finder(*self.spellings(texts), *WHITE).at
         self.emit(m.UNLESS, there, at, tuple(map(repr, expected)))
 
     def follows(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows. As `at`, but the end of the text is none of them."""
-        self.emit(m.FOLLOWS, there, StopFinder(self.spellings(texts)).at)
+        self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)).at)
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """The forms in which ``texts`` may stand in the machine's text."""

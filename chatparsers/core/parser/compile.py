@@ -56,14 +56,14 @@ from ..definition.nodes import (
     Value,
     of_every_kind,
 )
-from ..definition.tree import begins, tokens, walk
+from ..definition.tree import begins, once, tokens
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
-from ..values import Json, NoObject, ObjectScanner, StopFinder, StringScanner, Syntax, Transcoder
+from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax, Transcoder
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .body import UNDECLARED, BodyCompiler, Outline, outline
-from .code import Code, Ends, Label, Place
+from .code import Code, Ends, Label, Place, stop_finder
 from .instructions import Program
 from .machine import Machine
 from .names import Names, Parts
@@ -117,12 +117,14 @@ class _Compiler:
         self.code = code
         self.emit = code.emit
         self.inline = outline.inline
-        self.rules = {node.name: node.node for node in walk(tree) if isinstance(node, Rule)}
+        self.rules = {node.name: node.node for node in once(tree) if isinstance(node, Rule)}
         self.kinds: dict[tuple[Hashable, ...], int] = {}
         """The kinds of names, of which each spells names in one way."""
+        self.literals: dict[Literal | Token, list[tuple[str, str]]] = {}
+        """How the machine's text may spell each literal, and how a diagnostic names it."""
         self.entries: dict[tuple[Any, ...], Label] = {}
         """The code of each rule, by its name and the place that it is compiled for."""
-        sections = [node.calls for node in walk(tree) if isinstance(node, Body) and node.calls is not None]
+        sections = [node.calls for node in once(tree) if isinstance(node, Body) and node.calls is not None]
         spelt = code.spellings(text for part in sections for text in tokens(part))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
@@ -136,19 +138,22 @@ class _Compiler:
         compile(self, node, at)
 
     def literal(self, node: Literal | Token, at: Place) -> None:
-        names = node.names if isinstance(node, Token) else (node.text,)
-        spellings = [
-            (spelling, repr(name))
-            for name in names
-            if name
-            for spelling in self.code.alphabet.spellings(name)
-        ]
-        if spellings:
+        spellings = self.literals.get(node)
+        if spellings is None:
+            names = node.names if isinstance(node, Token) else (node.text,)
+            spelt = [
+                (text, repr(name)) for name in names if name for text in self.code.alphabet.spellings(name)
+            ]
+            spellings = self.literals[node] = spelt
+        if len(spellings) == 1:
+            self.emit(m.LIT, at.region, *spellings[0])
+        elif spellings:
             self.code.choice_of([partial(self.emit, m.LIT, at.region, *spelling) for spelling in spellings])
 
     def sequence(self, node: Sequence, at: Place) -> None:
+        region, markup, ends, after = at
         for index, item in enumerate(node.items, 1):
-            self.node(item, at._replace(after=(*node.items[index:], *at.after)))
+            self.node(item, Place(region, markup, ends, (*node.items[index:], *after)))
 
     def choice(self, node: Choice, at: Place) -> None:
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
@@ -336,7 +341,7 @@ class _Compiler:
 
     def _nth(self, syntax: Syntax) -> None:
         """Reads an argument that stands by its place."""
-        self.emit(m.NTH, StopFinder(_LITERALS).at)
+        self.emit(m.NTH, stop_finder(*_LITERALS).at)
         self.emit(m.CUT)
         self._value(syntax, False)
 

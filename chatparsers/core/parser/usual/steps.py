@@ -18,7 +18,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from ...definition import nodes as n
-from ...definition.tree import walk
+from ...definition.tree import once
 from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE
@@ -186,7 +186,7 @@ def _run(name: str, no_token: str) -> Run:
 def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet) -> None:
     """Puts `USUAL` into the code where something usual may follow: where a call may begin, behind each value, behind
     the begin of the arguments and behind the end of a call."""
-    if not any(isinstance(node, n.Body) and node.calls is not None for node in walk(tree)):
+    if not any(isinstance(node, n.Body) and node.calls is not None for node in once(tree)):
         return
     plain = code[:]
     found = cache(partial(texts, tree, alphabet))

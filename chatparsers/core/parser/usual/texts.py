@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ...definition import nodes as n
-from ...definition.tree import walk
+from ...definition.tree import once
 from ..alphabet import Alphabet
 
 __all__ = ["ARGUMENTS", "CALL", "JSON_INSIDE", "START", "VALUE", "Atom", "Text", "texts"]
@@ -46,7 +46,7 @@ class Text(NamedTuple):
 def texts(tree: n.Node, alphabet: Alphabet) -> list[Text]:
     """The texts of the calls of the tree, without repetitions. A text stands before its beginnings."""
     found: dict[Text, None] = {}
-    for body in walk(tree):
+    for body in once(tree):
         if not isinstance(body, n.Body) or body.calls is None:
             continue
         for arguments, start in product((2, 0), range(len(body.lead) + 1)):
