@@ -15,7 +15,7 @@ from typing import Any
 
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Args, Literal, Token, Value
-from ..core.definition.tree import walk
+from ..core.definition.tree import once
 from ..core.format import Format
 from ..core.values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
@@ -138,7 +138,7 @@ class Scenario:
 def raw_stops(format: Format) -> tuple[str, ...]:
     """The texts that would end a string argument of this format. There are no such texts if strings are escaped."""
     found: dict[str, None] = {}
-    for node in walk(format.tree(Options(tools=True))):
+    for node in once(format.tree(Options(tools=True))):
         if isinstance(node, Value) and isinstance(node.syntax, Raw):
             found.update(dict.fromkeys(stop.strip() for stop in node.syntax.stops))
         if isinstance(node, (Value, Args)):
@@ -150,7 +150,7 @@ def raw_stops(format: Format) -> tuple[str, ...]:
 def own_markers(format: Format) -> tuple[str, ...]:
     """The markers of a format that may stand in a string argument: its tokens and literals, not what ends a value."""
     tree = format.tree(Options(tools=True))
-    texts = dict.fromkeys(node.text for node in walk(tree) if isinstance(node, (Token, Literal)))
+    texts = dict.fromkeys(node.text for node in once(tree) if isinstance(node, (Token, Literal)))
     stops = raw_stops(format)
     usable = [text.strip() for text in (*texts, *format.markers)]
     return tuple(dict.fromkeys(t for t in usable if len(t) > 1 and not any(stop in t for stop in stops)))

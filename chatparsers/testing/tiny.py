@@ -33,7 +33,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from ..chat.chat import Chat
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Literal, Value
-from ..core.definition.tree import walk
+from ..core.definition.tree import once
 from ..core.errors import ChatParsersError
 from ..core.format import Format
 from ..core.values import Raw
@@ -221,7 +221,7 @@ class TinyModel:
     def _literals(self) -> tuple[str, ...]:
         """The literals that the format's calls and values are made of."""
         found: dict[str, None] = {}
-        for node in walk(self.format.tree(Options(tools=True))):
+        for node in once(self.format.tree(Options(tools=True))):
             if isinstance(node, Literal):
                 found.update(dict.fromkeys((node.text, node.text.strip())))
             elif isinstance(node, Value) and isinstance(node.syntax, Raw):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Literal, Token
-from ..core.definition.tree import first, walk
+from ..core.definition.tree import first, once
 from ..core.errors import DefinitionError
 from ..core.format import Format
 
@@ -92,7 +92,7 @@ def fragments(format: Format) -> list[str]:
     """Markers and literals of the format, halves of them, its stops, pieces of its sample, JSON, prose."""
     tree = format.tree(_TREE)
     markers = dict.fromkeys(
-        node.text for node in walk(tree) if isinstance(node, (Token, Literal)) and node.text
+        node.text for node in once(tree) if isinstance(node, (Token, Literal)) and node.text
     )
     found = [*markers, *format.stops, *format.markers]
     found += [text[: len(text) // 2 + 1] for text in markers if len(text) > 2]
@@ -105,7 +105,7 @@ def fragments(format: Format) -> list[str]:
 def call_openers(format: Format) -> list[str]:
     """The texts with which calls begin in running text; those that are prose or JSON left out."""
     found: list[str] = []
-    for node in walk(format.tree(_TREE)):
+    for node in once(format.tree(_TREE)):
         if isinstance(node, Body) and node.calls is not None:
             try:
                 found += first(node.calls)
