@@ -1,10 +1,10 @@
 """Which tests see a fault: ``python tests/mutants.py [options] -- PYTEST ARGUMENTS``.
 
-It makes small faults (mutants) in the functions of some modules, one at a time. First each file of tests runs once in
-a process of its own, under coverage.py, to learn which tests reach the places of the faults, and what they cost. Then
-a process for each mutant runs the tests that reach its statement: one case of each test, then all, the cheapest first,
-until one fails or ``--seconds`` of CPU have passed. It is forked when all tests are collected, and exchanges the code
-of a function; where that code has run by then, the process begins anew, and imports the package with the fault in it.
+It makes small faults (mutants) in the functions of some modules, one at a time. All tests are collected once. Then
+each file of tests runs in a forked process, under coverage.py, to learn which tests reach the places of the faults, and
+what they cost. Then a forked process for each mutant runs the tests that reach its statement: one case of each test,
+then all, the cheapest first, until one fails or ``--seconds`` of CPU have passed. It exchanges the code of a function;
+where that code has run before, a process begins anew, and imports the package with the fault in it.
 It prints each mutant with the test that saw it, and at the end those that no test saw. ``--json`` keeps them, and
 ``--again`` runs those of such a file that were seen by none, for example with more tests:
 
@@ -21,6 +21,7 @@ import ast
 import contextlib
 import copy
 import gc
+import importlib
 import importlib.machinery
 import json
 import os
@@ -33,11 +34,11 @@ import tempfile
 import time
 import types
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import coverage
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -200,15 +201,18 @@ class Learns:
     """Notes for each test what it costs in seconds of CPU, and the numbers of the places that it reaches."""
 
     def __init__(self, chosen: list[Mutant]) -> None:
-        import coverage
-
         self.chosen = chosen
-        self.coverage = coverage.Coverage(
-            data_file=None, config_file=False, include=[str(ROOT / "chatparsers" / "*")], messages=False
-        )
+        files = sorted({str(ROOT / mutant.path) for mutant in chosen})
+        self.coverage = coverage.Coverage(data_file=None, config_file=False, include=files, messages=False)
         self.costs: dict[str, float] = {}
         self.failed: set[str] = set()
         self.coverage.start()
+
+    def run(self, items: list[pytest.Item]) -> dict[str, Any]:
+        """Runs tests; says which of them pass and what they reach."""
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self.found()
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -234,7 +238,6 @@ class Learns:
         return {
             "import": sorted(reached.get("", ())),
             "tests": [test for test in tests if test[0] not in self.failed],
-            "failed": sorted(self.failed),
         }
 
 
@@ -289,11 +292,7 @@ def limited(seconds: float) -> None:
 
 
 def child(job: dict[str, Any]) -> dict[str, Any]:
-    """A process of its own: learns what the tests of a file reach, or runs tests with a fault."""
-    if "mutant" not in job:
-        learns = Learns([Mutant(*one) for one in job["chosen"]])
-        pytest.main(["-q", "-p", "no:cacheprovider", *job["arguments"]], plugins=[learns])
-        return learns.found()
+    """A process of its own: runs tests with a fault."""
     sys.meta_path.insert(0, Faulty(Mutant(*job["mutant"])))
     limited(job["seconds"])
     anew = Anew(job["tests"], job["seconds"])
@@ -324,11 +323,9 @@ class Runner(Sees):
 
     def __init__(self, chosen: list[Mutant], arguments: list[str], seconds: float, out: Path | None) -> None:
         super().__init__()
-        self.chosen, self.arguments, self.seconds, self.out = chosen, arguments, seconds, out
+        self.chosen, self.seconds, self.out = chosen, seconds, out
         self.options = [one for one in arguments if one.startswith("-")]
-        folders = [ROOT / one for one in arguments if not one.startswith("-")] or [ROOT / "tests"]
-        found = (path for at in folders for path in (at.rglob("test_*.py") if at.is_dir() else [at]))
-        self.files = sorted({path.relative_to(ROOT).as_posix() for path in found})
+        self.collecting = Learns(chosen)
         self.kept: list[dict[str, Any]] = []
         self.imported: set[int] = set()
         """The mutants whose statement runs while tests are collected."""
@@ -337,26 +334,36 @@ class Runner(Sees):
         self.weak: list[list[tuple[float, str]]] = [[] for _ in chosen]
         """The tests behind others that reach it, in the same process: they may use what those made."""
 
-    def learn(self, jobs: int) -> None:
-        told = [{"chosen": self.chosen, "arguments": [*self.options, file]} for file in self.files]
-        with ThreadPoolExecutor(jobs) as pool:
-            results = list(pool.map(lambda job: run(job, 3600), told))
+    def learn(self, session: pytest.Session) -> None:
+        files: dict[Path, list[pytest.Item]] = {}
+        for item in session.items:
+            files.setdefault(item.path, []).append(item)
         tests = 0
-        for file, said in zip(self.files, results, strict=True):
+        for file, items in files.items():
+
+            def learns(items: list[pytest.Item] = items) -> dict[str, Any]:
+                learns = Learns(self.chosen)
+                session.config.pluginmanager.register(learns)
+                return learns.run(items)
+
+            said = forked(session, learns)
             if said is None:
-                print(f"left out, as it did not end: {file}")
+                print(f"left out, as it did not end: {file}", flush=True)
                 continue
-            self.imported.update(said["import"])
-            before = set(said["import"])
+            before: set[int] = set()
             tests += len(said["tests"])
             for test, cost, numbers in said["tests"]:
                 before.update(numbers)
                 for number in before:
                     (self.strong if number in numbers else self.weak)[number].append((cost, test))
-        print(f"{tests} tests that pass, in {len(self.files)} files", flush=True)
+        print(f"{tests} tests that pass, in {len(files)} files", flush=True)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        for module in {Faulty(mutant).name for mutant in self.chosen}:
+            importlib.import_module(module)
+        self.imported.update(self.collecting.found()["import"])
         gc.unfreeze()  # `exchange` looks for functions
+        self.learn(session)
         items = {item.nodeid: item for item in session.items}
         for number, mutant in enumerate(self.chosen):
             found = self.see(session, number, items)
@@ -376,7 +383,11 @@ class Runner(Sees):
         for test in reach:
             first.setdefault(test.partition("[")[0], test)
         tests = list(dict.fromkeys([*list(first.values())[:FIRST], *reach]))
-        found = None if number in self.imported else self.fork(session, number, [items[one] for one in tests])
+        found: dict[str, Any] | None = {"seen": "", "ran": 0}
+        if number in self.imported:
+            found = None
+        elif tests:
+            found = self.exchanged(session, number, [items[one] for one in tests])
         if found is None:
             found = {"seen": "", "ran": 0}
             for some in (tests[:FIRST], tests[FIRST:]):
@@ -390,29 +401,40 @@ class Runner(Sees):
                     }
         return {**found, "reach": len(reach)}
 
-    def fork(self, session: pytest.Session, number: int, tests: list[pytest.Item]) -> dict[str, Any] | None:
+    def exchanged(
+        self, session: pytest.Session, number: int, tests: list[pytest.Item]
+    ) -> dict[str, Any] | None:
         """The same in a forked process that exchanges the code; None if that cannot be done."""
-        reading, writing = os.pipe()
-        child = os.fork()
-        if child:
-            os.close(writing)
-            with os.fdopen(reading, encoding="utf-8") as pipe:
-                said = pipe.read()
-            os.waitpid(child, 0)
-            found: dict[str, Any] | None = (
-                json.loads(said) if said else {"seen": "its process ended", "ran": len(tests)}
-            )
-            return found
-        try:
-            session.config.pluginmanager.unregister(name="terminalreporter")
+
+        def sees() -> dict[str, Any]:
             limited(self.seconds)
-            signal.alarm(
-                int(20 * self.seconds) + 300
-            )  # a fault may wait for ever; a busy machine may take long
-            said = json.dumps(self.run(tests, self.seconds) if exchange(self.chosen[number]) else None)
-            os.write(writing, said.encode())
-        finally:
-            os._exit(0)
+            # A fault may wait for ever; a busy machine may take long.
+            signal.alarm(int(20 * self.seconds) + 300)
+            return self.run(tests, self.seconds) if exchange(self.chosen[number]) else {"seen": None}
+
+        found = forked(session, sees)
+        if found is None:
+            return {"seen": "its process ended", "ran": len(tests)}
+        return None if found["seen"] is None else found
+
+
+def forked(session: pytest.Session, work: Callable[[], dict[str, Any]]) -> dict[str, Any] | None:
+    """What ``work`` returns in a forked process that prints nothing; None if the process ended otherwise."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        with os.fdopen(reading, encoding="utf-8") as pipe:
+            said = pipe.read()
+        os.waitpid(child, 0)
+        return json.loads(said) if said else None
+    try:
+        os.close(reading)
+        session.config.pluginmanager.unregister(name="terminalreporter")
+        with os.fdopen(writing, "w", encoding="utf-8") as pipe:
+            json.dump(work(), pipe)
+    finally:
+        os._exit(0)
 
 
 def main() -> int:
@@ -427,7 +449,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="only files whose path has this text")
     parser.add_argument("--seconds", type=float, default=30, help="of CPU for each mutant")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at once that learn")
     parser.add_argument("--json", type=Path, help="where to write what was found")
     parser.add_argument("--again", type=Path, help="the mutants of this file that no test saw")
     parser.add_argument("tests", nargs="*", help="arguments of pytest: options, files and folders")
@@ -442,7 +463,6 @@ def main() -> int:
         chosen = [mutant for mutant in chosen if given.only in mutant.path]
         print(f"{len(every)} places, {len(chosen)} chosen", flush=True)
     runner = Runner(chosen, given.tests, given.seconds, given.json)
-    runner.learn(given.jobs)
     status = pytest.main(["-q", "-p", "no:cacheprovider", *given.tests], plugins=[runner])
     kept = runner.kept
     for file, times in Counter(one["seen"].partition("::")[0] for one in kept).most_common():
