@@ -67,8 +67,8 @@ HOSTS = {
     "vllm": {"vllm"},
 }
 
-# The one way down: services of a lower line, loaded at their first use by ``load_reference("module:attribute")``.
-DOWN = {
+# The calls that go up a layer: services of a lower line, loaded at first use by ``load_reference("module:attribute")``.
+UP = {
     ("core", "display"),
     ("chat", "display"),
     ("core", "grammar"),
@@ -199,7 +199,7 @@ def test_a_line_imports_only_from_lines_above_it() -> None:
         str(found)
         for found in own()
         if LINE[part(found.target)] > LINE[part(found.importer)]
-        and not (found.typing and (part(found.importer), part(found.target)) in DOWN)
+        and not (found.typing and (part(found.importer), part(found.target)) in UP)
     ]
     assert not wrong, "\n".join(wrong)
 
@@ -242,8 +242,8 @@ def test_other_packages_are_imported_where_the_layout_has_them() -> None:
 def test_lazy_references_are_declared_and_lead_somewhere() -> None:
     for module, reference, line in references():
         pair = part(module), part(reference.partition(":")[0])
-        assert pair in DOWN or LINE[pair[1]] <= LINE[pair[0]], (
-            f"{module}, line {line}: {reference} is not in DOWN"
+        assert pair in UP or LINE[pair[1]] <= LINE[pair[0]], (
+            f"{module}, line {line}: {reference} is not in UP"
         )
         try:
             assert callable(load_reference(reference)), f"{module}, line {line}: {reference}"
