@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=(50, 100, 1000)[_size(config)],
     )
     settings.load_profile("usual")
-    config.addinivalue_line("markers", "one_in(number): usually one case in so many runs, not one in six")
+    config.addinivalue_line("markers", "one_in(number): usually one case in so many runs, not one in eight")
     config.addinivalue_line("markers", "slow: does not run with --quick")
     if os.environ.get("CHATPARSERS_WHOLE"):
         config.option.whole = True
@@ -72,9 +72,9 @@ def _size(config: pytest.Config) -> int:
     return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
 
 
-MANY, ONE_IN = 20, 6
+MANY, ONE_IN = 20, 8
 """Of a test with so many cases or more, usually one case in so many runs."""
-QUICKER = 8
+QUICKER = 6
 """With ``--quick`` one in so many of these."""
 LEFT_OUT = pytest.StashKey[str]()
 

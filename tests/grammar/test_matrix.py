@@ -126,7 +126,7 @@ def compile_all(
     assert not refused, (mode, refused)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     for mode in MODES:
@@ -134,7 +134,7 @@ def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> N
         compile_all(name, mode, asked, request, nightly)
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_counts_of_tools(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """Nightly in every mode that has tools and in every state of the reasoning."""
@@ -199,7 +199,7 @@ def compare(
             different.append(f"{what}: {found}, {text!r}")
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(12)
 @EACH_FORMAT
 def test_engines_agree(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """In some modes, and nightly in all."""
@@ -222,7 +222,7 @@ def check_agreement(name: str, mode: str, nightly: bool, request: pytest.Fixture
     agreed(name, mode, counted, different, request)
 
 
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(12)
 @EACH_FORMAT
 def test_without_calls(name: str, nightly: bool) -> None:
     """With ``tool_choice="none"`` the free dialects take an answer, and no call at its start."""

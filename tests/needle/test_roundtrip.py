@@ -106,7 +106,7 @@ def holds(call: Call, stops: tuple[str, ...]) -> bool:
     return any(stop in text for stop in stops for text in texts(json.loads(call.arguments)))
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 def test_round_trip(entry: Entry, amount: Callable[[int, int, int], int]) -> None:
     format, template = entry.format, entry.template()
     can, stops = template.probe(), raw_stops(format)

@@ -74,7 +74,7 @@ def pinned() -> dict[str, tuple[str, int, int]]:
     return {name: tuple(row) for name, row in json.loads(PINNED.read_text(encoding="utf-8")).items()}
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 def test_found_reads_what_the_module_reads(
     entry: Entry, add_row: Callable[..., None], pytestconfig: pytest.Config
 ) -> None:

@@ -48,7 +48,7 @@ def recovered(spec: Spec, found: Found) -> bool:
     )
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("style", STYLES)
 def test_style(style: str, amount: Callable[[int, int, int], int]) -> None:
     number = amount(4, 8, 80)
