@@ -6,6 +6,7 @@ Templates read that shape, and so does the rest of the package. A list that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Protocol, TypeAlias
 
 from ..errors import RequestError, did_you_mean
@@ -44,8 +45,8 @@ def functions_of(
 ) -> tuple[Sequence[Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
     """The tools in OpenAI's shape, and their functions by name.
 
-    This runs for each request, so the usual list is read by comprehensions and returned itself. Raises `RequestError`,
-    which names the tool and the field.
+    This runs for each request, so the usual list is read without a loop in Python, and returned itself. Raises
+    `RequestError`, which names the tool and the field.
     """
     found = _usual(tools)
     return _checked(tools) if found is None else found
@@ -53,15 +54,16 @@ def functions_of(
 
 def _usual(tools: Sequence[Any]) -> _Functions | None:
     try:
-        found = {(function := tool["function"])["name"]: function for tool in tools}
-        types = {*map(type, found), *map(type, found.values()), *map(type, tools)}
+        functions = list(map(_function, tools))
+        found = dict(zip(map(_name, functions), functions, strict=True))
+        types = {*map(type, found), *map(type, functions), *map(type, tools)}
         if (
             len(found) == len(tools)
             and types == _USUAL
             and "" not in found
             and _OUTER_KEYS.issuperset(set().union(*tools))
-            and _FUNCTION_KEYS.issuperset(set().union(*found.values()))
-            and {tool["type"] for tool in tools} == _FUNCTION
+            and _FUNCTION_KEYS.issuperset(set().union(*functions))
+            and set(map(_type, tools)) == _FUNCTION
         ):
             return tools, found
     except (KeyError, TypeError, AttributeError, IndexError):
@@ -69,6 +71,7 @@ def _usual(tools: Sequence[Any]) -> _Functions | None:
     return None
 
 
+_function, _name, _type = itemgetter("function"), itemgetter("name"), itemgetter("type")
 _USUAL = {str, dict}
 _FUNCTION = {"function"}
 
