@@ -190,7 +190,7 @@ class Machine:
         text = self.text + piece
         ins = self.program.code[self.ip]
         if ins[0] == USUAL:
-            step, begun = ins[1].find(text, self.i)
+            step, begun = ins[1].find(text, self.i, False)
             if step is not None or begun is None:
                 self.found = text, step, begun
                 return False
@@ -345,8 +345,11 @@ class Machine:
                 ip = ins[1]
             elif op == USUAL:
                 known, self.found = self.found, None
-                step, found = ins[1].find(text, i) if known is None or i or known[0] != text else known[1:]
-                if step is None and found is not None and not final:
+                if known is None or final or i or known[0] != text:
+                    step, found = ins[1].find(text, i, final)
+                else:
+                    _, step, found = known
+                if step is None and found is not None:
                     self.hope = found
                     break
                 if step is not None and step.read(self, found[1]):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Step", "Steps", "usual"]
 
 _MOST_NAME = 99
+_WHITE = tuple(WHITE)
 _PLAIN = {JSON_INSIDE: r'[^"\\\x00-\x1f]'}
 """Classes of names, and the usual characters of them: a name with an escape is left to the instructions."""
 
@@ -77,15 +78,15 @@ class Step:
         self.items = list(_merged(done.items))
         self.begins = any(item[0] == m.ARGS_BEGIN for item in done.items)
 
-    def find(self, text: str, i: int) -> tuple[int, list[str]] | str | None:
+    def find(self, text: str, i: int, final: bool) -> tuple[int, list[str]] | str | None:
         """Where the text ends that begins at ``i``, and its names; what comes next, up to a name, if the window is only
-        the beginning of it; None if it is not."""
+        the beginning of it; None if it is not. ``final``: no more text will come."""
         names: list[str] = []
         for part in self.parts:
             if isinstance(part, str):
                 if text.startswith(part, i):
                     i += len(part)
-                elif len(text) - i < len(part) and part.startswith(text[i:]):
+                elif not final and len(text) - i < len(part) and part.startswith(text[i:]):
                     return part[len(text) - i :]
                 else:
                     return None
@@ -93,16 +94,16 @@ class Step:
                 match = part(text, i)
                 end = match.end() if match is not None else i
                 if end == len(text):
-                    return ""
+                    return None if final else ""
                 if match is None:
                     return None
                 names.append(match[0])
                 i = end
         ahead = self.ahead
         if ahead is not None:
-            if i == len(text) or (len(text) - i < len(ahead) and ahead.startswith(text[i:])):
+            if not final and (i == len(text) or (len(text) - i < len(ahead) and ahead.startswith(text[i:]))):
                 return ""
-            if not text.startswith(ahead, i) or (not ahead and text[i] in WHITE):
+            if not text.startswith(ahead, i) or (not ahead and text.startswith(_WHITE, i)):
                 return None
         return i, names
 
@@ -162,11 +163,11 @@ class Steps:
     def all(self) -> list[Step]:
         return self._make()
 
-    def find(self, text: str, i: int) -> tuple[Step | None, Any]:
+    def find(self, text: str, i: int, final: bool) -> tuple[Step | None, Any]:
         """The step that reads the window from ``i`` on, with where it ends and its names; or None, with what comes next
-        if the window is the beginning of such a text, else None."""
+        if the window is the beginning of such a text, else None. ``final``: no more text will come."""
         for step in self.all:
-            found = step.find(text, i)
+            found = step.find(text, i, final)
             if found is not None:
                 return (None if isinstance(found, str) else step), found
         return None, None
