@@ -46,6 +46,17 @@ def requests() -> dict[str, dict[str, Any] | bytes]:
         "49,000 empty lists": {**says("Hi"), "user": [[]] * 49_000},
         "99,000 messages that are none (400)": {"messages": [0] * 99_000},
         "40,000 messages": {"messages": [{"role": "user", "content": "x"}] * 40_000},
+        "arguments of 3.6 M characters (413)": {
+            "messages": [
+                *says("Hi")["messages"],
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"function": {"name": "f", "arguments": '{"a": [' + "[]," * 1_200_000 + "0]}"}}
+                    ],
+                },
+            ]
+        },
         "enum of 450 kB": tool({"a": {"enum": [f"one of the values {i}" for i in range(17_000)]}}),
         "properties of 450 kB": tool(
             {f"p{i}": {"type": "string", "description": "one of many"} for i in range(6_500)}

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.values.json import JsonScanner
-from ..templates import from_json
+from ..templates import from_json, to_json
 
-__all__ = ["ArgumentsFilter", "partial_object"]
+__all__ = ["ArgumentsFilter", "object_text", "partial_object"]
+
+_LONGEST = 1_000_000
+"""How many characters of broken arguments are looked through for what is whole."""
 
 
 class ArgumentsFilter:
@@ -22,6 +25,11 @@ class ArgumentsFilter:
         self._scanner = JsonScanner("{")
         self._held = ""
 
+    @property
+    def done(self) -> bool:
+        """Whether the object is whole."""
+        return self._scanner.done
+
     def take(self, piece: str) -> str:
         """The part of the held text and ``piece`` that may go out."""
         scanner = self._scanner
@@ -31,6 +39,16 @@ class ArgumentsFilter:
         end = scanner.scan(text, 0, False)
         self._held = text[end:]
         return scanner.out
+
+
+def object_text(text: str) -> str:
+    """``text`` if it is a JSON object or empty; else the JSON of the object that it begins, without what is broken."""
+    found = ArgumentsFilter()
+    begun = found.take(text)
+    whole = found.done and begun.strip() == text.strip()
+    if whole or not text.strip() or len(begun) > _LONGEST:
+        return text
+    return to_json(partial_object(begun))
 
 
 def partial_object(text: str) -> dict[str, Any]:

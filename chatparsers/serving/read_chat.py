@@ -115,13 +115,13 @@ def _message(message: Mapping[str, Any], path: str, drops: Drops) -> dict[str, A
                 break
         if not is_null(calls):
             found["tool_calls"] = [
-                _call(call, f"{path}.tool_calls[{index}]")
+                _call(call, f"{path}.tool_calls[{index}]", drops)
                 for index, call in enumerate(sequence(calls, f"{path}.tool_calls"))
             ]
     return found
 
 
-def _call(call: object, path: str) -> dict[str, Any]:
+def _call(call: object, path: str, drops: Drops) -> dict[str, Any]:
     call = mapping(call, path)
     if call.get("type") == "custom":
         custom = mapping(call.get("custom"), f"{path}.custom")
@@ -136,7 +136,9 @@ def _call(call: object, path: str) -> dict[str, Any]:
         "type": "function",
         "function": {
             "name": string(function.get("name"), f"{path}.function.name"),
-            "arguments": string("" if arguments is None else arguments, f"{path}.function.arguments"),
+            "arguments": drops.arguments(
+                string("" if arguments is None else arguments, f"{path}.function.arguments")
+            ),
         },
     }
     if call.get("id") is not None:

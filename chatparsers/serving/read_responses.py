@@ -130,7 +130,7 @@ def _item(
             arguments = arguments_of(string(item.get("input", ""), f"{path}.input"))
         function = {
             "name": _name(item, path, kit),
-            "arguments": string("" if arguments is None else arguments, f"{path}.arguments"),
+            "arguments": drops.arguments(string("" if arguments is None else arguments, f"{path}.arguments")),
         }
         call = {
             "id": string(item.get("call_id"), f"{path}.call_id"),

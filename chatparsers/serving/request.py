@@ -90,8 +90,10 @@ def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
         value = body.get(name)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not _fits(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ApiError(f"expected a number, found {kind_of(value)}", param=name)
+        if not _fits(value):
+            raise ApiError("expected a number that is finite and, if it is whole, has 64 bits", param=name)
         if value < _LOWEST.get(name, value):
             raise ApiError(f"expected a number of at least {_LOWEST[name]}, found {value}", param=name)
         if name in ("top_k", "seed") and not isinstance(value, int):

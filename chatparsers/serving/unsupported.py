@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ApiError
+from .partial import object_text
 
 __all__ = ["ELSEWHERE", "Drops"]
 
@@ -51,6 +52,14 @@ class Drops:
             message = f"tools {which} are supported, found {kind!r}: leave it out"
             raise ApiError(message, param=f"{path}.type", code="unsupported_tool")
         self.kinds[f"tool {str(kind)[:64]}"] = None
+
+    def arguments(self, text: str) -> str:
+        """The arguments of a call in the history. What a model broke off is left out, flag or no flag: no template has
+        a place for it, and with an error the conversation could never go on."""
+        kept = object_text(text)
+        if kept != text:
+            self.kinds["broken end of a call's arguments"] = None
+        return kept
 
     def verbosity(self, value: object, path: str) -> None:
         """Refuses a length of answers that is asked for; ``medium`` is the default of OpenAI's models."""

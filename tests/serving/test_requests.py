@@ -21,6 +21,7 @@ from chatparsers.serving import (
     read_responses,
 )
 from chatparsers.testing import TOOLS
+from chatparsers.testing.tiny import tiny_model
 
 USER = {"role": "user", "content": "Hi"}
 F = {"name": "f", "description": "Does f.", "parameters": {"type": "object"}}
@@ -114,6 +115,31 @@ def test_an_answer_comes_back_as_history(name: str) -> None:
     history = [USER, {"role": "assistant", "content": blocks}, {"role": "user", "content": [answered]}]
     parts = {**result, "content": [{"type": "text", "text": "sunny"}]}
     assert messages(messages=history).messages == [USER, wanted, parts]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kept"),
+    [
+        ('{"city": "Oslo"}', None),
+        (' {"city": "Oslo", "at": [1.50, "\\u00f8"]}\n', None),
+        ("", None),
+        ('{"city": "Oslo", "days": [1, 2', '{"city": "Oslo", "days": [1]}'),
+        ('{"city": "Oslo"} and more', '{"city": "Oslo"}'),
+        ('{"city": "Oslo",}', '{"city": "Oslo"}'),
+        ('["Oslo"]', "{}"),
+        ("Oslo", "{}"),
+    ],
+)
+def test_a_broken_call_of_the_history_ends_no_conversation(arguments: str, kept: str | None) -> None:
+    """A model wrote it, and the API gave it to the client, who sends it with every later request."""
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    item = {"type": "function_call", "call_id": "a", "name": "f", "arguments": arguments}
+    said = chat(messages=[USER, {"role": "assistant", "tool_calls": [call]}])
+    for request in (said, responses(input=[USER, item])):
+        (found,) = request.messages[1]["tool_calls"]
+        assert found["function"]["arguments"] == (arguments if kept is None else kept)
+        assert request.dropped == (() if kept is None else ("broken end of a call's arguments",))
+        assert tiny_model("qwen3").chat.prepare(**request.prepare).prompt
 
 
 def test_the_last_message_of_the_assistant_is_continued_as_the_api_says() -> None:
