@@ -9,6 +9,7 @@ from typing import Any
 
 import chatparsers
 from chatparsers import Format, Message
+from chatparsers.core.definition.headless import behind_names, headless
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
@@ -111,6 +112,31 @@ def test_an_inner_marker_alone_is_content_with_a_diagnostic(format: Format) -> N
         message = format.bind(tools=TOOLS).parse(f"Take {marker} here.")
         codes = [note.code for note in message.diagnostics]
         assert (message.content, codes) == (f"Take {marker} here.", ["stray-marker"]), marker
+
+
+def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
+    """The name of a declared tool at the start of a line and an inner marker are a call; other names are text."""
+    if not format.features.tools:
+        return
+    tree = format.tree(Options(tools=True))
+    calls = next((body.calls for body in walk(tree) if isinstance(body, Body)), None)
+    bare = None if calls is None else headless(calls, outline(tree, format.stops, False, False).inner)
+    written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+    _, name, behind = written.rpartition("get_weather")
+    if bare is None or not behind.lstrip().startswith(behind_names(bare)):
+        return
+    text = "I call\nget_weatherman, or\n" + name + behind
+    turn = format.bind(tools=TOOLS)
+    whole = turn.parse(text)
+    assert [call.name for call in whole.tool_calls] == ["get_weather"], whole
+    assert whole.content.rstrip() == "I call\nget_weatherman, or"
+    stream = turn.stream()
+    for character in text:
+        stream.feed(character)
+    stream.finish()
+    assert stream.message == whole
+    unknown = text.replace("get_weather", "get_rain")
+    assert turn.parse(unknown).content.startswith(unknown[: len(unknown) // 2])
 
 
 def test_without_tools_a_call_is_content_with_all_its_markers(format: Format) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
-from .tree import begins, nullable, through
+from .tree import begins, nullable, once, through, tokens
 
-__all__ = ["ending", "headless"]
+__all__ = ["behind_names", "ending", "headless"]
 
 _NO_RUN = "(?!)"
 """The class of no character: only declared names are read."""
@@ -36,6 +36,17 @@ def headless(section: Node, inner: Collection[str]) -> Node | None:
         if found_part is not None:
             return Sequence.of(found_part, *after)
     return None
+
+
+def behind_names(node: Node) -> tuple[str, ...]:
+    """The tokens that `headless` found behind names that stand alone, without more of a header."""
+    found = [
+        text
+        for item in once(node)
+        if isinstance(item, Sequence) and len(item.items) > 2 and item.items[1] == Declared()
+        for text in (tokens(item.items[2]) if item.items[0] == Name(Tag.NAME, _NO_RUN, None) else ())
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 def ending(node: Node) -> set[str]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from ..definition.headless import ending, headless
+from ..definition.headless import behind_names, ending, headless
 from ..definition.hollow import hollow
 from ..definition.nodes import (
     Args,
@@ -44,6 +44,7 @@ from ..definition.tree import children, first, head, once, tokens
 from ..values import AnswerScanner
 from . import instructions as m
 from .code import Code, Ends, Label, Place, stop_finder
+from .lines import Lines
 from .recovery import CompileNode, Recovery
 
 __all__ = ["UNDECLARED", "BodyCompiler", "Outline", "outline"]
@@ -188,7 +189,24 @@ class BodyCompiler:
         self._stray(outline.inner, loop.top)
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
-        self._running_text(parts.stops, plain, loop.top)
+        stops = (*parts.stops, *self._begins(m.CONTENT))
+        marks = () if bare is None else behind_names(bare)
+        if bare is None or not marks:
+            code.emit(m.ONE, m.CONTENT, None, "a character")
+            code.place(plain)
+            code.text(m.CONTENT, stops)
+            code.emit(m.JUMP, loop.top)
+        else:
+            lines = Lines(code.spellings(stops), code.spellings(marks))
+            named = Label()
+            code.emit(m.LINES, m.CONTENT, lines, named, node.lead, 1)
+            code.place(plain)
+            code.emit(m.LINES, m.CONTENT, lines, named, node.lead, 0)
+            code.emit(m.JUMP, loop.top)
+            code.place(named)
+            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
+            code.emit(m.ONE, m.CONTENT, None, "a character")
+            code.emit(m.JUMP, plain)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
@@ -340,14 +358,6 @@ class BodyCompiler:
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
             self.code.emit(m.UNOPENED, stop_finder(*spellings).at, loop)
-
-    def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
-        """Reads content: the character at which nothing begins, and all up to the next place where something may.
-        ``plain``: the place to go to if no stop stands there."""
-        self.code.emit(m.ONE, m.CONTENT, None, "a character")
-        self.code.place(plain)
-        self.code.text(m.CONTENT, (*stops, *self._begins(m.CONTENT)))
-        self.code.emit(m.JUMP, loop)
 
     def _begins(self, region: int) -> tuple[str, ...]:
         """How a JSON answer begins in text of ``region``."""

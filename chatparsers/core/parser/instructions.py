@@ -17,6 +17,10 @@ TEXT region find whole plain
     Reads text of the region up to the first stop, or to the end. ``find`` searches for stops, and for the beginning of
     a stop at the end of the text. ``whole`` searches only for complete stops. ``plain`` searches a later piece for the
     first character that needs the machine (`Machine.waiting`). Holds the beginning of a stop.
+LINES region lines label lead skip
+    As `TEXT` with what ``lines`` finds (see `Lines`), also up to a line that begins with a declared name and an inner
+    marker. Goes to the label there; the line break before it is markup if it ends ``lead``. No stop counts in
+    the first ``skip`` characters. Holds a line that may still be such a name.
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
 SPAN region match
@@ -177,6 +181,7 @@ USUAL: Final = 35
 UNLESS: Final = 36
 FOLLOWS: Final = 37
 NTH: Final = 38
+LINES: Final = 39
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
