@@ -18,7 +18,7 @@ from .picture import Picture
 
 __all__ = ["Diagram", "diagram"]
 
-_WIDE = 520
+_WIDE = 400
 """The width in pixels beyond which parts stand one below the other."""
 _TOOL = {
     "name": "get_weather",

@@ -80,8 +80,8 @@ def _formats(listed: list[FormatInfo]) -> str:
     return (
         "# All formats\n\n"
         f"There are {len(listed)} formats. Each page shows a sample, what is special about the format, a diagram, "
-        "and the names that other servers have for it. [Which name is my model?](../models.md) says how to find "
-        "yours.\n\n"
+        "a grammar, and the names that other servers have for it. [Which name is my model?](../models.md) says how "
+        "to find yours.\n\n"
         "| Name | Models | Reasoning | Calls | Several calls | Own ids |\n|---|---|---|---|---|---|\n"
         + "\n".join(rows)
         + "\n"
@@ -109,15 +109,17 @@ def _format(info: FormatInfo, names: dict[str, list[tuple[str, str, str]]]) -> s
         *(["## What is special", "", quirks, ""] if quirks else []),
         "## Diagram",
         "",
-        f'<div class="scroll" role="group" aria-label="Railroad diagram of {escape(info.name)}">',
+        '<div class="cp">',
+        f'<div class="scroll whole" role="group" aria-label="Railroad diagram of {escape(info.name)}">',
         _svg(diagram.svg),
-        "</div>",
+        "</div></div>",
         "",
         "A blue box stands for what the model fills in. A line above a part goes around it; a line below goes back. "
         "The same as one line:",
         "",
         f"```text\n{diagram.text()}\n```",
         "",
+        *_grammar(format),
         "## Facts",
         "",
         "| Fact | Value |",
@@ -130,6 +132,14 @@ def _format(info: FormatInfo, names: dict[str, list[tuple[str, str, str]]]) -> s
         "",
     ]
     return "\n".join(lines)
+
+
+def _grammar(format: Format) -> list[str]:
+    grammar = format.bind(tools=_TOOLS).grammar() if format.features.tools else None
+    if grammar is None:
+        return []
+    said = "What a sampler gets for `get_weather(city, days)`, in GBNF. [Grammars](../grammar.md) has more dialects."
+    return ["## Grammar", "", said, "", f"```text\n{grammar.text.strip()}\n```", ""]
 
 
 def _facts(format: Format, info: FormatInfo, aliases: str) -> Iterator[str]:

@@ -267,7 +267,7 @@ def test_every_format_has_a_diagram() -> None:
         drawn = display.diagram(info.load())
         assert drawn.svg.startswith("<svg") and "script" not in drawn.svg
         _, _, wide, high = map(float, re.findall(r"[\d.]+", drawn.svg.partition("viewBox=")[2])[:4])
-        assert wide < 900, "a line that is too long goes on below"
+        assert wide < 800, "a line that is too long goes on below"
         places = [dict(re.findall(r'(\w+)="([\d.]+)"', rect)) for rect in re.findall("<rect .*?>", drawn.svg)]
         boxes = [(float(at["x"]), float(at["y"]), float(at["width"]), float(at["height"])) for at in places]
         assert all(x + w < wide and y + h < high for x, y, w, h in boxes), info.name

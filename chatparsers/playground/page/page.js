@@ -157,6 +157,9 @@ async function fromLink() {
 }
 addEventListener("hashchange", fromLink);
 
+if (matchMedia("(max-width: 60rem)").matches) { // in one column the results stand below: not so far down
+  for (const each of document.querySelectorAll("form details")) each.open = false;
+}
 counted();
 await fromLink();
 start();
