@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 from .report import Report
 
-__all__ = ["github", "html", "sarif"]
+__all__ = ["RULES", "github", "html", "sarif"]
 
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 _SHOWN_ON = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json", "tokenizer.json")
-_RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"
+RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"
+"""Where the page is that explains each code."""
 
 
 def github(reports: Sequence[Report]) -> str:
@@ -71,7 +72,7 @@ def sarif(reports: Sequence[Report], version: str) -> dict[str, Any]:
         {
             "id": code,
             "shortDescription": {"text": code.replace("-", " ")},
-            "helpUri": f"{_RULES}#{code}",
+            "helpUri": f"{RULES}#{code}",
         }
         for code in codes
     ]

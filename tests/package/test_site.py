@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import chatparsers
+from chatparsers.doctor import outputs
 
 ROOT = Path(chatparsers.__file__).parents[1]
 SITE = ROOT / "docs" / "_site"
@@ -78,3 +79,18 @@ def test_a_link_that_leads_nowhere_is_found() -> None:
     )
     assert moved == "[a](index.md#more) b c"
     assert [each.split(": ")[1].split()[0] for each in wrong] == ["no.md", "hosts"]
+
+
+def test_what_a_visitor_looks_for_agrees() -> None:
+    """One version and one address, wherever they are written."""
+    cited = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {chatparsers.__version__}\n" in cited
+    (home,) = re.findall(r"^repository-code: (.*)$", cited, re.M)
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    urls = re.findall(r'^\w+ = "(.*)"$', project.partition("[project.urls]\n")[2].partition("\n\n")[0], re.M)
+    assert len(urls) >= 4
+    form = (ROOT / ".github" / "ISSUE_TEMPLATE" / "config.yml").read_text("utf-8")
+    for url in (*urls, *re.findall(r"url: (.*)", form), outputs.RULES):
+        assert url == home or url.startswith(f"{home}/"), url
+    for path in re.findall(rf"{home}/(?:blob|tree)/main/(\S+)", "\n".join([*urls, outputs.RULES])):
+        assert (ROOT / path).exists(), path
