@@ -40,8 +40,14 @@ def strip_of(sample: Sample) -> str:
     return display.strip(turn.parse(sample.output)).svg(f"{fmt.title}: {sample.question}")
 
 
+def diagram() -> str:
+    svg = display.diagram(get_format("qwen3")).svg
+    return svg[svg.index("<svg") :]
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "stream.svg": stream,
+    "diagram-qwen3.svg": diagram,
     **{f"strip-{sample.format}.svg": partial(strip_of, sample) for sample in samples()},
 }
 

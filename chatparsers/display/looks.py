@@ -126,6 +126,8 @@ MORE = """
 """Shades an edge behind which more can be scrolled to; ``--paper`` is the colour behind the text."""
 STYLE = f"""
 .cp {{ color-scheme: light dark; font: 14px/1.9 ui-monospace, monospace; color: canvastext; background: canvas; }}
+[data-jp-theme-light=true] .cp, .vscode-light .cp {{ color-scheme: light; }} /* a notebook's theme, not the system's */
+[data-jp-theme-light=false] .cp, .vscode-dark .cp {{ color-scheme: dark; }}
 .cp {{ padding: .5rem; overflow-wrap: anywhere; }}
 .cp .chips {{ white-space: pre-wrap; }}
 .cp .chip {{ background: color-mix(in srgb, var(--c) 16%, canvas); border-radius: 2px; }}
@@ -151,7 +153,7 @@ STYLE = f"""
 .cp h1 {{ font-size: 1.3rem; line-height: 1.3; }} .cp h2 {{ font-size: 1.1rem; }}
 .cp th[scope=row] {{ min-width: 8rem; }}
 .cp p, .cp ul {{ margin: .35rem 0; }} .cp .head {{ font-weight: bold; }}
-.cp thead th, .cp .line {{ white-space: nowrap; }} .cp th {{ overflow-wrap: normal; }}
+.cp thead th, .cp .line, .cp .tokens td {{ white-space: nowrap; }} .cp th {{ overflow-wrap: normal; }}
 .cp table {{ border-collapse: collapse; }} .cp td, .cp th {{ padding: .1rem .6rem; text-align: left; }}
 .cp td, .cp th {{ border-bottom: 1px solid color-mix(in srgb, canvastext 20%, canvas); vertical-align: top; }}
 .cp tr:has(+ tr > th:empty) > * {{ border-bottom: 0; }}

@@ -127,7 +127,7 @@ class Strip(Picture):
         )
         left = f"<p>… {len(tokens) - _ROWS:,} more</p>" if len(tokens) > _ROWS else ""
         head = "".join(f"<th>{name}</th>" for name in ("token", "id", "text", "part", "characters", "state"))
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        table = f'<table class="tokens"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
         scroll = f'<div class="scroll" tabindex="0" role="region" aria-label="the tokens">{table}{left}</div>'
         return f"<details><summary>every token in a table</summary>{scroll}</details>"
 
