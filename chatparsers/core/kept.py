@@ -1,14 +1,18 @@
 """Caches that stay small whatever strangers send: bounded in bytes, or closed to what is long.
 
 A process may be forked while another of its threads holds a lock. That thread is not there in the child, so the child
-makes its locks anew, and forgets what the thread may have been changing (`renewed_in_child`).
+makes its locks anew, and forgets what the thread may have been changing (`renewed_in_child`). The lock of a module that
+another thread imports cannot be made anew, so a fork waits for such an import.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache, wraps
 from threading import Lock, RLock
 from typing import Any, Generic, Protocol, TypeVar, overload
@@ -41,8 +45,24 @@ def _renew() -> None:
         held.renew()
 
 
+def _imported() -> None:
+    """Waits until no other thread imports a module that this package uses at its first need; at most ten seconds."""
+    over = time.monotonic() + 10
+    while threading.active_count() > 1 and _importing() and time.monotonic() < over:
+        time.sleep(0.001)
+
+
+def _importing() -> bool:
+    """Whether another thread holds the import lock of such a module."""
+    locks: Mapping[str, Any] = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    used = [held() for name, held in list(locks.items()) if name.partition(".")[0] in _USED]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in used)
+
+
+_USED = ("chatparsers", "jinja2", "markupsafe", "tokenizers")
+
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    os.register_at_fork(after_in_child=_renew)
+    os.register_at_fork(before=_imported, after_in_child=_renew)
 
 
 class SharedLock:

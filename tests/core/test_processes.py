@@ -8,9 +8,11 @@ import os
 import pickle
 import sys
 import threading
+import time
 import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +101,23 @@ class TestForks:
             assert turn.grammar() is not None
             assert turn.parse(CALL).complete
 
-        work()  # Python itself hangs in a child if another thread was importing a module
         busy()
         for _ in range(amount(4, 12, 200)):
             assert in_child(work) == 0
+
+    def test_a_fork_waits_for_the_import_of_another_thread(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The child has the lock of that module, and no thread that gives it back."""
+        (tmp_path / "slow.py").write_text("import time\ntime.sleep(0.3)\n", encoding="utf-8")
+        monkeypatch.setattr(chatparsers, "__path__", [*chatparsers.__path__, str(tmp_path)])
+        thread = threading.Thread(target=import_module, args=("chatparsers.slow",))
+        thread.start()
+        while "chatparsers.slow" not in sys.modules:
+            time.sleep(0.001)
+        assert in_child(lambda: import_module("chatparsers.slow")) == 0
+        thread.join()
+        del sys.modules["chatparsers.slow"]
 
 
 @pytest.fixture
