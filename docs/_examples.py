@@ -107,6 +107,10 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="put what the examples print into the pages")
     parser.add_argument("pages", nargs="*", type=Path, default=PAGES, metavar="PAGE")
     given = parser.parse_args(None if arguments is None else list(arguments))
+    if len(given.pages) > 1:  # each in its own process: examples register formats
+        options = ["--write"] if given.write else []
+        commands = [[sys.executable, __file__, *options, str(page)] for page in given.pages]
+        return max([subprocess.run(command, check=False).returncode for command in commands])
     for page in given.pages:
         try:
             print(f"{page.name}: {run(page.resolve(), given.write)} examples run")
