@@ -25,11 +25,6 @@ class ArgumentsFilter:
         self._scanner = JsonScanner("{")
         self._held = ""
 
-    @property
-    def done(self) -> bool:
-        """Whether the object is whole."""
-        return self._scanner.done
-
     def take(self, piece: str) -> str:
         """The part of the held text and ``piece`` that may go out."""
         scanner = self._scanner
@@ -42,13 +37,20 @@ class ArgumentsFilter:
 
 
 def object_text(text: str) -> str:
-    """``text`` if it is a JSON object or empty; else the JSON of the object that it begins, without what is broken."""
-    found = ArgumentsFilter()
-    begun = found.take(text)
-    whole = found.done and begun.strip() == text.strip()
-    if whole or not text.strip() or len(begun) > _LONGEST:
+    """``text`` if it is a JSON object or empty; else the JSON of the object that it begins, without what is broken.
+
+    What is too long or too deep to be read is returned as it is: whoever reads it next refuses it.
+    """
+    if not text.strip() or len(text) > _LONGEST:
         return text
-    return to_json(partial_object(begun))
+    try:
+        if isinstance(from_json(text), dict):
+            return text
+    except ValueError:
+        pass
+    except RecursionError:
+        return text
+    return to_json(partial_object(ArgumentsFilter().take(text)))
 
 
 def partial_object(text: str) -> dict[str, Any]:

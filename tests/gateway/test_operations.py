@@ -170,6 +170,7 @@ def test_what_is_passed_on_has_places_too(gateway: Callable[..., Any]) -> None:
         soon(lambda: server.app.state.metrics.active == 1)
         assert httpx2.post(server.url + URL, json=ASK).status_code == 429
         assert isinstance(left.exception(), httpx2.ReadTimeout)
+        soon(lambda: server.app.state.metrics.active == 0)
         ended = pool.submit(httpx2.post, f"{server.url}/v1/completions", json={}, timeout=20)
         soon(lambda: server.engine.left == 1 and server.app.state.metrics.active == 1)
         server.loop.call_soon_threadsafe(server.app.state.stop)  # as SIGTERM does at last
