@@ -35,6 +35,7 @@ import time
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,6 +136,7 @@ def faulty(mutant: Mutant) -> ast.Module:
     return tree
 
 
+@cache
 def lines(mutant: Mutant) -> range:
     """The lines of the statement that holds the place; of one that holds others, those before them."""
     tree = ast.parse((ROOT / mutant.path).read_text("utf-8"))
