@@ -200,6 +200,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "larger most",
         ),
         (
+            "an alternative behind white space",
+            lambda p: p.choice(p.space(), "a") + p.body(),
+            "p.space() | 'a': the alternatives after p.space() are never tried, as it always matches; put it last, "
+            "or use p.optional()",
+        ),
+        (
             "an alternative that is never tried",
             lambda p: p.choice("", "a") + p.body(),
             "'' | 'a': the alternatives after '' are never tried, as it always matches; put it last, or"

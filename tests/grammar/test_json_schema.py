@@ -272,6 +272,19 @@ def test_many_alternatives_beside_another_schema_are_no_product() -> None:
 
 
 @pytest.mark.parametrize(
+    ("below", "told"),
+    [({"exclusiveMaximum": 5}, []), ({"maximum": 5}, ["oneOf"])],
+    ids=["touch", "share a number"],
+)
+def test_alternatives_by_ranges_are_apart_if_no_number_is_in_both(
+    below: dict[str, Any], told: list[str]
+) -> None:
+    for one in ([below, {"minimum": 5}], [{"minimum": 5}, below]):
+        _, _, weakened = compiled({"oneOf": [{"type": "number", **range} for range in one]})
+        assert [weak.keyword for weak in weakened] == told
+
+
+@pytest.mark.parametrize(
     ("beside", "draft", "told"),
     [
         ({"description": "An id."}, "http://json-schema.org/draft-07/schema#", []),

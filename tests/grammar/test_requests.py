@@ -66,6 +66,21 @@ def test_the_prefix_decides_about_reasoning(name: str, dialect: str) -> None:
         assert judge(turn, dialect).status("Hm") != FULL, opener
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_prefix_may_end_inside_the_closer_of_a_value(dialect: str) -> None:
+    """The rest of the closer ends the value, and other text shows that it was none."""
+    before, rest = (
+        "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</para",
+        "\n</function>\n</tool_call>",
+    )
+    turn = chatparsers.get_format("qwen3-coder").bind(tools=[WEATHER], prefix=before, tool_choice="required")
+    judged = judge(turn, dialect)
+    for text in (f"meter>{rest}", f"de\n</parameter>{rest}"):
+        assert judged.status(text) == FULL, text
+        assert turn.parse(text).tool_calls[0].complete
+    assert judged.status(rest) != FULL
+
+
 @pytest.mark.parametrize("others", [[], [WEATHER]], ids=["alone", "beside another"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_tool_whose_calls_begin_in_their_own_way(dialect: str, others: list[Any]) -> None:
