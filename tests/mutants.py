@@ -288,8 +288,8 @@ class Anew(Sees):
 
 
 def limited(seconds: float) -> None:
-    """This process ends after three times these seconds of CPU: a fault may make a loop that never ends."""
-    resource.setrlimit(resource.RLIMIT_CPU, (int(3 * seconds) + 30, int(3 * seconds) + 30))
+    """This process ends some seconds of CPU later: a fault may make a loop that never ends."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 20, int(seconds) + 20))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
 

@@ -127,6 +127,8 @@ def test_shapes(name: str, shape: str) -> None:
             "minProperties",
         ),
         ({"enum": [{"a": 1}]}, "enum"),
+        ({"properties": dict.fromkeys(map(str, range(40)), INTEGER), "maxProperties": 3}, "maxProperties"),
+        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}, "$ref"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")

@@ -20,7 +20,7 @@ from chatparsers.core.errors import SchemaError
 from chatparsers.grammar.arrange import FREE, FREE_REQUIRED
 
 INSTANCES: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75, "",
+    None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75, 0.125, "",
     "a", "ab", "abc", "foo", "bar", "A1", "a-b", "2024-02-29", "2023-02-29", "12:30:00Z", "x@y.org", "ä",
     "日本", "\n", 'say "hi"', "\\", "5", "true", "123e4567-e89b-12d3-a456-426614174000", "192.168.0.1",
     "http://a.b/c?d#e", "2024-01-01T00:00:00Z", [], [1], [1, 2], [1, "a"], ["a"], ["a", "b"], [[]], [1, 1],
@@ -119,7 +119,18 @@ SCHEMAS: dict[str, list[Any]] = {
     ],
     "pattern": [
         {"pattern": p}
-        for p in ("^a", "b$", "^[a-z]+$", r"^\w-\w$", "o{2}", "^(foo|bar)$", r"\d", "^[^a]*$", "^.{2}$")
+        for p in (
+            "^a",
+            "b$",
+            "^[a-z]+$",
+            r"^\w-\w$",
+            "o{2}",
+            "^(foo|bar)$",
+            r"\d",
+            "^[^a]*$",
+            "^.{2}$",
+            r"[\-]b",
+        )
     ],
     "format": [
         {"type": "string", "format": f} for f in ("date", "time", "date-time", "uuid", "email", "uri", "ipv4")
@@ -185,6 +196,7 @@ SCHEMAS: dict[str, list[Any]] = {
         {"not": {"type": "string"}},
         {"not": {"const": 1}},
         {"type": "string", "enum": ["a", "b"], "not": {"const": "a"}},
+        {"anyOf": [{"type": "string", "not": True}, {"type": "null"}]},
     ],
     "$ref": [
         {

@@ -54,7 +54,7 @@ def _step(bag: Bag, integer: bool, output: Output) -> tuple[Decimal, bool]:
     for divisor, path in bag.divisors:
         if divisor == divisor.to_integral_value() and divisor <= _MOST_DIVISOR:
             joint = lcm(int(step) or 1, int(divisor))
-            if joint <= _MOST_DIVISOR and (step == 0 or step == step.to_integral_value()):
+            if joint <= _MOST_DIVISOR and step == step.to_integral_value():
                 step, integer = Decimal(joint), True
                 continue
         elif step == 0 and divisor in _TENTHS and not integer:
