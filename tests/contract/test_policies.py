@@ -308,6 +308,20 @@ def test_every_format_reads_the_thoughts_of_all(format: Format) -> None:
         assert (message.reasoning, message.content) == ("Why?", "That."), opener
 
 
+@pytest.mark.parametrize(
+    ("name", "closer"),
+    [
+        ("minimax-m3", "]<]minimax[>[</tool_call>"),
+        ("deepseek-v4", "</｜DSML｜tool_calls>"),
+        ("plamo-3", "<|plamo:end_tool_requests:plamo|>"),
+    ],
+)
+def test_a_closer_that_closes_nothing_is_markup_though_it_is_several_tokens(name: str, closer: str) -> None:
+    message = chatparsers.get_format(name).bind(tools=TOOLS).parse(f"Hello {closer} there.")
+    assert message.content == "Hello  there."
+    assert [region.kind for region in message.regions] == ["content", "markup", "content"]
+
+
 def test_a_host_may_leave_out_calls_that_are_not_complete() -> None:
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS)
     message = turn.parse(JSON_CALL + "\n" + JSON_CALL[:-30])
