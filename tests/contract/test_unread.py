@@ -81,7 +81,9 @@ def taken_out(format: Format, message: Message) -> Iterator[str]:
         elif region.kind == "markup" and any(stop in text for stop in format.stops):
             return
         elif region.kind == "markup":
-            opened = any(opener in text for opener in openers)
+            opened = any(
+                re.search(rf"(?<!</){re.escape(opener)}", text) for opener in openers
+            )  # </ with it closes
             if opened and not re.search(r"</\w+>\s*\Z", text) and not text.rstrip().endswith(tuple(closers)):
                 yield text
             if spelt and not opened and any(closer in text for closer in closers):
