@@ -232,7 +232,7 @@ class RowReader:
         self._turns: Kept[Turn | str] = Kept()
 
     def read(self, output: Any, tools: str | None = None, seed: str = "") -> Message | str:
-        """The message of an output, text or ids; or, as text, why the row cannot be read.
+        """The message of an output, text or ids, without its regions; or, as text, why the row cannot be read.
 
         ``tools``: a list as JSON text. ``seed``: ids of calls that the wire does not carry follow from it.
         """
@@ -244,7 +244,7 @@ class RowReader:
         if not output and not isinstance(output, (str, list, tuple)):
             return f"output: expected text or ids, found {'null' if output is None else repr(output)}"
         try:
-            return turn.parse(output, id_seed=seed or _seed_of(output))
+            return turn.parse(output, id_seed=seed or _seed_of(output), regions=False)
         except (ChatParsersError, TypeError) as error:
             return f"output: {error}"
 

@@ -399,10 +399,12 @@ class Turn(Shown):
         skip_special_tokens: bool = True,
         token_text_fallback: bool = False,
         id_seed: str | None = None,
+        regions: bool = True,
     ) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
-        The options are those of `stream`. Raises `OutputError` only in strict mode.
+        The options are those of `stream`. ``regions``: whether the message has its regions; without them a short output
+        costs a tenth less. Raises `OutputError` only in strict mode.
 
         >>> turn = chat.prepare(messages, tools=tools)
         >>> turn.parse(call).tool_calls[0].parsed_arguments
@@ -419,7 +421,7 @@ class Turn(Shown):
         )
         stream.feed(output)
         stream.finish()
-        return stream.message
+        return stream._message(regions)
 
     @property
     def marker_ids(self) -> dict[str, int]:

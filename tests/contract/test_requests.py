@@ -8,7 +8,7 @@ import marshal
 import pickle
 import typing
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -147,6 +147,12 @@ def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
         assert [call.id for call in again.message.tool_calls] == ids
     seeded = [hermes.bind(tools=TOOLS, id_seed="a").parse(CALL).tool_calls[0].id for _ in range(2)]
     assert seeded[0] == seeded[1] == turn.parse(CALL, id_seed="a").tool_calls[0].id != ids[0]
+
+
+def test_a_message_without_its_regions_is_the_same_otherwise() -> None:
+    turn = get_format("hermes-2-pro").bind(tools=TOOLS, id_seed="a")
+    for output in ("Hi" + CALL, CALL[:-20], ""):
+        assert turn.parse(output, regions=False) == replace(turn.parse(output), regions=[])
 
 
 def test_a_pickle_names_its_tokenizer(monkeypatch: pytest.MonkeyPatch) -> None:

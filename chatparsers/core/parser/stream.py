@@ -205,10 +205,14 @@ class Stream:
     @property
     def message(self) -> Message:
         """The message so far; whole after `finish`. It is cheap enough to ask for after each piece."""
+        return self._message(True)
+
+    def _message(self, regions: bool) -> Message:
+        """The message so far, with or without its regions."""
         if self._has_shortcut:
             self._note_region()
         offsets = self._ids.offsets if self._ids is not None else None
-        return self._transcript.message(self._finished == "stop", offsets)
+        return self._transcript.message(self._finished == "stop", offsets, regions)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.

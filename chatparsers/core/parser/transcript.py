@@ -356,10 +356,11 @@ class Transcript:
 
     # the message
 
-    def message(self, ended: bool, offsets: Sequence[int] | None) -> Message:
+    def message(self, ended: bool, offsets: Sequence[int] | None, regions: bool) -> Message:
         """The message of the text so far.
 
-        ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed.
+        ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed. ``regions``:
+        whether it has its regions.
         """
         text = self.text.whole(self.pieces, self.spelling)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
@@ -369,7 +370,7 @@ class Transcript:
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text),
-            regions=self._regions(offsets),
+            regions=self._regions(offsets) if regions else [],
             text=text,
         )
 
