@@ -157,16 +157,20 @@ class BodyCompiler:
 
         loop = _Loop(Label(), Label())
         again, closed, broken, text, plain, over = Label(), Label(), Label(), Label(), Label(), Label()
+
+        def guarded(read: Callable[[], None]) -> None:
+            self.recovery.guarded(read, again, broken, again)
+
+        bare = None if node.calls is None else headless(node.calls, outline.inner)
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
         if outline.answers:
             self.node(_FENCE, markers)
         if node.start is not None:
-            self.recovery.guarded(partial(self.node, node.start, at), again, broken, again)
-        bare = None if node.calls is None else headless(node.calls, outline.inner)
+            guarded(partial(self.node, node.start, at))
         if bare is not None:
-            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
+            guarded(partial(self.node, bare, at))
         code.place(loop.top)
         code.emit(m.TOP, over)
         code.unless((*parts.stops, *self._begins(m.CONTENT)), plain)
@@ -175,7 +179,7 @@ class BodyCompiler:
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
             self._opener(thought, opener)
         if sections:
-            self.recovery.guarded(partial(code.choice_of, sections), again, broken, again)
+            guarded(partial(code.choice_of, sections))
         for section in parts.empty:
             code.attempt(partial(self.node, section, markers), closed)
         code.emit(m.IF, m.SPELT, text)
@@ -190,30 +194,18 @@ class BodyCompiler:
         code.place(inner)
         self._answer(m.CONTENT, loop.top)
         stops = (*parts.stops, *self._begins(m.CONTENT))
-        marks = () if bare is None else behind_names(bare)
-        if bare is None or not marks:
-            code.emit(m.ONE, m.CONTENT, None, "a character")
-            code.place(plain)
-            code.text(m.CONTENT, stops)
-            code.emit(m.JUMP, loop.top)
-        else:
+        if bare is not None and (marks := behind_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
-            named = Label()
-            code.emit(m.LINES, m.CONTENT, lines, named, node.lead, 1)
-            code.place(plain)
-            code.emit(m.LINES, m.CONTENT, lines, named, node.lead, 0)
-            code.emit(m.JUMP, loop.top)
-            code.place(named)
-            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
-            code.emit(m.ONE, m.CONTENT, None, "a character")
-            code.emit(m.JUMP, plain)
+            self._lines(lines, node.lead, plain, loop.top, partial(guarded, partial(self.node, bare, at)))
+        else:
+            self._running_text(stops, plain, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
         code.emit(m.RESUME, stop_finder(*code.spellings(parts.stops)).at)
         code.place(closed)
         if bare is not None:
-            self.recovery.guarded(partial(self.node, bare, at), again, broken, again)
+            guarded(partial(self.node, bare, at))
         if thought is not None and outline.declared:
             self._opener(thought, opener)
         code.emit(m.JUMP, loop.top)
@@ -358,6 +350,26 @@ class BodyCompiler:
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
             self.code.emit(m.UNOPENED, stop_finder(*spellings).at, loop)
+
+    def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
+        """Reads content: the character at which nothing begins, and all up to the next place where something may.
+        ``plain``: the place to go to if no stop stands there."""
+        self.code.emit(m.ONE, m.CONTENT, None, "a character")
+        self.code.place(plain)
+        self.code.text(m.CONTENT, stops)
+        self.code.emit(m.JUMP, loop)
+
+    def _lines(self, lines: Lines, lead: str, plain: Label, loop: Label, call: Callable[[], None]) -> None:
+        """The same, where a line may begin with a call without its opener, which ``call`` reads."""
+        code, named = self.code, Label()
+        code.emit(m.LINES, m.CONTENT, lines, named, lead, 1)
+        code.place(plain)
+        code.emit(m.LINES, m.CONTENT, lines, named, lead, 0)
+        code.emit(m.JUMP, loop)
+        code.place(named)
+        call()
+        code.emit(m.ONE, m.CONTENT, None, "a character")
+        code.emit(m.JUMP, plain)
 
     def _begins(self, region: int) -> tuple[str, ...]:
         """How a JSON answer begins in text of ``region``."""
