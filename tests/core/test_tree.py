@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import pickle
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
 from definitions import random_text
 
+import chatparsers
 from chatparsers import DefinitionError, core
 from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw, values
 from chatparsers.core.definition import nodes as n
@@ -165,8 +166,15 @@ def test_the_head_of_a_node_commits_to_nothing(node: Node) -> None:
 
 
 def test_another_node_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="int is no kind of node"):
-        list(walk(n.Sequence((3,))))  # type: ignore[arg-type]
+    other: Any = n.Sequence((3,))  # type: ignore[arg-type]
+    readers: list[Callable[[], Any]] = [
+        lambda: list(walk(other)),
+        lambda: triggers.parsed_beginnings(other),
+        lambda: write.write(chatparsers.get_format("qwen3"), other, {}, Toolset()),
+    ]
+    for read_other in readers:
+        with pytest.raises(DefinitionError, match="int is no kind of node"):
+            read_other()
 
 
 def kinds(module: object, base: type) -> list[type]:

@@ -126,7 +126,12 @@ def test_shapes(name: str, shape: str) -> None:
             {"type": "object", "properties": {"a": INTEGER}, "additionalProperties": INTEGER, "minProperties": 2},
             "minProperties",
         ),
+        ({"properties": {"a": INTEGER}, "additionalProperties": INTEGER, "maxProperties": 1}, "maxProperties"),
+        ({"properties": {"a": {**STRING, "maxLength": 300}}}, "maxLength"),
         ({"enum": [{"a": 1}]}, "enum"),
+        ({"properties": {"a": {"enum": ["x</parameter>\n", "x"]}}}, "enum"),
+        ({"properties": {"a": {"type": "number", "multipleOf": 1e-320}}}, "multipleOf"),
+        ({"patternProperties": dict.fromkeys(["^a", "^b", "^c", "^d", "^e"], INTEGER)}, "patternProperties"),
         ({"properties": dict.fromkeys(map(str, range(40)), INTEGER), "maxProperties": 3}, "maxProperties"),
         ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}}, "$ref"),
     ],
@@ -134,8 +139,8 @@ def test_shapes(name: str, shape: str) -> None:
 @pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")
 def test_what_is_weakened_is_said(schema: Any, keyword: str) -> None:
     for name in ("qwen3-coder", "hermes-2-pro"):
-        if keyword == "enum" and name == "hermes-2-pro":
-            continue  # there the listed object is written as it is
+        if keyword in ("enum", "maxLength") and name == "hermes-2-pro":
+            continue  # there the listed values are written as they are, and characters are counted
         weakened = (
             chatparsers.get_format(name).bind(tools=[{"name": "f", "parameters": schema}]).grammar().weakened
         )

@@ -23,7 +23,7 @@ INSTANCES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 10, 12, 99, 100, 101, -100, 0.5, 1.5, -0.25, 3.14, 1e3, 12.75, 0.125, "",
     "a", "ab", "abc", "foo", "bar", "A1", "a-b", "2024-02-29", "2023-02-29", "12:30:00Z", "x@y.org", "ä",
     "日本", "\n", 'say "hi"', "\\", "5", "true", "123e4567-e89b-12d3-a456-426614174000", "192.168.0.1",
-    "http://a.b/c?d#e", "2024-01-01T00:00:00Z", [], [1], [1, 2], [1, "a"], ["a"], ["a", "b"], [[]], [1, 1],
+    "http://a.b/c?d#e", "2024-01-01T00:00:00Z", [], [1], [1, 2], [1, [2]], [1, "a"], ["a"], ["a", "b"], [[]], [1, 1],
     [None], [1, 2, 3, 4], {}, {"a": 1}, {"b": 2}, {"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": "x"}, {"x-1": 1},
     {"x-1": "s"}, {"a": 1, "c": 3}, {"a": {"a": 1}}, {"a": {"a": {}}}, {"kind": "cat", "lives": 9}, {"kind":
     "dog", "name": "Rex"}, {"kind": "dog"}, {"foo": 1}, {"a": 1, "b": 2, "c": 3}, {"v": 1, "next": {"v": 2}},
@@ -155,6 +155,7 @@ SCHEMAS: dict[str, list[Any]] = {
         {"multipleOf": 0.25},
         {"multipleOf": 0.01},
         {"type": "integer", "multipleOf": 7, "minimum": 0},
+        {"type": "integer", "multipleOf": 0.5},
     ],
     "anyOf": [
         {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 2}]},
@@ -211,6 +212,7 @@ SCHEMAS: dict[str, list[Any]] = {
         {"type": "array", "items": {"$ref": "#"}},
         {"definitions": {"s": {"type": "string"}}, "anyOf": [{"$ref": "#/definitions/s"}, {"type": "null"}]},
         {"properties": {"a": {"$ref": "#"}}, "additionalProperties": False},
+        {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"$ref": "#"}, "minItems": 1},
     ],
 }
 
@@ -268,6 +270,8 @@ official suite."""
         ({"properties": {"a": 3}}, "$.properties.a"),
         ({"multipleOf": 0}, "$.multipleOf"),
         ({"uniqueItems": 1}, "$.uniqueItems"),
+        ({"enum": ["\ud800"]}, "$.enum"),
+        ({"const": float("nan")}, "$.const"),
     ],
 )
 def test_invalid_schema(schema: Any, path: str) -> None:
@@ -285,8 +289,8 @@ def test_many_alternatives_beside_another_schema_are_no_product() -> None:
 
 @pytest.mark.parametrize(
     ("below", "told"),
-    [({"exclusiveMaximum": 5}, []), ({"maximum": 5}, ["oneOf"])],
-    ids=["touch", "share a number"],
+    [({"maximum": 4}, []), ({"exclusiveMaximum": 5}, []), ({"maximum": 5}, ["oneOf"])],
+    ids=["apart", "touch", "share a number"],
 )
 def test_alternatives_by_ranges_are_apart_if_no_number_is_in_both(
     below: dict[str, Any], told: list[str]
@@ -312,6 +316,19 @@ def test_keywords_beside_a_reference(beside: dict[str, Any], draft: str, told: l
     schema = {"$schema": draft, "properties": {"a": reference}, "$defs": defs}
     _, _, weakened = compiled(schema)
     assert [f"{weak.path} {weak.keyword}" for weak in weakened] == told
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"properties": {"a": {}}, "unevaluatedProperties": False},
+        {"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
+        {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"a": {}}}}, "unevaluatedProperties": False},
+        {"type": "integer", "multipleOf": 0.5},
+    ],
+)
+def test_what_is_enforced_is_not_reported(schema: dict[str, Any]) -> None:
+    assert not compiled(schema)[2]
 
 
 def test_large_counts_compile() -> None:

@@ -215,7 +215,7 @@ class GbnfWriter(RuleWriter):
         inner = node.node
         plain = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
         small = (most if most is not None else least) <= (64 if plain else 1)
-        if small or (most is None and least <= 1):
+        if small:
             atom = self.atom(inner)
             if not plain and (
                 atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))

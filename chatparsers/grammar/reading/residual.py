@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from .. import ir
 from ..ir import EMPTY, NOTHING, Ir, alt, seq
+from ..regular.automaton import nullable
 
 __all__ = ["residual"]
 
@@ -91,17 +92,18 @@ def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | 
 
 
 def _repeat(node: ir.Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+    if node.most == 0:
+        yield None, at
+        return
     if at == len(text):
         yield node, at
         return
-    if node.least == 0:
+    if node.least == 0 or nullable(node.node):
         yield None, at
     again = ir.Rep(node.node, max(0, node.least - 1), None if node.most is None else node.most - 1)
     for rest, end in _advance(node.node, text, at):
         if rest is not None:
             yield (rest if again.most == 0 else seq(rest, again)), end
-        elif end > at and again.most == 0:
-            yield None, end
         elif end > at:
             yield from _repeat(again, text, end)
 

@@ -34,9 +34,7 @@ class Values:
         key = (id(document), syntax)
         found = self._compilers.get(key)
         if found is None:
-            equal = self._members.get(syntax)
-            if equal is None:
-                equal = self._members[syntax] = Equal(self.output)
+            equal = self._members.setdefault(syntax, Equal(self.output))
             found = self._compilers[key] = SchemaCompiler(
                 document, syntax_of(syntax, self.markers), self.output, equal
             )

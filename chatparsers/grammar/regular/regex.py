@@ -241,9 +241,7 @@ class _Reader:
 
 def _branches(node: Ir, end: bool) -> list[tuple[bool, Ir]]:
     """The alternatives of ``node`` without their anchor at that end, by whether they had it."""
-    if isinstance(node, _Anchor):
-        if node.end is not end:
-            raise Unsupported("an anchor inside the expression")
+    if isinstance(node, _Anchor) and node.end is end:
         return [(True, EMPTY)]
     if isinstance(node, Alt):
         return [found for option in node.options for found in _branches(option, end)]

@@ -11,10 +11,13 @@ from typing import Any
 from ...core.public import public
 from ...core.schema.document import ANYTHING
 
-__all__ = ["Bag", "Shape", "Weakened", "Where", "narrow", "shown", "useful"]
+__all__ = ["Bag", "Bound", "Shape", "Weakened", "Where", "crossed", "narrow", "shown", "useful"]
 
 Where = tuple[Any, str]
 """A schema and its JSON path."""
+
+Bound = tuple[Decimal, bool]
+"""A number, and whether it is excluded itself."""
 
 
 @public
@@ -47,8 +50,8 @@ class Bag:
     types: frozenset[str] = ANYTHING
     values: dict[Any, Any] | None = None
     """The listed values, by what makes them equal (`judge.identity`)."""
-    low: tuple[Decimal, bool] | None = None
-    high: tuple[Decimal, bool] | None = None
+    low: Bound | None = None
+    high: Bound | None = None
     divisors: list[tuple[Decimal, str]] = field(default_factory=list)
     least: int = 0
     most: int | None = None
@@ -73,6 +76,13 @@ class Bag:
     """The weakened keywords, by type. They are reported only if that type is written."""
     path: str = ""
     """The path of the schema that was gathered last, "" before the first."""
+
+
+def crossed(low: Bound | None, high: Bound | None) -> bool:
+    """Whether no number is within both bounds."""
+    if low is None or high is None:
+        return False
+    return low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))
 
 
 def narrow(left: frozenset[str], right: frozenset[str]) -> frozenset[str]:

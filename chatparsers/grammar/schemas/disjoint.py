@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.schema.document import type_of
-from .bags import Bag, narrow
+from .bags import Bag, crossed, narrow
 from .listed import identities
 
 __all__ = ["disjoint"]
@@ -45,11 +45,7 @@ def _apart(left: Bag, right: Bag) -> bool:
     if not both:
         return True
     if both <= {"number", "integer"}:
-        pairs = ((left.low, right.high), (right.low, left.high))
-        return any(
-            low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1])))
-            for low, high in pairs
-        )
+        return crossed(left.low, right.high) or crossed(right.low, left.high)
     return both == {"object"} and _told_apart(left, right)
 
 

@@ -9,7 +9,7 @@ from ..ir import EMPTY, NOTHING, Ir, Lang, Part, Rep, Shared, Text, seq, texts
 from ..regular.numbers import DIGIT, NATURAL, SIGN, integer_range, number_parts
 from ..regular.numbers import INTEGER as _ANY_INTEGER
 from ..regular.numbers import NUMBER as _ANY_NUMBER
-from .bags import Bag
+from .bags import Bag, Bound, crossed
 from .output import Output
 
 __all__ = ["INTEGER", "NUMBER", "number"]
@@ -29,7 +29,7 @@ def number(bag: Bag, integer: bool, output: Output) -> Ir:
     if integer:
         return _integer(bag, int(step))
     low, high = bag.low, bag.high
-    if low and high and (low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))):
+    if crossed(low, high):
         return NOTHING
     found: tuple[Part, ...] = ()
     if low is not None or high is not None:
@@ -82,7 +82,7 @@ def _integer(bag: Bag, step: int) -> Ir:
     return Shared("int", Lang((Part(integer_range(first, last)), divided)), True)
 
 
-def _ceiling(bound: tuple[Decimal, bool]) -> int:
+def _ceiling(bound: Bound) -> int:
     """The least integer above the bound; the bound itself counts too if it is not strict."""
     value, strict = bound
     whole = int(value.to_integral_value(rounding="ROUND_CEILING"))
