@@ -296,7 +296,7 @@ def _schema(chance: random.Random, depth: int = 0) -> Any:
 def _draw_schema(chance: random.Random, format: Format) -> Case:
     parameters = _schema(chance)
     if isinstance(parameters, dict):
-        parameters["$defs"] = {"a": _schema(chance, 1), "b": _schema(chance, 1)}
+        parameters = {**parameters, "$defs": {"a": _schema(chance, 1), "b": _schema(chance, 1)}}
     tool = {"type": "function", "function": {"name": "get_weather", "parameters": parameters}}
     text = chance.choice(samples(format) or ["Text."])
     return {"format": format.name, "text": text, "options": {"tools": [tool], "tool_choice": "required"}}
