@@ -206,6 +206,7 @@ class Learns:
         self.chosen = chosen
         files = sorted({str(ROOT / mutant.path) for mutant in chosen})
         self.coverage = coverage.Coverage(data_file=None, config_file=False, include=files, messages=False)
+        self.coverage.set_option("run:disable_warnings", ["no-data-collected"])  # a file may reach nothing
         self.costs: dict[str, float] = {}
         self.failed: set[str] = set()
         self.coverage.start()
