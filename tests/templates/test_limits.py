@@ -41,6 +41,7 @@ KEEPING = [
 ]
 
 
+@pytest.mark.one_in(1)
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_template_ends_in_an_error(case: str) -> None:
     """Without limits nearly all of these take more than eight seconds or three gigabytes. A hang here is the defect."""
@@ -129,6 +130,7 @@ def test_the_limits_grow_with_what_the_caller_gives_alone() -> None:
     narrow = Limits(work=10_000)
     long = [{"role": "user", "content": "x" * 100_000}]
     assert Template(source, limits=narrow).render(long) == "x" * 100_000
+    assert Template("{% for i in x %}{% endfor %}", limits=narrow).render(USER, x=[0] * 20_000) == ""
     added = (
         "{% for i in range(100) %}{% set _ = messages.append({'content': 'x' * 50}) %}{% endfor %}" + source
     )
