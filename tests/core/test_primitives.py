@@ -16,6 +16,9 @@ from chatparsers.core import ANY_TOOL, Builder, Json, Node, Tag, Tool
 from chatparsers.core.definition.builder import Primitives
 from chatparsers.core.definition.idioms import Options
 
+pytestmark = pytest.mark.one_in(1)
+
+
 TEXT = Tag.CONTENT
 
 

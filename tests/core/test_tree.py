@@ -32,6 +32,8 @@ from chatparsers.core.values import Json, Syntax
 from chatparsers.grammar.reading import read, triggers
 from chatparsers.grammar.syntaxes import _WRITERS
 
+pytestmark = pytest.mark.one_in(1)
+
 KINDS = n.kinds()
 READERS = {
     "core/parser/compile.py": compiler._COMPILERS,
