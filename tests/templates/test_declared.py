@@ -103,6 +103,7 @@ def test_types() -> None:
             "pair": {"prefixItems": [{"type": "boolean"}, {"const": 3}], "type": "array"},
             "when": {"type": "string", "format": "date", "default": "now"},
             "size": {"type": "integer", "nullable": True},
+            "near": {**place, "anyOf": [{"required": ["x"]}, {"type": "null"}]},
         },
         "required": ["path", "limit"],
     }
@@ -112,7 +113,7 @@ def test_types() -> None:
         '  path (string): File to read, limit: integer 1 to 9, unit?: celsius | "2 x" | "true" | null, '
         "at?: {x: number at most 5} | null, list?: (string | integer)[] (2 items), map?: {[name]: integer}, "
         'node?: Node, pair?: [boolean, 3], when? (string date): default "now", '
-        "size?: integer | null",
+        "size?: integer | null, near?: {x: number at most 5} & (any | null)",
         "  Node = {next?: Node}",
     ]
     typescript = declared({"name": "a/b", "description": "Does it.", "parameters": schema}, "typescript")

@@ -23,8 +23,8 @@ def opening(fmt: Format, generation_prompt: str) -> str:
     markers, the one counts from which on the format reads markup or reasoning, with the fewest diagnostics.
     """
     places = sorted({at for text in _openings(fmt) for at in _all(text, generation_prompt)})
-    if len(places) < 2:
-        return generation_prompt[places[0] :] if places else ""
+    if not places:
+        return ""
     return generation_prompt[min(places, key=lambda at: _oddness(fmt, generation_prompt[at:])) :]
 
 

@@ -85,7 +85,7 @@ class _Types:
             if isinstance(parts, (list, tuple)) and parts:
                 rest = {key: value for key, value in schema.items() if key != keyword}
                 types = [self.type(part, depth + 1) for part in parts]
-                if "properties" in rest and rest.get("properties"):
+                if rest.get("properties"):
                     return " & ".join([self.type(rest, depth + 1), self._grouped(types, joint)])
                 return joint.join(dict.fromkeys(types))
         kinds = schema.get("type")
