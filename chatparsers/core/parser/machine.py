@@ -218,7 +218,7 @@ class Machine:
         if ins[0] == TEXT:
             return ins[1], ins[4]
         if ins[0] == LINES:
-            return ins[1], ins[2].plain
+            return ins[1], ins[2].plain(self.tools)
         return None if self.value is None else (ins[1], self.value.plain)
 
     def skip_to(self, position: int) -> None:
@@ -359,6 +359,21 @@ class Machine:
                     i, ip = found[0], step.ip
                 else:
                     ip = ins[2]
+            elif op == LINES:
+                end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
+                behind = end - 1 if named and ins[4].endswith("\n") else end
+                moved = end > i
+                if behind > i:
+                    trail.append((ins[1], text[i:behind], None))
+                if behind < end:
+                    trail.append((MARKUP, "\n", None))
+                i = end
+                if named:
+                    ip = ins[3]
+                elif (waits or (i == n and not final)) and not (moved and ins[5]):
+                    break
+                else:
+                    ip += 1
             elif op == FAIL:
                 ip = -1
                 while stack:
@@ -565,21 +580,6 @@ class Machine:
                 else:
                     self._wanted(i, "the name of an argument")
                     ip = 0
-            elif op == LINES:
-                end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
-                behind = end - 1 if named and ins[4].endswith("\n") else end
-                moved = end > i
-                if behind > i:
-                    trail.append((ins[1], text[i:behind], None))
-                if behind < end:
-                    trail.append((MARKUP, "\n", None))
-                i = end
-                if named:
-                    ip = ins[3]
-                elif (waits or (i == n and not final)) and not (moved and ins[5]):
-                    break
-                else:
-                    ip += 1
             elif op == RESUME:
                 match = _white(text, i, i + MAX_HEADER)
                 end = match.end() if match else i

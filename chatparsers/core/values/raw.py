@@ -33,7 +33,7 @@ Escapes = tuple[tuple[str, str], ...]
 """Characters of a string, each with its spelling in the text."""
 
 
-def _by_first(texts: Iterable[str]) -> str:
+def by_first(texts: Iterable[str]) -> str:
     """A pattern for the rest of one of ``texts`` after its first character, the longest first.
 
     Searching for a class of first characters is many times faster than searching for the alternatives themselves.
@@ -97,9 +97,9 @@ class StopFinder:
         begun = {stop[:end] for stop in found for end in range(1, len(stop))}
         firsts = "".join(sorted({re.escape(stop[0]) for stop in found}))
         starts = f"[{firsts}]"
-        whole = _by_first(found)
+        whole = by_first(found)
         self.whole = re.compile(rf"{starts}(?:{whole}|()(?!))").search
-        pattern = re.compile(rf"{starts}(?:{whole}|()(?:{_by_first(begun) or '(?!)'})\Z)")
+        pattern = re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)")
         self.find, self.at = pattern.search, pattern.match
         self.plain = self.find
         self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
