@@ -71,8 +71,8 @@ def arrange(
         for member in members
     }
 
-    def ordered(members: list[Member], states: tuple[State, ...]) -> Ir:
-        return Order(tuple(nodes[member.name] for member in members), separator, extra, states)
+    def ordered(members: list[Member], states: tuple[State, ...], free: tuple[bool, ...] | None = None) -> Ir:
+        return Order(tuple(nodes[member.name] for member in members), separator, extra, states, free)
 
     if len(members) <= FREE:
         must = tuple(member.required for member in members)
@@ -82,7 +82,7 @@ def arrange(
             states = _sets_of(must, extra is not None)
         if not states:
             return NOTHING if states is None else EMPTY, True
-        return ordered(members, states), True
+        return ordered(members, states, None if counted else must), True
     declared = _declared if len(members) <= LONGEST else _declared.__wrapped__
     by_name = sorted(members, key=lambda member: member.name.lower())
     required = [member for member in members if member.required]

@@ -197,13 +197,15 @@ class Order(Ir):
     """Members with ``separator`` between them, in the orders that an automaton without cycles allows.
 
     ``states``: each comes after the states that it leads to, so the last one is the start. ``extra``: a member that may
-    come any number of times, before each of the others and at the end.
+    come any number of times, before each of the others and at the end. ``free``: which members are required, if these
+    are all orders in which each member comes at most once; else None.
     """
 
     members: tuple[Shared, ...]
     separator: Ir
     extra: Ir | None
     states: tuple[State, ...]
+    free: tuple[bool, ...] | None = None
 
     def unfold(self) -> Ir:
         """The same as choices and sequences."""

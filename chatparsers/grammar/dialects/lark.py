@@ -184,6 +184,8 @@ class _Writer(RuleWriter):
     def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
         super().__init__(rules, token_ids)
         self.sources: dict[str, Ir] = dict(rules)  # `closed` adds to them
+        self.free_orders: dict[tuple[object, ...], str] = {}
+        """The rules of members in any order, by what they are made of."""
 
     def named(self, hint: str, count: int) -> str:
         base = _rule_name(hint)
@@ -290,6 +292,35 @@ class _Writer(RuleWriter):
         return atom + {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
             (node.least, most), f"{{{node.least},{most}}}"
         )
+
+    # orders
+
+    def order(self, node: ir.Order) -> str:
+        """The right side that begins an order. All orders are one rule, whose parameter has a bit for each member that
+        was written: a line a member, where states would be a rule for each set of members."""
+        free = node.free
+        if free is None or len(free) < 3:
+            return super().order(node)
+        members = [*map(self.shared, node.members)]
+        lead = self.choice(node.separator)
+        lead = "" if lead == '""' else f"{lead} "
+        extra = "" if node.extra is None else self.atom(node.extra)
+        more = f"({lead}{extra})* " if extra else ""
+        needed = [f"bit_set({bit})" for bit, required in enumerate(free) if required]
+        while len(needed) > 1:
+            needed[:2] = [f"and({needed[0]}, {needed[1]})"]
+        key = (lead, extra, free, tuple(members))
+        rest = self.free_orders.get(key)
+        if rest is None:
+            rest = self.free_orders[key] = self.fresh("s")
+            del self.out[rest]
+            options = [(more.rstrip() or '""') + (f" %if {needed[0]}" if needed else "")]
+            for bit, member in enumerate(members):
+                options.append(f"{more}{lead}{member} {rest}::set_bit({bit}) %if bit_clear({bit})")
+            self.out[f"{rest}::_"] = " | ".join(options)
+        first = [f"{member} {rest}::{1 << bit}" for bit, member in enumerate(members)]
+        first += [f"{extra} {rest}::0"] if extra else []
+        return " | ".join(first if needed else [*first, '""'])
 
     # strings and texts
 
