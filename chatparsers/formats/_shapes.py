@@ -76,21 +76,28 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
     raw = Raw(until=pad + "</parameter>", also=also, python=True)
     begun = ">" + p.trim(pad)
-    missing = p.peek(p.choice("<parameter=", "</function>"))
+    missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>"))
     ended = p.trim(pad) + p.reads("</parameter>", "</parameter>", missing) + p.space(gap)
 
     def argument(arg: Argument) -> Node:
         value = p.value(arg, raw)
-        return "<parameter=" + p.arg_name(arg) + begun + value + ended
+        return _named(p, "parameter", p.arg_name(arg)) + begun + value + ended
 
     def function(tool: Tool) -> Node:
-        return "<function=" + p.name(tool) + ">" + p.space(gap) + p.each_arg(tool, argument) + "</function>"
+        end = p.reads("</function>", "</function>", p.peek(p.token(close)))
+        return _named(p, "function", p.name(tool)) + ">" + p.space(gap) + p.each_arg(tool, argument) + end
 
     call = p.each_tool(function) + again(p, "</function>")
     end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << json_calls(p) << p.token(close)
     return p.reads(whole, whole, json, call + p.optional(end))
+
+
+def _named(p: Builder, tag: str, name: Node) -> Node:
+    """A tag and its name. ``<tag=name``; models also write ``<tag="name"`` and ``<tag name="name"``."""
+    quote = p.reads("", '"', "'", "")
+    return p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=") + quote + name + quote
 
 
 def keyed_call(
@@ -142,11 +149,18 @@ def keyed_call(
     return p.reads(whole, whole, json, *(way for name in also for way in misnamed(name)))
 
 
-def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node | None = None) -> Node:
+def invoke(
+    p: Builder,
+    tool: Tool,
+    space: str = "",
+    gap: str = "\n",
+    name: Node | None = None,
+    section: Node | None = None,
+) -> Node:
     """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
 
     ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags. ``name``: the tool's
-    name, where it is not written as it is.
+    name, where it is not written as it is. ``section``: what ends all calls; it ends this one too.
     """
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
@@ -156,9 +170,11 @@ def invoke(p: Builder, tool: Tool, space: str = "", gap: str = "\n", name: Node 
         closer = f"</{space}parameter>"
         return opener + p.value(arg, Raw(until=closer)) + closer + p.space(gap)
 
-    begun = p.reads(">", ">", p.peek(f"<{space}parameter name="))
+    attributes = p.chars(r"^<>\n", 1) + ">"
+    begun = p.reads(">", ">", p.peek(f"<{space}parameter name="), attributes)
     opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
-    return opener + p.space(gap) + p.each_arg(tool, argument) + end + again(p, end)
+    ended = end if section is None else p.reads(end, end, p.space() + p.peek(section))
+    return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 
 
 def addressee(p: Builder, tool: Tool) -> Node:
@@ -190,10 +206,7 @@ def sections(p: Builder, answer: str) -> Node:
     """
     number = p.chars("0-9", 1, 4)
     call = p.json_call(id="tool_call_id", name="tool_name", args="parameters", id_pattern=number)
-    # From here on it is a call, also where the turn is cut off before the call's name.
-    first = p.choice("{", p.negate(p.any()))
-    begun = p.reads("", p.space() + p.peek(("[" << first) | "{") + p.cut())
-    action = p.token("<|START_ACTION|>") + begun << listed(p, call, "\n    ") << p.token("<|END_ACTION|>")
+    action = p.token("<|START_ACTION|>") << listed(p, call, "\n    ") << p.token("<|END_ACTION|>")
     names = dict.fromkeys((answer, "RESPONSE", "TEXT"))
     begin, end = ([p.token(f"<|{side}_{name}|>") for name in names] for side in ("START", "END"))
     response = p.span(p.reads(begin[0], *begin), p.reads(end[0], *end), optional=True)

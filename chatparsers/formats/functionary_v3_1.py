@@ -17,7 +17,7 @@ def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         if tool is not ANY_TOOL and tool.name == "python":
             return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
-        begin = p.reads(">", ">" + p.peek(p.space() + p.choice("{", "</function>")))
+        begin = p.reads(">", ">" + p.peek(p.space() + p.choice("{", '"', "</function>")))
         end = p.reads(p.space() + "</function>", "")  # read after the call, which is whole without it
         return "<function=" + p.name(tool) + begin << p.args(tool) + end
 

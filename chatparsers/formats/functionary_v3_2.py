@@ -13,7 +13,7 @@ from chatparsers.core import ANY_TOOL, Builder, Format, Node, Tag, Tool
 
 
 def build(p: Builder) -> Node:
-    newline = p.reads("\n", "\n" + p.peek(p.space() + "{"))
+    newline = p.reads("\n", p.optional("\r") + "\n" + p.peek(p.space() + p.choice("{", '"{')))
     code = "python\n" + p.code_call("python", "code")
 
     def call(tool: Tool) -> Node:

@@ -24,7 +24,7 @@ from chatparsers.formats._shapes import invoke
 
 def build(p: Builder) -> Node:
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
-    calls = p.calls(p.each_tool(lambda tool: invoke(p, tool)), p.space("\n"))
+    calls = p.calls(p.each_tool(lambda tool: invoke(p, tool, section=close)), p.space("\n"))
     section = open + p.space("\n") + calls + p.space("\n") + close
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 

@@ -10,7 +10,8 @@
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
   which the format's own pattern finds it; for a name also the name with the format's escapes; for a value also a
-  Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself. An
+  Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself; white
+  space around a value that is no string is free. An
   object or array that is neither JSON nor Python has the same keys and scalars in the same order between its brackets.
   What a format implies (the name ``python``) and an empty value have no region.
 - If a call is not complete, the same holds for its name and for every whole argument. The region of the last argument
@@ -360,7 +361,7 @@ def _is_object(text: str, call: ToolCall, spelling: _Spelling, whole: bool) -> b
     arguments = call.arguments
     if text == arguments or (not whole and text.startswith(arguments)):
         return True
-    if text in ("null", "None"):
+    if text in ("null", "None", '""'):
         return arguments == "{}"
     if not whole:
         return _agree(text, arguments, spelling, begun=True)
@@ -381,10 +382,10 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     ):
         return True
     if isinstance(value, str):
-        if text == str(value):
+        if text == str(value) or not (value or text.strip()):
             return True
         if isinstance(value, _Number):
-            return False
+            return text.strip() == str(value)
         if _is_escaped(text, value, spelling.value_escapes):
             return True
         if any(text == quote + value + quote for quote in spelling.quotes):
@@ -395,8 +396,9 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     for mark, item in spelling.marks:
         if mark in text and _are_elements(text, value, mark, item, begun):
             return True
-    if text != text.strip():
+    if isinstance(value, str) and text != text.strip():
         return False
+    text = text.strip()
     try:
         if _decoder.decode(text) == value:
             return True

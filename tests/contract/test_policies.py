@@ -12,7 +12,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import chatparsers
 from chatparsers import Format
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Args, Body, EachArg, Peek, Think
+from chatparsers.core.definition.nodes import Args, Body, EachArg, Header, Name, Peek, Tag, Think
 from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import walk
 from chatparsers.testing import check_conservation, check_cuts
@@ -364,6 +364,10 @@ def _slips(format: Format, text: str, bare: str) -> dict[str, list[str]]:
     if given:
         found[given.replace('"}', '" }')] = [text.replace(given, given[:-1] + ", }")]
         found['{"city": "NaN"}'] = [text.replace(given, '{"city": NaN}')]
+        other = re.sub(r'"(arguments|parameters)": {', '"args": {', text)
+        found['{"city": "Oslo"}'] = [] if other == text else [other]
+        if '"name": "get_weather"' in other:
+            found['{"city": "Oslo"}'] += [text.replace('"name"', key) for key in ('"function"', '"tool"')]
     if "{}" in bare:
         without = re.sub(r', "(arguments|parameters)": {}|"(arguments|parameters)": {}, ', "", bare)
         found["{}"] = [] if without == bare else [without]
@@ -404,3 +408,38 @@ def test_slips_that_can_mean_only_one_thing_are_mended(format: Format) -> None:
             assert whole.complete and not whole.content.strip(), text
             check_cuts(turn, text, [list(text)])
             check_conservation(whole, turn)
+
+
+def test_arguments_are_never_left_out_in_silence(format: Format) -> None:
+    """A JSON call whose other members could be its arguments is no call without arguments, but text."""
+    if not format.features.tools:
+        return
+    call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    written = format.render({"content": "", "tool_calls": [call]}, TOOLS)
+    for more in ('"city": "Oslo"', '"data": {"city": "Oslo"}'):
+        text = re.sub(r'"(arguments|parameters)": {.*?}', more, written)
+        if text != written:
+            message = format.bind(tools=TOOLS).parse(text)
+            assert not message.tool_calls and more in message.content, text
+
+
+def test_white_space_around_a_name_is_no_part_of_it(format: Format) -> None:
+    """Of a tool, an argument or a call, where the name stands alone in a header and not in JSON."""
+    nodes = list(walk(format.tree(Options(tools=True)), True))
+    if not format.features.tools or any(isinstance(node, Header) for node in nodes):
+        return
+    call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    text = format.render({"content": "", "tool_calls": [call]}, TOOLS)
+    turn = format.bind(tools=TOOLS)
+    for tag, name in ((Tag.NAME, "get_weather"), (Tag.ARG_NAME, "city"), (Tag.ID, "a1b2c3d4e")):
+        alone = any(isinstance(node, Name) and node.tag is tag for node in nodes)
+        if not alone or f': "{name}"' in text or f'{{"{name}"' in text:
+            continue
+        for spaced in (f" {name}", f"\n{name}\n"):
+            given = text.replace(name, spaced, 1)
+            message = turn.parse(given, strict=True)
+            assert [(one.name, one.parsed_arguments) for one in message.tool_calls] == [
+                ("get_weather", {"city": "Oslo"})
+            ], given
+            check_cuts(turn, given, [list(given)])
+            check_conservation(message, turn)

@@ -21,6 +21,10 @@ NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
 
 _JSON = Json()
+_NAME_KEYS = ("tool_name", "function_name", "function", "tool")
+"""Other keys that models write for a call's name. It counts if it is that of a declared tool."""
+_ARGS_KEYS = ("args", "input", "params")
+"""Other keys that models write for its arguments. They count if an object follows."""
 _Given = TypeVar("_Given")
 
 
@@ -293,24 +297,32 @@ class Builder(Primitives):
         return self.each_tool(call)
 
     def _any_order(self, keys: dict[str, str], name: Node, ids: Node, wrapped: bool) -> Node:
-        """The lenient reading of a JSON call: its members in any order, with others beside them."""
-        named = self.member(*dict.fromkeys((keys["name"], "name"))) + name
+        """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
+        the arguments, others could be arguments themselves: then it is no call."""
+        name_key = self.member(*dict.fromkeys((keys["name"], "name")))
+        named = name_key + name | self.member(*_NAME_KEYS) + name + n.Declared()
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
-        known = n.Choice.of(named, args_key, self.member("function") + "{")
-        other = self.member("type") + '"function"' | n.Not(known) + (
-            '"' + self.chars(r'^"\\') + '"' << ":" << n.JsonValue()
-        )
-        if "id" in keys:
-            other = self.member(keys["id"]) + ids | other
+        objects = args_key | self.member(*_ARGS_KEYS) + n.Peek(n.Literal("{"))
+        wrapper = self.member("function") + "{"
+        number = [self.member(keys["id"]) + ids] if "id" in keys else []
+        aside = n.Choice.of(*number, self.member("type", "id", "index") + n.JsonValue())
+
+        def other(*known: Node) -> Node:
+            typed = self.member("type") + '"function"'
+            key = '"' + self.chars(r'^"\\') + '"'
+            return n.Choice.of(*number, typed, n.Not(n.Choice.of(*known)) + (key << ":" << n.JsonValue()))
+
         comma: Node = n.Space("") + "," + n.Space("")
         opening, closing = "{" + n.Space(""), n.Space("") + "}"
-        before, after = self.many(other + comma), self.many(comma + other)
-        named_first = named + comma + before + args_key + n.Args(ANY_TOOL)
-        args_first = args_key + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
-        bare = (
-            opening + before + (named_first | args_first) + after + closing
-            | opening + before + named + n.Declared() + after + closing
-        )
+        # Rules: the program has each of them once.
+        label = " ".join(keys.values())
+        before = self.rule(f"before {label}", self.many(other(named, objects, wrapper) + comma))
+        after = self.rule(f"after {label}", self.many(comma + other(name_key, args_key, wrapper)))
+        named_first = named + comma + before + objects + n.Args(ANY_TOOL)
+        args_first = objects + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
+        bare = opening + before + (named_first | args_first) + after + closing
+        empty = self.many(aside + comma) + named + n.Declared() + self.many(comma + aside)
+        bare = bare | opening + empty + closing
         if not wrapped:
             return bare
         return bare | opening + before + self.member("function") + bare + after + closing

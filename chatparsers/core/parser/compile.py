@@ -63,7 +63,7 @@ from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax, Trans
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .body import UNDECLARED, BodyCompiler, Outline, outline
-from .code import Code, Ends, Label, Place, stop_finder
+from .code import WHITE, Code, Ends, Label, Place, stop_finder
 from .instructions import Program
 from .machine import Machine
 from .names import Names, Parts
@@ -287,6 +287,7 @@ class _Compiler:
         ``spell``: how a name is written; ``spelling`` is equal where it is. ``at``: where a name alone stands; None:
         the run holds more.
         """
+        alone = None if chars == JSON_INSIDE else at
         run = re.compile(f"(?:{self.code.alphabet.no_token}{chars})*", re.DOTALL).match
         what = "an argument's name" if tag is Tag.ARG_NAME else f"the {tag.value} of a call"
         names = None
@@ -296,7 +297,9 @@ class _Compiler:
             kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
             key = (self.code.alphabet, kind)
             names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None, key)
-        self.emit(m.CAPTURE, run, parts, what, names)
+        self.emit(m.CAPTURE, run, parts, what, names, alone is not None)
+        if alone is not None and not any(text[0] in WHITE for text in begins(*alone.after)):
+            self.emit(m.SPAN, m.MARKUP, _white)
 
     def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
         """How the machine's text may write a name: by characters, and by special tokens where it holds some."""

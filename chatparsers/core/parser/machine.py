@@ -473,8 +473,16 @@ class Machine:
                         break
                     parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
                 if parts is None:
-                    self._wanted(i, ins[3])
-                    ip = 0
+                    match = _white(text, i, i + MAX_HEADER + 1) if ins[5] else None
+                    end = match.end() if match else i  # behind white space that stands before the name
+                    if i < end == n and not final and end - i <= MAX_HEADER:
+                        break
+                    if i < end <= i + MAX_HEADER:
+                        trail.append((MARKUP, text[i:end], None))
+                        i = end
+                    else:
+                        self._wanted(i, ins[3])
+                        ip = 0
                     continue
                 trail.append((CALL, text[i:end], None))
                 i = end

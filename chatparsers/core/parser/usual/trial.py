@@ -135,6 +135,8 @@ class _Run:
             self.ip = ins[1] if op == m.COMMIT else self.ip + 1
         elif op == m.JUMP:
             self.ip = ins[1]
+        elif op == m.RETURN and self.frames:
+            self.ip = self.frames.pop().target
         elif op == m.FAIL:
             self._back(None)
         elif op == m.BACK:
