@@ -194,6 +194,7 @@ def test_budget(dialect: str) -> None:
     turn = chatparsers.get_format("hermes-2-pro").bind(tools=tools, tool_choice="required")
     whole = turn.grammar(dialect)
     assert not whole.weakened
+    assert turn.grammar(dialect, max_size=len(str(whole))) == whole
     small = turn.grammar(dialect, max_size=len(str(whole)) - 1)
     assert len(str(small)) < len(str(whole))
     assert {weak.keyword for weak in small.weakened} == {"*"}

@@ -283,6 +283,12 @@ def test_a_schema_that_leads_back_to_itself_adds_nothing() -> None:
     assert Judge(Document(schema), budget).fits([[], [[]]], [schema]) == (True, {})
 
 
+def test_a_refusal_counts_whatever_is_not_known() -> None:
+    unknown: Any = {"pattern": "^(?=a)"}
+    for schema in ({"allOf": [unknown, {"minLength": 2}]}, {"allOf": [unknown], "minLength": 2}):
+        assert Judge(Document(schema), Budget()).fits("a", [schema])[0] is False
+
+
 def test_language(amount: Callable[[int, int, int], int]) -> None:
     """The grammar takes what jsonschema takes, and more only where ``weakened`` names the keyword."""
     counted: Counter[str] = Counter()

@@ -191,8 +191,8 @@ def test_an_ordinary_template_uses_little(path: Path) -> None:
         ("{x: 1, 'y': {(1, 2): 3}[(1, 2)]}", "{2: 1, 'y': 3}"),
         ("dict([('a', 1)], b=2), {'a': 1}.keys() - ['a'], {}.get('z', 4)", "({'a': 1, 'b': 2}, set(), 4)"),
         (
-            "[1, 2, 3, 4]|batch(3, 0)|list, 'ab'|list, 7.26|round(1), 'x'|center(3)",
-            "([[1, 2, 3], [4, 0, 0]], ['a', 'b'], 7.3, ' x ')",
+            "[1, 2, 3, 4]|batch(3, 0)|list, [1]|batch(10 ** 9)|list, 'ab'|list, 7.26|round(1), 'x'|center(3)",
+            "([[1, 2, 3], [4, 0, 0]], [[1]], ['a', 'b'], 7.3, ' x ')",
         ),
         (
             "3 is odd, 4 is divisibleby 2, 'a' is lower, 2 is in [2], none|map('upper')|list",

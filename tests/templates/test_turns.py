@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from chatparsers import get_format
 from chatparsers.core.errors import TemplateError
 from chatparsers.templates import Capabilities, Template
 from chatparsers.templates.jinja.environment import environment
+from chatparsers.templates.probe.roles import role_headers
 from chatparsers.templates.probe.turns import outside_marker, trailer
 
 USER = [{"role": "user", "content": "Hi"}]
@@ -431,3 +433,13 @@ def test_a_blank_before_a_marker_in_place_of_the_prefill_is_the_headers() -> Non
     )
     before, wire = Template(source).assistant_turn({"role": "assistant", "content": "Basalt."})
     assert before.endswith("<|bot|>") and wire == "</think>Basalt.<|end|>"
+
+
+def test_what_stands_between_two_messages_is_of_the_first_one() -> None:
+    source = (
+        "{% for m in messages %}{{ '' if loop.first else '--' }}<|{{ m.role }}|>{{ m.content }}{% endfor %}"
+        "{% if add_generation_prompt %}--<|assistant|>{% endif %}"
+    )
+    headers = role_headers(Template(source), get_format("content-only"))
+    assert headers["system"].before == ("<|system|>",) and headers["user"].before == ("<|user|>",)
+    assert headers["system"].after == headers["assistant"].after == "--"
