@@ -201,6 +201,17 @@ def test_names_that_a_format_cannot_write(name: str, nested: bool) -> None:
             assert [weak.keyword for weak in grammar.weakened] == ["additionalProperties"] * told
 
 
+def test_no_string_reads_as_a_word_or_number_that_is_invalid() -> None:
+    other = {"anyOf": [{"type": "string", "minLength": 2}, {"enum": [False, None, 10]}]}
+    turn = chatparsers.get_format("qwen3-coder").bind(
+        tools=[{"name": "f", "parameters": {"properties": {"a": other}, "required": ["a"]}}],
+        tool_choice="required",
+    )
+    checker = compile_for("xgrammar", str(turn.grammar()), "gbnf")
+    for text, valid in {"false": 1, "null": 1, "10": 1, "truth": 1, "true": 0, "True": 0, "11": 0}.items():
+        assert (checker.status(WIRES["qwen3-coder"]({"a": text})) == FULL) is bool(valid), text
+
+
 def test_names_in_a_long_row() -> None:
     """The automaton of 2,000 characters, one after the other, deepened Python's stack."""
     names = {"patternProperties": {"^.{2000}$": {"type": "string"}}}

@@ -46,3 +46,17 @@ def test_what_is_not_generated_is_named_by_its_place() -> None:
     told = {weak.path for weak in turn.grammar().weakened if weak.keyword == "additionalProperties"}
     below = "$.tools.f.parameters.properties"
     assert f"{below}.o" in told and all(path.startswith(below) for path in told), told
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_listed_values_are_elements_too(dialect: str) -> None:
+    asked = tool("now", {"e": {"enum": [{"a": 1, "b": ["x", {}]}]}}, ["e"])
+    format = chatparsers.get_format("minimax-m3")
+    turn = format.bind(tools=[asked], tool_choice="required", prefix="</mm:think>")
+    call = {"name": "now", "arguments": '{"e": {"a": 1, "b": ["x", {}]}}'}
+    text = format.render(
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": call}]}, [asked]
+    )
+    judge = compile_for(engines_of(dialect)[0], str(turn.grammar(dialect)), dialect)
+    text = text.removeprefix("<mm:think></mm:think>").removeprefix("</mm:think>").lstrip("\n")
+    assert judge.status(text) == FULL, text[judge.status(text).at :]

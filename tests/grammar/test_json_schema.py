@@ -336,6 +336,7 @@ KINDS: list[Any] = [
         ({"patternProperties": {"^b": NAMED}, "properties": {"b": SEALED}}, ["unevaluatedProperties"]),
         ({"type": "integer", "multipleOf": 0.5}, []),
         ({"type": "object", "oneOf": KINDS}, []),
+        ({"$ref": "https://example.com/x"}, ["$ref"]),
     ],
 )
 def test_only_what_is_not_enforced_is_reported(schema: dict[str, Any], told: list[str]) -> None:

@@ -137,13 +137,16 @@ def test_every_dialect(amount: Callable[[int, int, int], int]) -> None:
     for number in range(amount(60, 400, 5_000)):
         chance = random.Random(f"dialects {number}")
         part = ir.Part(regular(chance)[0], chance.random() < 0.6)
-        stops = (chance.choice(["b", "bc", "cab"]), word(chance, 3))
-        lang = ir.Lang((part,) if chance.random() < 0.8 else (), stops=stops)
-        dfa = build(ir.Lang(lang.parts, stops=stops, end=(ir.Text(stops[0]),)))
+        stops = (chance.choice(["ba", "bc", "cab"]), word(chance, 3))
+        parts = (part,) if chance.random() < 0.6 else ()
+        shortest, longest = chance.choice([(0, None), (0, None), (0, 1), (1, None), (1, 2)])
+        dfa = build(ir.Lang(parts, shortest, longest, stops=stops, end=(ir.Text(stops[0]),)))
         if dfa is None:
             continue
         least, most = chance.choice([(0, None), (1, None), (0, 1), (1, 1), (0, 2), (1, 2), (2, 3), (2, None)])
-        root = ir.seq(ir.Rep(ir.seq(lang, ir.Text(stops[0])), least, most), ir.Text("!"))
+        lang = ir.Lang(parts, shortest, longest, stops=stops)
+        one = ir.seq(lang, ir.TokenRef(stops[0][:1]), ir.Text(stops[0][1:] + "-"))
+        root = ir.seq(ir.Rep(one, least, most), ir.Text("!"))
         judges = [
             compile_for("xgrammar", write_gbnf(root, {}), "gbnf"),
             compile_for("llguidance", write_lark(root, {}), "lark"),
@@ -151,13 +154,20 @@ def test_every_dialect(amount: Callable[[int, int, int], int]) -> None:
         ]
         for text in TEXTS:
             begun = count = 0
+            said = ""
             for end in range(1, len(text) + 1):
                 if takes(dfa, text[begun:end]):
+                    said += text[begun:end] + "-"
                     begun, count = end, count + 1
             expected = begun == len(text) and least <= count and (most is None or count <= most)
             taken += expected
             for judge in judges:
-                assert (judge.status(text + "!") == FULL) is expected, (number, judge, text, root)
+                assert (judge.status(said + text[begun:] + "!") == FULL) is expected, (
+                    number,
+                    judge,
+                    text,
+                    root,
+                )
     assert taken > 100
 
 
