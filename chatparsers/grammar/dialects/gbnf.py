@@ -121,7 +121,10 @@ def _automaton(node: ir.Lang) -> Dfa:
 
 @lru_cache(maxsize=256)
 def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
-    found = build(ir.Lang(stops=stops, end=(ir.Text(end),) if end else ()))
+    last = (ir.Text(end),) if end else ()
+    found = build(ir.Lang(stops=stops, end=last))
+    if found is None:  # a stop stands in the end, which the parser looks for first
+        found = build(ir.Lang(stops=tuple(stop for stop in stops if stop not in end), end=last))
     assert found is not None
     return found
 

@@ -45,7 +45,8 @@ class CallReader:
             unread = self._unread(tool)
             if tool.name in unread or not self._ordinary(node, tool):
                 continue
-            made = self.read(node.make(tool), replace(at, tool=tool))
+            call = node.make(tool)
+            made = self.read(call, replace(at, tool=tool, call=call))
             self._spelt.add(tool.name)
             if never(made):
                 raise SchemaError(

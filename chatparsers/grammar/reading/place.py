@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...core.definition.nodes import Node
 from ...core.schema.tools import Tool
 from ..ir import EMPTY, Chars, Ir, Lang, Part, Rep, Seq, Text, charset, seq, without
 from ..regular.regex import read_regex
@@ -20,6 +21,8 @@ class At:
     """Whether reasoning is generated."""
     tool: Tool | None = None
     """The tool whose call it is in."""
+    call: Node | None = None
+    """That call."""
     wheres: tuple[Where, ...] = ()
     """The schemas of the argument that is being written."""
     other: OtherName | None = None

@@ -13,11 +13,12 @@ kinds. turn.py reads the turn, calls.py the calls, values.py the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import walk
+from ...core.definition.tree import children, once, walk
 from ...core.errors import DefinitionError
 from .. import ir
 from ..budget import Budget
@@ -55,8 +56,6 @@ class Reader:
         self.rules = self.values.output.rules
         self.literals: dict[str, Ir] = {}
         """What each literal text is read as."""
-        self._defined: dict[str, Node] = {}
-        """The rules of the tree that were met."""
 
     def close(self) -> None:
         """Forgets its parts. They stand in circles, and would keep the whole grammar until a whole pass of the garbage
@@ -99,14 +98,16 @@ class Reader:
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
         """A rule of the format, which is another one in the call of each tool."""
         name = f"{node.name}-{at.tool.name}" if at.tool else node.name
-        if isinstance(node, n.Rule):
-            self._defined[node.name] = node.node
         if name not in self.rules:
-            if node.name not in self._defined:
-                raise DefinitionError(f"no rule is named {node.name!r}")
             self.rules[name] = EMPTY
-            self.rules[name] = self.read(self._defined[node.name], at)
+            self.rules[name] = self.read(node.node if isinstance(node, n.Rule) else self._named(node, at), at)
         return ir.Ref(name)
+
+    def _named(self, node: n.Ref, at: At) -> Node:
+        """The node of a rule, which may stand behind ``node``: in the same call, or outside of all."""
+        trees = [tree for tree in (at.call, self.request.tree) if tree is not None]
+        below = (below for tree in trees for below in once(tree, partial(children, generated=True)))
+        return next(rule.node for rule in below if isinstance(rule, n.Rule) and rule.name == node.name)
 
 
 def _space(node: n.Space) -> Ir:
@@ -165,9 +166,7 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
     if not calls and not request.shaped:
         return None
     reader = Reader(request, target, budget or Budget())
-    body = next((node for node in walk(request.tree, True) if isinstance(node, n.Body)), None)
-    if body is None:
-        raise DefinitionError("a format's tree needs a body()")
+    body = next(node for node in walk(request.tree, True) if isinstance(node, n.Body))
     if body.calls is None and body.start is None and not request.shaped:
         return None
     try:
