@@ -181,7 +181,7 @@ def _alone(marker: Node) -> list[tuple[str, ...]]:
     if isinstance(marker, n.Lenient):
         parts = (marker.strict, marker.lenient)
     elif isinstance(marker, n.Sequence):
-        empty = [item.empty({}) for item in marker.items]
+        empty = [item.empty(()) for item in marker.items]
         parts = tuple(
             item for at, item in enumerate(marker.items) if all(empty[:at]) and all(empty[at + 1 :])
         )

@@ -1,17 +1,19 @@
-"""Any tree that the builder's calls make is refused with a `DefinitionError`, or safe to stream.
+"""Any tree that the builder's calls make is refused with a `DefinitionError`, or safe to stream, generate and write.
 
 The definitions are random, and most of them are nonsense. Each is refused, or it reads any text (its own markers, whole
 and cut, in any order) without an error, in a bounded number of steps, in the same way for every chunking. No complete
-call has arguments that are not a JSON object.
+call has arguments that are not a JSON object. Its grammars are written in a bounded number of steps too, and a message
+is written or refused.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -53,7 +55,7 @@ from chatparsers.core.definition.nodes import (
     Value,
 )
 from chatparsers.core.definition.tree import children, walk
-from chatparsers.core.errors import DefinitionError
+from chatparsers.core.errors import DefinitionError, RequestError, SchemaError
 
 Make = Callable[[Builder, Tool, Argument], Any]
 """A part of a definition. It gets the tool and argument of the functions around it, else the placeholders."""
@@ -354,6 +356,16 @@ def check(build: Callable[[Builder], Node], seed: int) -> None:
     counted["streamed"] += 1
     turn = format.bind(tools=TOOLS)
     turn.stream()  # compiled here, outside of the bound
+    with bounded(20_000_000):
+        for choice, dialect in (("required", "gbnf"), ("auto", "lark"), ("auto", "structural_tag")):
+            with suppress(SchemaError):  # a tool whose name the format cannot write
+                format.bind(tools=TOOLS, tool_choice=choice).grammar(dialect)  # type: ignore[arg-type]
+        try:
+            format.render(
+                {"content": "q", "tool_calls": [{"function": {"name": "python", "arguments": "{}"}}]}, TOOLS
+            )
+        except (RequestError, DefinitionError) as error:
+            assert re.search("no place for|cannot write|would not read", str(error)), error
     for text in texts_of(format, random.Random(seed)):
         with bounded(50_000 + 5_000 * len(text)):
             whole = turn.parse(text)

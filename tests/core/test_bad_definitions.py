@@ -50,7 +50,129 @@ def tagged(make: Callable[[Builder, Argument], Any]) -> Build:
     return call(lambda p, tool: p.name(tool) + ">" + p.each_arg(tool, lambda arg: make(p, arg)) + "</call>")
 
 
+def nested(wrap: Callable[[Node], Node], times: int, node: Node) -> Node:
+    """``node``, wrapped that many times."""
+    for _ in range(times):
+        node = wrap(node)
+    return node
+
+
+def forever(p: Builder, tool: Tool) -> Node:
+    """A call that holds itself, in what is generated alone."""
+    inner = "" if tool is ANY_TOOL else p.each_tool(lambda tool: forever(p, tool))
+    return p.name(tool) + ":" + p.args(tool) + inner
+
+
 SLIPS: dict[str, list[tuple[str, Build, str]]] = {
+    "too large": [
+        (
+            "nodes in each other",
+            lambda p: nested(lambda node: p.optional("a" + node), 3000, p.literal("z")) + p.body(),
+            "build: its nodes stand inside each other more than 100 deep, counting those of each rule; write "
+            "p.many() or p.choice() instead",
+        ),
+        (
+            "rules in each other",
+            lambda p: (
+                p.sequence(*(p.rule(f"r{i}", f"{i}" + p.optional(p.ref(f"r{i + 1}"))) for i in range(50)))
+                + p.rule("r50", "z")
+                + p.body()
+            ),
+            "build: its nodes stand inside each other more than 100 deep, counting those of each rule; write "
+            "p.many() or p.choice() instead",
+        ),
+        (
+            "a call in a call, without end",
+            lambda p: p.body("<c>" + p.each_tool(lambda tool: forever(p, tool))),
+            "build: its nodes stand inside each other more than 100 deep, counting those of each rule; write "
+            "p.many() or p.choice() instead",
+        ),
+        (
+            "repetitions of repetitions",
+            lambda p: p.repeat(p.repeat("ab", 0, 1000), 0, 1000) + p.body(),
+            "p.repeat(p.repeat('ab', 0, 1000), 0, 1000): written out, it has more than 100,000 nodes and characters; "
+            "repeat it without a bound, or write p.chars() or p.until() in the place of many texts",
+        ),
+        (
+            "twice as large thirty times",
+            lambda p: nested(lambda node: p.choice(node + "a", node + "b"), 30, p.literal("")) + p.body(),
+            "((((((((((((('a' | 'b') + 'a' | ('a' | 'b') + 'b') + 'a' | …: "
+            "written out, it has more than 100,000 nodes and characters; repeat it without a bound, or write "
+            "p.chars() or p.until() in the place of many texts",
+        ),
+        (
+            "many alternatives",
+            lambda p: p.choice(*(f"a{i}b" for i in range(5000))) + p.body(),
+            "p.choice: it has more than 1,000 parts; repeat it without a bound, or write p.chars() or "
+            "p.until() in the place of many texts",
+        ),
+        (
+            "calls that begin in many ways",
+            lambda p: p.body(
+                nested(lambda node: p.choice(" ", "\n") + node, 24, p.json_call(name="n", args="a"))
+            ),
+            "p.body(calls=(' ' | '\\n') + (' ' | '\\n') + (' ' | '\\n') + (' ' | '\\n') +…): "
+            "a section in running text must not begin in more than 250 ways: write p.space() for any white space, or "
+            "begin with what they share",
+        ),
+    ],
+    "what cannot be": [
+        (
+            "a rule without an end",
+            lambda p: p.rule("a", "(" + p.ref("a") + ")") + p.body(),
+            "p.rule('a'): it has no end, as each way through it calls itself; add an alternative without p.ref('a')",
+        ),
+        (
+            "no body",
+            lambda p: p.literal("a") + p.rest(),
+            "build: what is parsed has no p.body(); return a tree that ends with p.body(calls)",
+        ),
+        (
+            "a class without characters",
+            lambda p: p.chars(r"^\s\S") + p.body(),
+            r"p.chars('^\\s\\S'): no character is of this class; give the class of those that are read",
+        ),
+        (
+            "a name's characters by twos",
+            call(lambda p, tool: p.name(tool, chars="(?:a|bb)") + ":" + p.args(tool)),
+            "p.name(tool): chars='(?:a|bb)' is more than a class of characters; write one class in brackets, such as "
+            "chars='[^<>]'",
+        ),
+        (
+            "a header that takes years",
+            call(lambda p, tool: p.header(r"(?P<name>(?:[a-z]+\.?)+)", p.name(tool)) + ":" + p.args(tool)),
+            r"p.header('(?P<name>(?:[a-z]+\\.?)+)', …): '(?P<name>(?:[a-z]+\\.?)+)' repeats what is a repetition "
+            "itself; repeat a class of characters",
+        ),
+        (
+            "half a character",
+            lambda p: p.token("\ud800") + p.body(),
+            r"p.token('\ud800'): a lone surrogate is no character; write the character that it is a half of",
+        ),
+        (
+            "two parts of a call with one key",
+            lambda p: p.body("<c>" + p.json_call(name="name", args="name")),
+            "p.json_call: two of its parts have the same key; give each its own",
+        ),
+        (
+            "make returns nothing for a tool",
+            lambda p: p.body("<c>" + p.each_tool(lambda tool: "x" if tool is ANY_TOOL else None)),  # type: ignore[arg-type, return-value]
+            "p.each_tool: expected make('probe_tool') to return a node or a text, found NoneType: None; return what "
+            "it made",
+        ),
+        (
+            "content without an end",
+            lambda p: p.body("<c>" + p.json_call(name="n", args="a"), content=p.span("[text]", None)),
+            "p.body: content without a closer does not begin like the calls, so nothing tells where it ends; give "
+            "p.span() a closer, or write the calls with the same opener",
+        ),
+        (
+            "a longer alternative behind several",
+            lambda p: p.choice("a", "b", p.choice("a", "b") + "c", "d") + p.body(),
+            "'a' | 'b' | ('a' | 'b') + 'c' | 'd': ('a' | 'b') + 'c' is never tried, as 'a' and 'b' before it is how "
+            "it begins; put the longer alternative first",
+        ),
+    ],
     "newcomers": [
         (
             "a name without an end",
@@ -347,7 +469,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "make fails for a tool",
             call(lambda p, tool: p.name(tool) + ":" + (p.args(tool) if tool is ANY_TOOL else {}[tool.name])),
-            "p.each_tool(…): make('probe_tool') failed: KeyError: 'probe_tool'; it is called with each "
+            "p.each_tool: make('probe_tool') failed: KeyError: 'probe_tool'; it is called with each "
             "tool and argument",
         ),
     ],

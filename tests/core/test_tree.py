@@ -126,10 +126,9 @@ UNSURE = (n.Think, n.Body, n.End, n.Peek, n.Until, n.Value, n.JsonValue, n.Ref, 
 
 @pytest.mark.parametrize("node", [node for node in SAMPLES if not isinstance(node, UNSURE)], ids=named)
 def test_a_node_is_empty_if_the_parser_reads_nothing_for_it(node: Node) -> None:
-    rules = {"r": A}
-    assert node.empty(rules) is matches(node, "§")
+    assert node.empty(()) is matches(node, "§")
     if node.anywhere():
-        assert node.empty(rules)
+        assert node.empty(())
 
 
 UNGENERATED = (n.Peek, n.Not, n.Args, n.Value, n.EachArg, n.EachTool, n.Think, n.Body, n.Ref, n.SameName)

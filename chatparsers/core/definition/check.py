@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import re
 
-from ..errors import did_you_mean
 from ..schema.tools import ANY_TOOL, Tool
-from .nodes import Body, Node, Ref, Sequence, Tag, Tagged
+from .nodes import Body, Node, Sequence, Tag, Tagged
 from .openers import check_openers
 from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
@@ -63,23 +62,37 @@ class _Checker:
 
     def check(self) -> None:
         reading = self.reading
-        for node in reading.nodes:
-            if isinstance(node, Ref) and node.name not in reading.rules:
-                wrong(node, "there is no such rule", did_you_mean(node.name, reading.rules))
-        for name in reading.rules:
-            self.left_recursion(name, (name,))
+        self.left_recursion()
+        for name in reading.endless():
+            mend = f"add an alternative without p.ref({name!r})"
+            wrong(f"p.rule({name!r})", "it has no end, as each way through it calls itself", mend)
+        if not any(isinstance(node, Body) for node in reading.nodes):
+            half = "generated" if reading.generated else "parsed"
+            wrong("build", f"what is {half} has no p.body()", "return a tree that ends with p.body(calls)")
         for node in reading.nodes:
             node.check(reading)
         self.outside(self.tree)
 
-    def left_recursion(self, name: str, path: tuple[str, ...]) -> None:
-        for other in self.reading.lefts(self.reading.rules[name]):
-            if other == path[0]:
-                way = " → ".join((*path, other))
-                what = f"it calls itself before it reads a character ({way})"
-                wrong(f"p.rule({path[0]!r})", what, "put what it always begins with first, or use p.many()")
-            if other not in path:
-                self.left_recursion(other, (*path, other))
+    def left_recursion(self) -> None:
+        """Refuses a rule that calls itself before it reads a character."""
+        lefts = {name: dict.fromkeys(self.reading.lefts(node)) for name, node in self.reading.rules.items()}
+        left = dict.fromkeys(lefts)
+        for start in lefts:
+            path = [(start, iter(lefts[start]))] if start in left else []
+            while path:
+                name, others = path[-1]
+                other = next(others, None)
+                names = [name for name, _ in path]
+                if other is None:
+                    path.pop()
+                    left.pop(name)
+                elif other in names:
+                    way = " → ".join((*names[names.index(other) :], other))
+                    what = f"it calls itself before it reads a character ({way})"
+                    mend = "put what it always begins with first, or use p.many()"
+                    wrong(f"p.rule({other!r})", what, mend)
+                elif other in left:
+                    path.append((other, iter(lefts[other])))
 
     # calls
 

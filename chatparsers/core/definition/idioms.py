@@ -14,6 +14,7 @@ from . import nodes as n
 from .builder import Primitives
 from .nodes import Node, Nodelike, Span, Tag, as_node
 from .operands import checked
+from .wrong import wrong
 
 __all__ = ["NAME_CHARS", "Builder", "Options", "escaped"]
 
@@ -25,18 +26,25 @@ _NAME_KEYS = ("tool_name", "function_name", "function", "tool")
 """Other keys that models write for a call's name. It counts if it is that of a declared tool."""
 _ARGS_KEYS = ("args", "input", "params")
 """Other keys that models write for its arguments. They count if an object follows."""
-_Given = TypeVar("_Given")
+_Given = TypeVar("_Given", Tool, Argument)
 
 
-def _made(method: str, make: Callable[[_Given], Node], given: _Given) -> Node:
-    """What an author's ``make`` returns for the placeholder of all tools or arguments."""
+def _made(method: str, make: Callable[[_Given], Nodelike], given: _Given) -> Node:
+    """What an author's ``make`` returns for a tool or an argument, or for the placeholder of all."""
+    shown = repr(given if given in (ANY_TOOL, ANY_ARGUMENT) else given.name)
     try:
-        return make(given)
+        made = make(given)
     except DefinitionError:
         raise
     except Exception as error:  # an author's code may raise anything
-        what = f"make({given!r}) failed: {type(error).__name__}: {error}"
+        what = f"make({shown}) failed: {type(error).__name__}: {error}"
         raise DefinitionError(f"{method}: {what}; it is called with each tool and argument") from error
+    if not isinstance(made, (Node, str)):
+        found = f"{type(made).__name__}: {made!r:.60}"
+        wrong(
+            method, f"expected make({shown}) to return a node or a text, found {found}", "return what it made"
+        )
+    return as_node(made)
 
 
 def escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
@@ -159,9 +167,9 @@ class Builder(Primitives):
         """One call of any tool. ``make(tool₁) / make(tool₂) / …``"""
 
         def call(tool: Tool) -> Node:
-            return n.Tagged(Tag.CALL, as_node(make(tool)))
+            return n.Tagged(Tag.CALL, _made("p.each_tool", make, tool))
 
-        return n.EachTool(call, _made("p.each_tool", call, ANY_TOOL))
+        return n.EachTool(call, call(ANY_TOOL))
 
     def each_arg(
         self,
@@ -177,11 +185,10 @@ class Builder(Primitives):
         """
 
         def argument(arg: Argument) -> Node:
-            return as_node(make(arg))
+            return _made("p.each_arg", make, arg)
 
         between = None if separator is None else as_node(separator)
-        any = _made("p.each_arg", argument, ANY_ARGUMENT)
-        return n.EachArg(tool, argument, any, between, positional=positional)
+        return n.EachArg(tool, argument, argument(ANY_ARGUMENT), between, positional=positional)
 
     def name(self, tool: Tool, chars: str = NAME_CHARS, escapes: Mapping[str, str] | None = None) -> Node:
         """The tool's name. ``name``
@@ -275,6 +282,8 @@ class Builder(Primitives):
         for part in ("name", "args"):
             if part not in keys:
                 raise DefinitionError(f'p.json_call: expected {part}="…", the key of its {part}, found none')
+        if len({*keys.values()}) < len(keys):
+            raise DefinitionError("p.json_call: two of its parts have the same key; give each its own")
         id_chars = self.chars("a-zA-Z0-9", 9, 9) if id_pattern is None else as_node(id_pattern)
 
         def call(tool: Tool) -> Node:

@@ -25,7 +25,8 @@ _Kind = tuple[Callable[[object], bool], str, str]
 
 def _texts(given: object) -> bool:
     return isinstance(given, Mapping) and all(
-        isinstance(text, str) for pair in given.items() for text in pair
+        isinstance(char, str) and isinstance(text, str) and len(char) == 1 and text
+        for char, text in given.items()
     )
 
 

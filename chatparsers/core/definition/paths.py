@@ -59,6 +59,8 @@ class _Call:
         self.reading = reading
         self.node = node
         self.rules: tuple[str, ...] = ()
+        self.ruled_states: dict[tuple[str, _States], _States] = {}
+        """What each rule was followed to."""
 
     def check(self) -> None:
         node = self.node.node if isinstance(self.node, n.Tagged) else self.node
@@ -158,10 +160,11 @@ class _Call:
                     "write the name and the arguments outside it",
                 )
             return states
-        self.rules = (*self.rules, name)
-        found = self.after(inner, states)
-        self.rules = self.rules[:-1]
-        return found
+        if (name, states) not in self.ruled_states:
+            self.rules = (*self.rules, name)
+            self.ruled_states[name, states] = self.after(inner, states)
+            self.rules = self.rules[:-1]
+        return self.ruled_states[name, states]
 
     def read(self, node: Node, state: _State) -> _State:
         """The state after ``node``, which is one of a call's parts or a cut."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import DefinitionError
+from ..errors import did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
 from . import nodes as n
 from .nodes import Node
+from .size import checked_nodes
 from .tree import children, nullable, once
-from .wrong import spelt, wrong
+from .wrong import wrong
 
 __all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
 
@@ -42,10 +43,14 @@ class Reading:
         self.argument = next(iter(tool.arguments.values())) if self.generated else ANY_ARGUMENT
         self.rules: dict[str, Node] = {}
         self._made: dict[int, tuple[Node, Node]] = {}
-        self.nodes = list(self.walk(tree))
+        self.nodes = checked_nodes(tree, self.parts)
         for node in self.nodes:
             if isinstance(node, n.Rule) and self.rules.setdefault(node.name, node.node) != node.node:
                 wrong(node, f"the rule {node.name!r} is defined twice", "give one of them another name")
+        for node in self.nodes:
+            if isinstance(node, n.Ref) and node.name not in self.rules:
+                wrong(node, "there is no such rule", did_you_mean(node.name, self.rules))
+        self._blank = self._empty_rules()
 
     def parts(self, node: Node) -> Iterator[Node]:
         """The nodes directly below ``node`` in this reading. The parser's reading leaves out what a name generates."""
@@ -67,15 +72,7 @@ class Reading:
         kept = self._made.get(id(node))
         if kept is not None:
             return kept[1]
-        try:
-            made = node.make(given)
-        except DefinitionError:
-            raise
-        except Exception as error:  # an author's code may raise anything
-            what = f"make({given.name!r}) failed: {type(error).__name__}: {error}"
-            raise DefinitionError(
-                f"{spelt(node)}: {what}; it is called with each tool and argument"
-            ) from error
+        made = node.make(given)
         self._made[id(node)] = (node, made)
         return made
 
@@ -91,20 +88,54 @@ class Reading:
         """A node in ``node``, or in the rules that it names, that commits; None if there is none."""
         return self.found(node, lambda below: below.commits())
 
-    def found(self, node: Node, wanted: Callable[[Node], bool], seen: tuple[str, ...] = ()) -> Node | None:
+    def found(self, node: Node, wanted: Callable[[Node], bool]) -> Node | None:
         """The first ``wanted`` node in ``node`` or in the rules that it names."""
-        for below in self.walk(node):
-            if wanted(below):
-                return below
-            if isinstance(below, n.Ref) and below.name not in seen:
-                inner = self.found(self.rules[below.name], wanted, (*seen, below.name))
-                if inner is not None:
-                    return inner
+        named: dict[str, Node] = {}
+        left = [node]
+        while left:
+            for below in self.walk(left.pop()):
+                if wanted(below):
+                    return below
+                if isinstance(below, n.Ref) and below.name not in named:
+                    named[below.name] = self.rules[below.name]
+                    left.append(named[below.name])
         return None
 
     def empty(self, node: Node) -> bool:
         """Whether ``node`` can be read without reading a character."""
-        return nullable(node, self.rules)
+        return nullable(node, self._blank)
+
+    def _empty_rules(self) -> set[str]:
+        """The rules that can be read without reading a character."""
+        users: dict[str, list[str]] = {name: [] for name in self.rules}
+        for name, node in self.rules.items():
+            for below in self.walk(node):
+                if isinstance(below, n.Ref):
+                    users[below.name].append(name)
+        found: set[str] = set()
+        left = [*self.rules]
+        while left:
+            name = left.pop()
+            if name not in found and nullable(self.rules[name], found):
+                found.add(name)
+                left += users[name]
+        return found
+
+    def endless(self) -> Iterator[str]:
+        """The rules of which each way leads to themselves."""
+        ending: set[str] = set()
+        while more := {name for name in self.rules.keys() - ending if self._ends(self.rules[name], ending)}:
+            ending |= more
+        return (name for name in self.rules if name not in ending)
+
+    def _ends(self, node: Node, ending: set[str]) -> bool:
+        """Whether a way through ``node`` calls no rules but ``ending``."""
+        if isinstance(node, n.Ref):
+            return node.name in ending
+        if isinstance(node, n.Many) and not node.least:
+            return True
+        ends = (self._ends(part, ending) for part in self.parts(node))
+        return any(ends) if isinstance(node, n.Choice) else all(ends)
 
     def lefts(self, node: Node) -> Iterator[str]:
         """The rules that ``node`` may enter before a character is read."""

@@ -6,7 +6,7 @@ tree differ, ``generated`` is False for the parser's and True for the grammar's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from ..errors import DefinitionError
 from .nodes import Node, Sequence
@@ -63,6 +63,6 @@ def tokens(node: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for below in once(node) for text in below.tokens()))
 
 
-def nullable(node: Node, rules: Mapping[str, Node] | None = None) -> bool:
-    """Whether the parser can match ``node`` without reading a character. ``rules``: the nodes that `Ref` nodes name."""
-    return node.empty({} if rules is None else rules)
+def nullable(node: Node, rules: Container[str] = ()) -> bool:
+    """Whether the parser can match ``node`` without reading a character. ``rules``: the rules of which it can too."""
+    return node.empty(rules)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from typing import NoReturn, Protocol
 
 from ..errors import DefinitionError
 
-__all__ = ["check_regex", "check_run", "check_texts", "spelt", "wrong"]
+__all__ = ["check_characters", "check_regex", "check_run", "check_texts", "matches_any", "spelt", "wrong"]
 
 _SHOWN = 60
 """The most characters of a node that an error shows."""
@@ -23,10 +24,21 @@ def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     raise DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
 
 
+_CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
+"""A regular expression for one character."""
+
+
 def spelt(node: _Shown) -> str:
     """The builder's calls that make ``node``, shortened."""
     text = node.shown()
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def check_characters(node: _Shown, *texts: str) -> None:
+    """Raises `DefinitionError` for a lone surrogate: in the parser's text, it stands for a special token."""
+    for text in texts:
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
+            wrong(node, "a lone surrogate is no character", "write the character that it is a half of")
 
 
 def check_texts(what: str, given: object) -> None:
@@ -60,9 +72,27 @@ def check_run(node: _Shown, chars: str) -> None:
             f"chars={chars!r} also matches no character",
             "leave out what repeats it: the parser does that",
         )
-    if not any(one.fullmatch(chr(code)) for code in range(0x20, 0x250)):
+    if not matches_any(one):
         wrong(
             node,
             f"chars={chars!r} matches no single character",
             f"write a class in brackets: chars={f'[{chars}]'!r}",
         )
+    if not re.fullmatch(_CLASS, chars, re.DOTALL):
+        what = f"chars={chars!r} is more than a class of characters"
+        wrong(node, what, "write one class in brackets, such as chars='[^<>]'")
+
+
+def check_steps(node: _Shown, pattern: str) -> None:
+    """Checks that ``pattern`` does not repeat a repetition: it might take more steps than anyone waits for."""
+    left = re.sub(_CLASS, lambda one: "x" if len(one[0]) > 1 else one[0], pattern, flags=re.DOTALL)
+    while (group := re.search(r"\(([^()]*)\)([*+]|\{\d*,\})?", left)) is not None:
+        again = re.search(r"[*+]|\{\d*,\}", group[1]) is not None
+        if again and group[2]:
+            wrong(node, f"{pattern!r} repeats what is a repetition itself", "repeat a class of characters")
+        left = left[: group.start()] + ("x*" if again or group[2] else "x") + left[group.end() :]
+
+
+def matches_any(one: re.Pattern[str]) -> bool:
+    """Whether ``one`` matches a character."""
+    return any(map(one.fullmatch, map(chr, range(sys.maxunicode + 1))))

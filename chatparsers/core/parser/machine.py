@@ -88,6 +88,8 @@ from .instructions import (
 __all__ = ["Machine"]
 
 _white = re.compile(r"[ \t\r\n]*").match
+_TOLD = 6
+"""The most expectations that a diagnostic names."""
 
 
 class Machine:
@@ -671,8 +673,8 @@ class Machine:
         if at > self.far:
             self.far = at
             self.want = [what]
-        elif at == self.far and what not in self.want:
+        elif at == self.far and len(self.want) < _TOLD and what not in self.want:
             self.want.append(what)
 
     def _expected(self, at: int) -> str:
-        return " or ".join(self.want[:6]) if at == self.far else ""
+        return " or ".join(self.want) if at == self.far else ""

@@ -37,6 +37,9 @@ class Argument:
     required: bool
     document: Document = _ANY
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def types(self) -> frozenset[str]:
         """The JSON types that its values may have."""

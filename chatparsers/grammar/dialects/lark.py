@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import pairwise
 
 from ...core.kept import kept
@@ -468,7 +469,11 @@ def _count(least: int, most: int | None) -> str:
 
 def _minimal(stops: Iterable[str]) -> tuple[str, ...]:
     """The stops that contain no other stop."""
-    every = tuple(dict.fromkeys(stops))
+    return _minimal_of(tuple(dict.fromkeys(stops)))
+
+
+@lru_cache(maxsize=64)
+def _minimal_of(every: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(stop for stop in every if not any(other != stop and other in stop for other in every))
 
 

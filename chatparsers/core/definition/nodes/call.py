@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...schema.tools import ANY_TOOL, Argument, Tool
 from ...values import Json, Raw, Syntax
-from ..wrong import check_regex, check_run, spelt, wrong
+from ..wrong import check_regex, check_run, check_steps, spelt, wrong
 from .control import Tag
 from .node import Inner, Literal, Node, Opening, Reader, Rules, Silent, Unforeseen
 
@@ -153,6 +153,7 @@ class Header(_Captured):
     def check(self, reader: Reader) -> None:
         check_run(self, self.chars)
         groups = check_regex(self, self.pattern).groupindex
+        check_steps(self, self.pattern)
         if "name" not in groups:
             wrong(
                 self,

@@ -201,9 +201,7 @@ class Ref(Unforeseen):
         return ()
 
     def empty(self, rules: Rules) -> bool:
-        left = dict(rules)
-        target = left.pop(self.name, None)
-        return target is not None and target.empty(left)  # read again within itself, it adds nothing
+        return self.name in rules
 
     def anywhere(self) -> bool:
         return False

@@ -9,14 +9,14 @@ The readers that do not ask facts alone keep a table with a row for each kind (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from ...errors import DefinitionError
 from ...schema.tools import Argument, Tool
-from ..wrong import spelt, wrong
+from ..wrong import check_characters, spelt, wrong
 
 __all__ = [
     "Begun",
@@ -47,8 +47,8 @@ _Row = TypeVar("_Row")
 Begun: TypeAlias = tuple[set[str], set[str]]
 """Texts that begin a node: those that are more than white space, and those that the node after it must extend."""
 
-Rules: TypeAlias = "Mapping[str, Node]"
-"""The nodes of the rules, by name."""
+Rules: TypeAlias = Container[str]
+"""The names of the rules that the parser can match without reading a character."""
 
 
 class Reader(Protocol):
@@ -112,7 +112,7 @@ class Node:
 
     @_fact
     def empty(self, rules: Rules) -> bool:
-        """Whether the parser can match it without reading a character. ``rules``: the nodes that `Ref` nodes name."""
+        """Whether the parser can match it without reading a character. ``rules``: the rules of which it can."""
         raise NotImplementedError
 
     @_fact
@@ -218,9 +218,22 @@ def as_node(value: Nodelike) -> Node:
     raise DefinitionError(f"expected a node or a string, found {type(value).__name__}: {value!r}")
 
 
+_BEGINNINGS = 250
+"""The most texts that begin a section. The parser looks for each of them, wherever it reads text."""
+
+
+def _check_number(texts: set[str]) -> None:
+    if len(texts) > _BEGINNINGS:
+        raise DefinitionError(
+            f"a section in running text must not begin in more than {_BEGINNINGS} ways: write p.space() for any white "
+            "space, or begin with what they share"
+        )
+
+
 def extended(prefixes: set[str], texts: Iterable[str]) -> Begun:
     """Each of ``prefixes`` with each of ``texts`` after it."""
     found = {prefix + text for text in texts for prefix in prefixes}
+    _check_number(found)
     done = {text for text in found if text.strip()}
     return done, found - done
 
@@ -233,6 +246,7 @@ def first(node: Node) -> tuple[str, ...]:
     with text.
     """
     found, rest = node.begins({""})
+    _check_number(found)
     if rest:
         raise DefinitionError(
             "a section in running text must begin with a literal or a token, not with white space alone"
@@ -373,7 +387,7 @@ class Literal(Leaf):
         return repr(self.text)
 
     def check(self, reader: Reader) -> None:
-        pass
+        check_characters(self, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +434,7 @@ class Token(Leaf):
     def check(self, reader: Reader) -> None:
         if not all(self.names):
             wrong(self, "a token has a text", "give the token's text, or leave it out")
+        check_characters(self, *self.names)
 
 
 Opening: TypeAlias = tuple[list[Literal | Token], bool]
@@ -509,6 +524,8 @@ class Sequence(Node):
             if not any(more for _, more in whole):
                 break
             after = item.opens()
+            if len(whole) * len(after) > _OPENINGS:
+                return [(begin, False) for begin, _ in whole]
             whole = [
                 (begin + then, then_more) if more else (begin, False)
                 for begin, more in whole
@@ -547,6 +564,8 @@ class Sequence(Node):
         pass
 
 
+_OPENINGS = 250
+"""The most beginnings of a node that are told apart."""
 _WAYS = 16
 """The most ways to read a sequence that a choice compares."""
 
@@ -617,14 +636,26 @@ class Choice(Node):
             if option.anywhere():
                 what = f"the alternatives after {spelt(option)} are never tried, as it always matches"
                 wrong(self, what, "put it last, or use p.optional()")
-        ways = [option.spellings() for option in self.options]
-        for index, before in enumerate(ways):
-            for later, after in enumerate(ways[index + 1 :], index + 1):
-                if all(any(_begins(way, short) for short in before) for way in after):
-                    shown = spelt(self.options[index]), spelt(self.options[later])
-                    what = f"{shown[1]} is never tried, as {shown[0]} before it is how it begins"
-                    wrong(self, what, "put the longer alternative first")
+        before: dict[tuple[Node | str, ...], Node] = {}
+        lengths: list[int] = []
+        spellings = [option.spellings() for option in self.options]
+        longest = max(len(way) for ways in spellings for way in ways)
+        for option, ways in zip(self.options, spellings, strict=True):
+            shorter = [_shorter(way, before, lengths) for way in ways]
+            if None not in shorter:
+                first = " and ".join(dict.fromkeys(spelt(node) for node in shorter if node is not None))
+                what = f"{spelt(option)} is never tried, as {first} before it is how it begins"
+                wrong(self, what, "put the longer alternative first")
+            for way in ways:
+                if len(way) < longest:  # else it begins no other
+                    before.setdefault(way, option)
+                    if len(way) not in lengths:
+                        lengths = sorted((*lengths, len(way)))
 
 
-def _begins(way: tuple[Node | str, ...], short: tuple[Node | str, ...]) -> bool:
-    return len(short) < len(way) and way[: len(short)] == short
+def _shorter(
+    way: tuple[Node | str, ...], ways: Mapping[tuple[Node | str, ...], Node], lengths: list[int]
+) -> Node | None:
+    """The node of one of ``ways``, which have these ``lengths``, that is a beginning of ``way`` and not all of it."""
+    begins = (ways.get(way[:length]) for length in lengths if length < len(way))
+    return next((node for node in begins if node is not None), None)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ...errors import DefinitionError
-from ..wrong import check_regex, check_texts, wrong
+from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
 from .node import Begun, Opening, Reader, Rules, Silent, Unforeseen
 
 __all__ = ["AnyChar", "Chars", "End", "Until", "check_bounds"]
@@ -58,7 +58,8 @@ class Chars(Unforeseen):
             wrong(
                 self, "expected the inside of a class, such as 'a-z0-9_'", "write ] and \\ with a backslash"
             )
-        check_regex(self, f"[{ranges}]")
+        if not matches_any(check_regex(self, f"[{ranges}]")):
+            wrong(self, "no character is of this class", "give the class of those that are read")
         check_bounds(self, self.least, self.most)
 
 
@@ -136,3 +137,4 @@ class Until(Unforeseen):
 
     def check(self, reader: Reader) -> None:
         check_texts("p.until", self.stops)
+        check_characters(self, *self.stops)

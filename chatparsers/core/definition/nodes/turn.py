@@ -105,10 +105,20 @@ class Body(_Stretch):
             wrong(
                 "p.body", f"expected white space as lead=, found {self.lead!r}", "write text into the calls"
             )
+        if reader.generated and self.content is not None and self.content.close is None:
+            self._check_sections(self.content)
         spans = (("reasoning", self.reasoning), ("content", self.content))
         ends = ((option, end) for option, span in spans if span is not None for end in span.parts)
         named = (("calls", self.calls), ("marks", self.marks), ("closers", self.closers))
         _check_found("p.body", (*named, *ends))
+
+    def _check_sections(self, content: Span) -> None:
+        """Checks that content which ends where the next section begins sees it."""
+        parts = [part for part in (content.open, self.calls, self.start) if part is not None]
+        begins = {"".join(item.text for item in begin)[:1] for part in parts for begin, _ in part.opens()}
+        if len(parts) > 1 and (len(begins) > 1 or "" in begins):
+            what = "content without a closer does not begin like the calls, so nothing tells where it ends"
+            wrong("p.body", what, "give p.span() a closer, or write the calls with the same opener")
 
 
 def _check_found(where: str, parts: Iterable[tuple[str, Node | None]]) -> None:
