@@ -443,3 +443,13 @@ def test_white_space_around_a_name_is_no_part_of_it(format: Format) -> None:
             ], given
             check_cuts(turn, given, [list(given)])
             check_conservation(message, turn)
+
+
+def test_a_thought_may_follow_another(format: Format) -> None:
+    said = {"role": "assistant", "content": "Hi.", "reasoning_content": "Hm."}
+    try:
+        text = format.render(said, [])
+    except chatparsers.RequestError:
+        return  # it writes no thoughts
+    message = format.bind(thinking=True).parse(text.replace("Hi.", "") + text)
+    assert message.reasoning.count("Hm.") == 2 and message.content.strip() == "Hi.", text
