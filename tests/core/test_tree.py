@@ -193,6 +193,13 @@ def test_who_writes_values_has_a_row_for_each_syntax() -> None:
         values.of_every_syntax("here", dict.fromkeys(syntaxes - {Raw, core.Elements}), Raw)
 
 
+def test_a_value_syntax_without_a_fact_cannot_be_defined() -> None:
+    with pytest.raises(DefinitionError, match=r"^Yaml: .* lacks tokens and closer; write the property$"):
+
+        class Yaml(Syntax):
+            __slots__ = ()
+
+
 def test_a_raw_value_has_an_end() -> None:
     for wrong in ({}, {"until": ""}, {"until": ("</p>", "")}):
         with pytest.raises(DefinitionError, match="expected until="):

@@ -73,6 +73,14 @@ class Syntax:
 
     __slots__ = ()
 
+    def __init_subclass__(cls) -> None:
+        missing = [name for name in ("tokens", "closer") if getattr(cls, name) is getattr(Syntax, name)]
+        if missing:
+            raise DefinitionError(
+                f"{cls.__name__}: a value syntax says its markers (tokens) and what ends a value (closer), and this "
+                f"one lacks {' and '.join(missing)}; write the property"
+            )
+
     def __post_init__(self) -> None:
         for field in fields(cast(Any, self)):
             fits, expected = _FIELDS[str(field.type)]
@@ -86,12 +94,12 @@ class Syntax:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The markers that a value may hold."""
-        return ()
+        raise NotImplementedError
 
     @property
     def closer(self) -> str:
         """The text that ends a value and is not part of it, for the author's errors; "" if a value ends by itself."""
-        return ""
+        raise NotImplementedError
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         """Makes the transcoders of values. ``markers``: those of calls, as the machine's text spells them. A value that
@@ -110,6 +118,14 @@ class Syntax:
 class Json(Syntax):
     """JSON, passed on byte for byte. A mistake is mended, with a diagnostic, or breaks the call."""
 
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def closer(self) -> str:
+        return ""
+
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         return lambda argument, name: JsonScanner()
 
@@ -120,6 +136,14 @@ class Json(Syntax):
 @dataclass(frozen=True, slots=True)
 class Python(Syntax):
     """Python literals: strings in single or double quotes, ``True``, ``None``, lists, tuples, sets, dictionaries."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def closer(self) -> str:
+        return ""
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         from .python import PythonScanner
@@ -244,6 +268,10 @@ class Raw(Syntax):
     def types(self) -> frozenset[str] | None:
         """The JSON types of a value if the wire says them; None if the schema does."""
         return None if self.type is None else _WIRE_TYPES[self.type]
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        return ()
 
     @property
     def closer(self) -> str:
