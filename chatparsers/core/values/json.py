@@ -18,7 +18,7 @@ import re
 
 from .base import WS, Search, Transcoder, escape, white
 
-__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "NoObject", "ObjectScanner", "StringScanner"]
+__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "NoObject", "ObjectScanner", "StringScanner", "judge"]
 
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
@@ -65,27 +65,34 @@ def _refuse(constant: str) -> None:
 _decoder = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=_refuse)
 
 
+def judge(text: str, start: int, more: bool) -> int:
+    """The end of the JSON value at ``start``; 0 if it is not well-formed; -1 if it may be so with ``more`` text.
+
+    The interpreter's own scanner finds it faster than a loop here.
+    """
+    try:
+        return _decoder.raw_decode(text, start)[1]
+    except json.JSONDecodeError as error:
+        reached = error.pos >= len(text) // 2 or error.msg.startswith("Unterminated string")
+        return -1 if more and reached else 0
+    except (ValueError, RecursionError):
+        return 0
+
+
 def _whole(text: str, start: int) -> int:
     """The end of the JSON value at ``start``, or 0 if the value is not whole and well-formed.
 
-    The interpreter's own scanner finds it faster than a loop here. It runs once a value, so the work stays linear.
-    Deep in a text it gets growing parts of the text, because its error counts the lines of all the text it got.
+    The judge runs once a value, so the work stays linear. Deep in a text it gets growing parts of the text, because its
+    error counts the lines of all the text it got.
     """
     if text[start] not in "{[":
         return 0
+    if start <= _PART:
+        return judge(text, start, False)
     size = _PART
-    while True:
-        at = start if start > _PART else 0
-        part = text[at : at + size] if at else text
-        try:
-            return at + _decoder.raw_decode(part, start - at)[1]
-        except json.JSONDecodeError as error:
-            reached = error.pos >= size // 2 or error.msg.startswith("Unterminated string")
-            if not at or at + size >= len(text) or not reached:
-                return 0
-            size *= 8
-        except (ValueError, RecursionError):
-            return 0
+    while (end := judge(text[start : start + size], 0, start + size < len(text))) < 0:
+        size *= 8
+    return end and start + end
 
 
 class JsonScanner(Transcoder):

@@ -5,6 +5,9 @@ the text since ``kept`` goes out unchanged, and ``_put`` replaces only the parts
 string, two regular expressions work in bulk: one takes text that is the same in JSON, the other takes text that JSON
 escapes.
 
+A value in brackets that is whole in one piece, and differs from JSON only in quotes and words, is respelt in one pass;
+then the interpreter's scanner of JSON judges it.
+
 Sometimes the following text decides the meaning. Then the scanner looks at most ``_WINDOW`` characters ahead, and
 leaves them unconsumed until they have arrived:
 
@@ -28,7 +31,7 @@ import re
 from collections.abc import Callable
 
 from .base import WS, Search, Transcoder, escape, white
-from .json import NUMBER, SCALAR, STRING
+from .json import NUMBER, SCALAR, STRING, judge
 
 __all__ = ["PythonScanner"]
 
@@ -36,6 +39,7 @@ _Match = Callable[..., "re.Match[str] | None"]
 
 _WINDOW = 256
 _BULK = 64
+_PART = 64
 _LONGEST_WORD = 8
 _LONGEST_ESCAPE = 10
 
@@ -64,6 +68,7 @@ _items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
 
 _SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
 _single = re.compile(_SINGLE).match
+_double = re.compile(STRING).match
 
 
 def _quoted(inside: str) -> str:
@@ -83,6 +88,8 @@ _ESCAPED = {"'": "'", "a": "\\u0007", "v": "\\u000b", "\n": "", "\r": ""}
 
 # A whole string of one literal that differs from JSON only in its quotes.
 _whole_string = re.compile(rf"""(?:'(?!''){_SINGLE}'|"(?!"){STRING}")(?=[,:\]}})])""").match
+# What JSON may spell otherwise: a string, a word, and a quote that begins no string of these kinds.
+_token = re.compile(rf"""'(?!''){_SINGLE}'|"{STRING}"|\b(?:None|True|False)\b|['"]""").sub
 _number_run = re.compile(r"[-+.0-9A-Za-z_]*").match
 _json_number = re.compile(NUMBER).fullmatch
 _DIGITS = "[0-9]+(?:_[0-9]+)*"
@@ -139,6 +146,51 @@ _MODES = {
     for raw in (False, True)
     for quote in ('"', "'", '"""', "'''")
 }
+
+
+def _respelt(text: str) -> tuple[str, list[tuple[int, int]], int]:
+    """The text with the quotes and words of JSON; behind which places it is longer, and by how much; and the first
+    quote that begins no whole string, or the end."""
+    longer: list[tuple[int, int]] = []
+    odd: list[int] = []
+
+    def spelt(match: re.Match[str]) -> str:
+        token = match[0]
+        if len(token) == 1:
+            odd.append(match.start())
+        elif token[0] == "'":
+            inside = token[1:-1]
+            if '"' in inside or "\\'" in inside:
+                inside = _quoted(inside)
+                longer.append((match.end(), len(inside) + 2 - len(token)))
+            return f'"{inside}"'
+        return _WORDS.get(token, token)
+
+    out = _token(spelt, text)
+    return out, longer, odd[0] if odd else len(text)
+
+
+def _whole(text: str, start: int) -> tuple[int, str]:
+    """The end of the value in brackets at ``start``, and its JSON; 0 if it is not whole, or if more than its quotes and
+    words differs from JSON. The interpreter's scanner of JSON judges growing parts of the text."""
+    size = _PART
+    while True:
+        part = text[start : start + size]
+        more = start + size < len(text)
+        out, longer, odd = _respelt(part)
+        end = judge(out, 0, more)
+        if more and not end and odd < len(part):  # perhaps a string that goes on behind this part
+            match = (_single if part[odd] == "'" else _double)(part, odd + 1)
+            end = -1 if match and match.end() > len(part) - _LONGEST_ESCAPE else 0
+        if end >= 0:
+            break
+        size *= 4
+    shift = 0
+    for behind, by in longer:
+        if behind + shift + by > end:
+            break
+        shift += by
+    return (start + end - shift, out[:end]) if end and end - shift <= odd else (0, "")
 
 
 class PythonScanner(Transcoder):
@@ -273,6 +325,12 @@ class PythonScanner(Transcoder):
             self.long = False
             return i
         if char in "[{(" and not self.key:
+            if not self.stack and char != "(" and len(text) - i > _BULK:
+                end, out = _whole(text, i)
+                if end:
+                    self._put(text, i, end, out)
+                    self.done = True
+                    return end
             return self._opened(text, i, final)
         self._fail()
         return i

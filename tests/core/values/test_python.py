@@ -57,6 +57,20 @@ def test_the_many_ways_to_write_a_value(read: Read, value: Any, data: st.DataObj
     assert json.loads(reading.out) == as_json(value)
 
 
+@given(
+    value=values,
+    at=st.integers(0, 60),
+    odd=st.sampled_from(["", "'", '"', "\\", "\\x41", ",", "True", "[", "}", "\n"]),
+    trail=st.sampled_from(["", ", b='it', c=" + '"a b" ' * 20, "] 'q" + "r" * 400]),
+)
+def test_one_piece_says_what_single_characters_say(
+    read: Read, value: Any, at: int, odd: str, trail: str
+) -> None:
+    text = repr(["it's", 'say "a"', value, "'\"\\", "x" * 70, None])
+    text = text[:at] + odd + text[at:] + trail
+    assert read(PythonScanner, text) == read(PythonScanner, text, range(len(text)))
+
+
 def write(value: Any, draw: Callable[[st.SearchStrategy[str]], str], nested: bool = False) -> str:
     """``value`` as a literal in a model's style, with Python's and JSON's spellings mixed."""
 
