@@ -19,6 +19,7 @@ CALLS = [
 CALLED = {"role": "assistant", "content": "T", "tool_calls": CALLS}
 F, G = ({"role": "tool", "tool_call_id": id, "content": text} for id, text in (("a", "F"), ("b", "G")))
 PICTURE = {"type": "image"}
+TEXT_PARTS = [{"type": "text", "text": "P"}, "Q"]
 
 CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
     "flat": [
@@ -91,6 +92,7 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
             ],
         ),
         ([F], [{"role": "user", "content": "Result of the call:\nF"}]),
+        ([{**F, "content": TEXT_PARTS}], [{"role": "user", "content": "Result of the call:\nPQ"}]),
     ],
     "tool_calls": [
         (
@@ -105,6 +107,7 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
         )
     ],
     "alternation": [
+        ([USER, {"role": "user", "content": TEXT_PARTS}], [{**USER, "content": "U\n\nPQ"}]),
         ([USER, USER, ANSWER, ANSWER], [{**USER, "content": "U\n\nU"}, {**ANSWER, "content": "A\n\nA"}]),
         ([ANSWER, CALLED], [{**CALLED, "content": "A\n\nT"}]),
         ([CALLED, ANSWER], [CALLED, ANSWER]),
