@@ -38,7 +38,7 @@ def check_openers(node: Node) -> None:
 
 
 def _last(node: Node) -> Iterator[EachArg]:
-    """The arguments that may be the last of ``node``."""
+    """The arguments that may be the last of ``node``; in a repeat there are none, as a call has its arguments once."""
     if isinstance(node, EachArg):
         yield node
     elif isinstance(node, Sequence):
@@ -47,8 +47,6 @@ def _last(node: Node) -> Iterator[EachArg]:
     elif isinstance(node, Choice):
         for option in node.options:
             yield from _last(option)
-    elif isinstance(node, Many):
-        yield from _last(node.node)
     elif (inner := node.stands_for(False)) is not None:
         yield from _last(inner)
 
