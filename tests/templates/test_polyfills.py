@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import chatparsers
 from chatparsers.registry import get_format
 from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 
@@ -141,3 +142,9 @@ def test_the_tools_are_described_once_and_whole() -> None:
     assert system["content"].endswith(
         '<tool_call>\n{"name": "tool_name", "arguments": {"argument_name": "value"}}\n</tool_call>'
     )
+
+
+def test_a_message_without_calls_asks_for_no_way_to_write_them() -> None:
+    chat = chatparsers.load(template="chatml")
+    for other in ({"reasoning_content": "Hm."}, {"tool_calls": None}, {"tool_calls": []}, {"name": "bob"}):
+        assert chat.prepare([USER, {**ANSWER, **other}, USER]).polyfills == (), other

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import chatparsers
 from chatparsers.core.errors import DefinitionError
 from chatparsers.core.values.gemma import GemmaScanner
 
@@ -316,3 +317,12 @@ def test_a_marker_at_a_cut_may_be_part_of_the_string(text: str, step: int) -> No
             scanner.cut_off()
         end = scanner.scan(rest, 0, True)
         assert scanner.done is not cut_off and (end == len(rest)) is cut_off, scanner.error
+
+
+def test_a_closer_at_the_end_of_a_turn_that_is_cut_off_is_of_the_open_string() -> None:
+    turn = chatparsers.get_format("gemma-4").bind(tools=[{"name": "f"}])
+    for reason, complete in (("stop", True), ("length", False)):
+        stream = turn.stream()
+        stream.feed('<|tool_call>call:f{a:<|"|>x<tool_call|>')
+        stream.finish(reason)
+        assert [call.complete for call in stream.message.tool_calls] == [complete], reason
