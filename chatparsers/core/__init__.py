@@ -28,3 +28,6 @@ __all__ = [
     "Tag",
     "Tool",
 ]
+
+for _shown in (Argument, Builder, Elements, Gemma, Json, Node, Python, Raw, Tag, Tool):
+    _shown.__module__ = __name__  # in tracebacks and pickles, as authors import it

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import chatparsers
+from chatparsers import core
 
 ROOT = Path(chatparsers.__file__).parents[1]
 HEAVY = {"jinja2", "parsimonious", "pluggy", "tokenizers", "importlib.metadata", "rich", "gguf", "numpy"}
@@ -56,6 +57,7 @@ def test_a_built_in_format_loads_neither_plugins_nor_other_formats() -> None:
 def test_a_stream_needs_the_core_alone() -> None:
     code = f"""
 import chatparsers
+from chatparsers import core
 stream = chatparsers.get_format('hermes-2-pro').bind().stream()
 stream.feed('Hello')
 stream.finish()
@@ -73,6 +75,7 @@ def test_a_known_template_needs_neither_the_analysis_nor_a_grammar() -> None:
         pytest.skip("no templates: not a checkout")
     code = f"""
 import chatparsers
+from chatparsers import core
 from chatparsers.core.definition import check
 checked = []
 inner = check.check
@@ -97,6 +100,7 @@ def test_texts_and_grammars_need_no_other_package() -> None:
 for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
     sys.modules[name] = None
 import chatparsers
+from chatparsers import core
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 result = {}
 for info in chatparsers.list_formats():
@@ -121,6 +125,12 @@ def test_every_public_name_is_there(name: str) -> None:
         assert shown.__repr__ is not object.__repr__, f"repr() of a {name} says nothing"
 
 
+def test_what_authors_import_says_where_from() -> None:
+    shown = [getattr(core, name) for name in core.__all__ if isinstance(getattr(core, name), type)]
+    assert len(shown) > 8 and {each.__module__ for each in shown} == {"chatparsers", "chatparsers.core"}
+    assert "object at 0x" not in repr(core.Tool("t", {"properties": {"a": {}}}))
+
+
 @pytest.mark.parametrize("name", ["Chat", "Conversation", "Stream", "Turn"])
 def test_a_class_that_users_do_not_call_says_what_makes_it(name: str) -> None:
     with pytest.raises(TypeError, match=r"expected .*\(\).* to make it, found a call of the class"):
@@ -143,6 +153,7 @@ def test_names_are_the_same_after_every_module_is_imported() -> None:
     code = """
 import importlib, pkgutil
 import chatparsers
+from chatparsers import core
 skipped = ("__main__", "adapters", "data", "gateway", "testing")
 names = [found.name for found in pkgutil.walk_packages(chatparsers.__path__, "chatparsers.")]
 for name in names:

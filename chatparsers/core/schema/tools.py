@@ -35,7 +35,7 @@ class Argument:
     name: str
     schema: Schema
     required: bool
-    document: Document = _ANY
+    document: Document = field(default=_ANY, repr=False)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -57,9 +57,9 @@ class Tool:
     name: str
     parameters: Schema = True
     description: str = ""
-    document: Document = field(init=False)
-    arguments: Mapping[str, Argument] = field(init=False)
-    other: Argument = field(init=False)
+    document: Document = field(init=False, repr=False)
+    arguments: Mapping[str, Argument] = field(init=False, repr=False)
+    other: Argument = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         document = Document(self.parameters)
