@@ -336,12 +336,14 @@ class Runner(Sees):
         """Of each mutant, the tests that reach it, and what they cost."""
         self.weak: list[list[tuple[float, str]]] = [[] for _ in chosen]
         """The tests behind others that reach it, in the same process: they may use what those made."""
+        self.cheapest: list[str] = []
+        """A few tests for what runs at the import alone."""
 
     def learn(self, session: pytest.Session) -> None:
         files: dict[Path, list[pytest.Item]] = {}
         for item in session.items:
             files.setdefault(item.path, []).append(item)
-        tests = 0
+        costs: list[tuple[float, str]] = []
         for file, items in files.items():
 
             def learns(items: list[pytest.Item] = items) -> dict[str, Any]:
@@ -354,12 +356,13 @@ class Runner(Sees):
                 print(f"left out, as it did not end: {file}", flush=True)
                 continue
             before: set[int] = set()
-            tests += len(said["tests"])
+            costs += [(cost, test) for test, cost, _ in said["tests"]]
             for test, cost, numbers in said["tests"]:
                 before.update(numbers)
                 for number in before:
                     (self.strong if number in numbers else self.weak)[number].append((cost, test))
-        print(f"{tests} tests that pass, in {len(files)} files", flush=True)
+        self.cheapest = [test for _, test in sorted(costs)[:5]]
+        print(f"{len(costs)} tests that pass, in {len(files)} files", flush=True)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         for module in {Faulty(mutant).name for mutant in self.chosen}:
@@ -386,6 +389,8 @@ class Runner(Sees):
         for test in reach:
             first.setdefault(test.partition("[")[0], test)
         tests = list(dict.fromkeys([*list(first.values())[:FIRST], *reach]))
+        if number in self.imported and not tests:
+            tests = self.cheapest
         found: dict[str, Any] | None = {"seen": "", "ran": 0}
         if tests:
             known = number in self.imported
