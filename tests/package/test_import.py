@@ -57,7 +57,6 @@ def test_a_built_in_format_loads_neither_plugins_nor_other_formats() -> None:
 def test_a_stream_needs_the_core_alone() -> None:
     code = f"""
 import chatparsers
-from chatparsers import core
 stream = chatparsers.get_format('hermes-2-pro').bind().stream()
 stream.feed('Hello')
 stream.finish()
@@ -75,7 +74,6 @@ def test_a_known_template_needs_neither_the_analysis_nor_a_grammar() -> None:
         pytest.skip("no templates: not a checkout")
     code = f"""
 import chatparsers
-from chatparsers import core
 from chatparsers.core.definition import check
 checked = []
 inner = check.check
@@ -100,7 +98,6 @@ def test_texts_and_grammars_need_no_other_package() -> None:
 for name in ("jinja2", "parsimonious", "pluggy", "tokenizers"):
     sys.modules[name] = None
 import chatparsers
-from chatparsers import core
 tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
 result = {}
 for info in chatparsers.list_formats():
@@ -153,7 +150,6 @@ def test_names_are_the_same_after_every_module_is_imported() -> None:
     code = """
 import importlib, pkgutil
 import chatparsers
-from chatparsers import core
 skipped = ("__main__", "adapters", "data", "gateway", "testing")
 names = [found.name for found in pkgutil.walk_packages(chatparsers.__path__, "chatparsers.")]
 for name in names:
