@@ -453,3 +453,25 @@ def test_a_thought_may_follow_another(format: Format) -> None:
         return  # it writes no thoughts
     message = format.bind(thinking=True).parse(text.replace("Hi.", "") + text)
     assert message.reasoning.count("Hm.") == 2 and message.content.strip() == "Hi.", text
+
+
+@pytest.mark.parametrize("name", ["qwen3", "qwen3-coder", "llama-3-x", "deepseek-v3-1"])
+def test_a_token_has_the_first_region_that_is_no_markup(name: str) -> None:
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'},
+    }
+    said = {"role": "assistant", "content": "", "tool_calls": [call]}
+    format = chatparsers.get_format(name)
+    text = format.render(said, TOOLS)
+    for long in range(1, 40):
+        stream = format.bind(tools=TOOLS).stream()
+        stream.feed(text)
+        stream.finish()
+        kinds = [region.kind for region in stream.message.regions for _ in range(region.start, region.end)]
+        starts = range(0, len(text), long)
+        expected = [
+            next((kind for kind in kinds[at : at + long] if kind != "markup"), "markup") for at in starts
+        ]
+        assert stream.token_regions(starts=starts) == expected, long
