@@ -46,6 +46,7 @@ ROWS: list[tuple[Any, list[str], list[str]]] = [
 ]
 
 
+@pytest.mark.one_in(1)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize(("schema", "taken", "refused"), ROWS, ids=[str(row[0]) for row in ROWS])
 def test_values_that_say_their_type(schema: Any, taken: list[str], refused: list[str], dialect: str) -> None:
