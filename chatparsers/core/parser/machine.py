@@ -20,6 +20,7 @@ Invariants:
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ..schema.tools import Toolset
@@ -626,16 +627,15 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
             elif op == SAME:
-                name = self.arg
-                spelt = next((one for one in ins[3](name) if text.startswith(one, i)), None)
-                if spelt is not None:
-                    trail.append((ins[1], spelt, None))
-                    i += len(spelt)
+                end, begun = _spelt(ins[3](self.arg), text, i)
+                if end >= 0:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
                     ip += 1
-                elif not final and any(n - i < len(one) and one.startswith(text[i:]) for one in ins[3](name)):
+                elif begun and not final:
                     break
                 else:
-                    self._wanted(i, f"{ins[2]} {name!r}")
+                    self._wanted(i, f"{ins[2]} {self.arg!r}")
                     ip = 0
             else:  # AFTER
                 if i < n:
@@ -678,3 +678,13 @@ class Machine:
 
     def _expected(self, at: int) -> str:
         return " or ".join(self.want) if at == self.far else ""
+
+
+def _spelt(spellings: Iterable[str], text: str, i: int) -> tuple[int, bool]:
+    """Where the first of ``spellings`` ends that stands at ``i``; else -1, and whether the window begins one."""
+    begun = False
+    for one in spellings:
+        if text.startswith(one, i):
+            return i + len(one), False
+        begun = begun or (len(text) - i < len(one) and one.startswith(text[i:]))
+    return -1, begun

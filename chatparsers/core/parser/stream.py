@@ -22,7 +22,7 @@ from ..events import Content, Event
 from ..message import FinishReason, Message, RegionKind
 from ..public import made_by, public
 from ..schema.tools import Toolset
-from ..values import Transcoder
+from ..values.base import Transcoder
 from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
@@ -100,7 +100,7 @@ class Stream:
     ) -> Stream:
         """``start_ids`` makes a new start if the first piece is an id; it is None without a tokenizer. `Transcript`
         describes the other arguments."""
-        stream: Stream = object.__new__(cls)
+        stream = cls.__new__(cls)
         stream._open(start_ids, strict)
         stream._begin(start, tools, id_seed)
         return stream

@@ -15,7 +15,7 @@ from __future__ import annotations
 import json.encoder
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 __all__ = ["WS", "Search", "Transcoder", "escape", "white"]
 
@@ -68,15 +68,17 @@ class Transcoder:
         """An independent copy at this point."""
         kind = type(self)
         other = kind.__new__(kind)
-        for base in kind.__mro__:
-            for name in getattr(base, "__slots__", ()):
-                value = getattr(self, name)
-                if isinstance(value, list):
-                    value = value[:]
-                elif isinstance(value, Transcoder):
-                    value = value.copy()
-                setattr(other, name, value)
+        for name, value in self.__getstate__()[1].items():
+            if isinstance(value, list):
+                value = value[:]
+            elif isinstance(value, Transcoder):
+                value = value.copy()
+            setattr(other, name, value)
         return other
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        bases = type(self).__mro__
+        return None, {name: getattr(self, name) for base in bases for name in getattr(base, "__slots__", ())}
 
 
 _basestring: Callable[[str], str] = (

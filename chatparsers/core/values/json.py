@@ -296,7 +296,7 @@ class ObjectScanner(JsonScanner):
 
     def scan(self, text: str, start: int, final: bool) -> int:
         if self.stack:
-            return super().scan(text, start, final)
+            return JsonScanner.scan(self, text, start, final)
         if self.string is None:
             match = white(text, start)
             at = match.end() if match else start
@@ -307,7 +307,7 @@ class ObjectScanner(JsonScanner):
                 self.out = ""
                 return start
             if at == len(text) or text[at] != '"':
-                return super().scan(text, start, final)
+                return JsonScanner.scan(self, text, start, final)
             self.string = StringScanner()
             self.notes = [(at, "an object", "a string")]
             self.out = text[start:at]
@@ -322,7 +322,7 @@ class ObjectScanner(JsonScanner):
         if self.string.done:
             before = self.out
             decoded, notes = "".join(self.decoded).strip(" \t\r\n") or "{}", self.notes
-            whole = super().scan(decoded, 0, True)
+            whole = JsonScanner.scan(self, decoded, 0, True)
             self.notes, self.plain = notes, None
             if not self.error and decoded[whole:].strip(" \t\r\n"):
                 self.done, self.error = False, "the end of the object's JSON text"
@@ -352,7 +352,7 @@ class AnswerScanner(JsonScanner):
     __slots__ = ()
 
     def scan(self, text: str, start: int, final: bool) -> int:
-        end = super().scan(text, start, final)
+        end = JsonScanner.scan(self, text, start, final)
         if self.error:
             self.error, self.done = "", True
         if self.notes:

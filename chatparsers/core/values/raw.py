@@ -22,6 +22,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from itertools import repeat
 from typing import Union
 
 from .base import Search, Transcoder, escape
@@ -153,7 +154,7 @@ class _Raw(Transcoder):
             stops = self.stops.stops  # a stop may begin with a marker, as in `<|close|>argument`
             if not text.startswith(stops, end):
                 over = False
-                if final or not any(stop.startswith(text[end:]) for stop in stops):
+                if final or not any(map(str.startswith, stops, repeat(text[end:]))):
                     self.error = self.stops.expected
         return end, over
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -158,15 +158,14 @@ class Steps:
 
     def __init__(self, make: Callable[[], list[Step]]) -> None:
         self._make = make
-
-    @cached_property
-    def all(self) -> list[Step]:
-        return self._make()
+        self._made: list[Step] | None = None
 
     def find(self, text: str, i: int, final: bool) -> tuple[Step | None, Any]:
         """The step that reads the window from ``i`` on, with where it ends and its names; or None, with what comes next
         if the window is the beginning of such a text, else None. ``final``: no more text will come."""
-        for step in self.all:
+        if self._made is None:
+            self._made = self._make()
+        for step in self._made:
             found = step.find(text, i, final)
             if found is not None:
                 return (None if isinstance(found, str) else step), found
