@@ -8,6 +8,9 @@ Each name is imported when it is first used: ``import chatparsers`` alone loads 
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from .lazy import lazy_names
@@ -49,6 +52,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "CORE",
     "AmbiguousFormat",
     "CallArguments",
     "CallEnd",
@@ -159,6 +163,13 @@ _HOME = {
 
 
 __getattr__ = lazy_names(__name__, _HOME)
+
+
+CORE = "pure"
+"""The core that runs: "compiled" where chatparsers-compiled of the same version is installed, else "pure"."""
+with suppress(ModuleNotFoundError):
+    if os.environ.get("CHATPARSERS_PURE", "0") == "0":
+        CORE = import_module("chatparsers_compiled").use(__version__)
 
 
 def __dir__() -> list[str]:

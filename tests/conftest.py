@@ -17,6 +17,8 @@ from zlib import crc32
 
 import pytest
 
+from chatparsers import CORE
+
 _TESTS = Path(__file__).parent
 for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts"):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
@@ -61,6 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "one_in(number): usually one case in so many runs, not one in eight; 1: cheap, all cases always run",
     )
     config.addinivalue_line("markers", "slow: does not run with --quick")
+    config.addinivalue_line("markers", "pure: counts or replaces steps that a compiled core does not show")
     if os.environ.get("CHATPARSERS_WHOLE"):
         config.option.whole = True
     folder = shared_folder(config)
@@ -95,6 +98,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     All cases run where cases are named, by ``-k``, ``--chatparsers-format`` or ``file::test``.
     """
+    if CORE != "pure":
+        for item in items:
+            if item.get_closest_marker("pure"):
+                item.add_marker(pytest.mark.skip(reason="the core is compiled: CHATPARSERS_PURE=1 runs it"))
     quick = config.getoption("--quick")
     named = config.getoption("-k") or config.getoption("--chatparsers-format") or "::" in "".join(config.args)
     if not quick and (_size(config) or named):

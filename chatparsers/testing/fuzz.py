@@ -30,6 +30,7 @@ from types import FrameType
 from typing import Any
 
 from .. import get_format, list_formats
+from ..core import format as turns
 from ..core.definition.nodes import Body
 from ..core.definition.tree import walk
 from ..core.errors import ChatParsersError, OutputError, RequestError, SchemaError
@@ -106,17 +107,17 @@ def _watchdog(seconds: float) -> Iterator[None]:
 @contextmanager
 def _counted(report: Report) -> Iterator[None]:
     """Counts in the block what streams are fed."""
-    feed = Stream.feed
 
-    def counting(stream: Stream, piece: Any) -> Any:
-        report.feedings += 1
-        return feed(stream, piece)
+    class Counting(Stream):
+        def feed(self, piece: Any) -> Any:
+            report.feedings += 1
+            return super().feed(piece)
 
-    setattr(Stream, "feed", counting)  # noqa: B010  # mypy forbids to assign to a method
+    setattr(turns, "Stream", Counting)  # noqa: B010  # mypy forbids to assign to a class
     try:
         yield
     finally:
-        setattr(Stream, "feed", feed)  # noqa: B010
+        setattr(turns, "Stream", Stream)  # noqa: B010
 
 
 # Texts

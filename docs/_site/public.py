@@ -103,7 +103,7 @@ tokenizer = tiny_model("qwen3").tokenizer  # a small one, for examples
 chat = chatparsers.load(template="qwen3", tokenizer=tokenizer)
 """
 """What the examples of the docstrings begin with."""
-_NO_OBJECT = {"__version__"}
+_NO_OBJECT = {"CORE", "__version__"}
 
 
 def ungrouped() -> set[str]:

@@ -20,6 +20,7 @@ from chatparsers.core.values.json import ObjectScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import fragments, samples
 
+pytestmark = pytest.mark.pure
 SIZE, TIMES = 500, 8
 GROWTH = TIMES**1.2
 NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]

@@ -29,6 +29,7 @@ def test_a_few_cases_of_each_target(target: str, amount: Callable[[int, int, int
     assert not report.finds, "\n".join(f"{find.wrong}\n  {json.dumps(find.case)}" for find in report.finds)
 
 
+@pytest.mark.pure
 @pytest.mark.slow
 def test_what_is_found_is_made_small_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

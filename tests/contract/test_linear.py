@@ -100,6 +100,7 @@ def adversaries(format: Format) -> Iterator[tuple[str, str, str]]:
         yield "names with spaces", name, "abc def "
 
 
+@pytest.mark.pure
 @pytest.mark.one_in(16)
 def test_work_is_linear(format: Format, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
     pieces = 16_000 if pytestconfig.getoption("--nightly") else 2_000
@@ -120,6 +121,7 @@ LINE = '\n{"name": "get_weather", "parameters": '
 STRING = '<tool_call>{"name": "get_weather", "arguments": {"city": "'
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("start", "unit", "strict", "polled"),
     [
@@ -140,6 +142,7 @@ def test_work_beside_the_machine_is_linear(
     assert large[0] <= 1.1 * small[0] + 2
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("start", "unit"),
     [
@@ -170,6 +173,7 @@ class Counted(str):
         return found
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(
     ("scanner", "before", "at"),
     [(ObjectScanner, "", "nil"), (PythonScanner, '["""', '"a')],

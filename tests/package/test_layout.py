@@ -297,7 +297,7 @@ def test_the_repository_holds_sources_alone() -> None:
     if git.returncode:
         pytest.skip("this is no git checkout")
     kinds = {"", ".cpp", ".jinja", ".json", ".md", ".py", ".svg", ".toml", ".txt", ".typed"}
-    kinds |= {".cff", ".css", ".html", ".js", ".mjs", ".yml"}
+    kinds |= {".cff", ".css", ".html", ".js", ".mjs", ".pxd", ".pyx", ".yml"}
     files = [Path(name) for name in git.stdout.decode().split("\0") if name]
     assert files
     assert not [str(file) for file in files if file.suffix not in kinds]

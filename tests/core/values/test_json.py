@@ -242,6 +242,7 @@ def test_strings_that_break_or_are_mended(read: Read, text: str, out: str, posit
     assert read(StringScanner, text, range(len(text)), last_empty=True) == reading
 
 
+@pytest.mark.pure
 def test_bad_escapes_cost_no_copy_of_the_rest() -> None:
     """For ten times the text, ten times the characters are read: `text[i:]` never copies a long rest."""
 

@@ -156,6 +156,8 @@ class Step:
 class Steps:
     """The steps of one place of the program; ``make`` makes them."""
 
+    __slots__ = ("_made", "_make")
+
     def __init__(self, make: Callable[[], list[Step]]) -> None:
         self._make = make
         self._made: list[Step] | None = None

@@ -1,0 +1,34 @@
+cimport cython
+from ..values.base cimport Transcoder
+from .instructions cimport Program
+from .usual.steps cimport Step, Steps
+cdef object _white
+cdef class Machine:
+    cdef public object arg, tool
+    cdef public str hope, text
+    cdef public Py_ssize_t base, i, ip, floor, far, drafted, resumed, nth
+    cdef public bint calling, cut_off, final, live
+    cdef public int flags, place
+    cdef public object found, tools
+    cdef public Program program
+    cdef public list stack, trail, want
+    cdef public Transcoder value
+    cpdef Machine copy(self)
+    cpdef feed(self, piece, Py_ssize_t scanned=*)
+    @cython.locals(text=str, ins=tuple)
+    cpdef bint hold(self, piece) except -1
+    cpdef wait(self, str held)
+    @cython.locals(ins=tuple, op=int)
+    cpdef waiting(self)
+    cpdef skip_to(self, Py_ssize_t position)
+    cpdef finish(self, bint cut_off=*)
+    @cython.locals(stack=list, floor=Py_ssize_t, height=Py_ssize_t, kept=Py_ssize_t, items=list, frame=tuple)
+    cpdef list take(self)
+    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, step=Step, known=tuple, waits=bint, cut=bint, moved=bint, behind=Py_ssize_t)
+    cpdef run(self, Py_ssize_t scanned=*)
+    cdef object _by_place(self, str char)
+    @cython.locals(raw=str)
+    cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
+    @cython.locals(at=Py_ssize_t)
+    cdef _wanted(self, Py_ssize_t i, what)
+    cdef str _expected(self, Py_ssize_t at)

@@ -1,0 +1,24 @@
+cimport cython
+from ..values.base cimport Transcoder
+from .machine cimport Machine
+from .transcript cimport Transcript
+cdef object _no_shortcut
+cdef class Stream:
+    cdef public list _early, _parts, _pieces
+    cdef public bint _ended, _strict
+    cdef public Py_ssize_t _fed
+    cdef public str _finished
+    cdef public object _ids, _make, _not_given, _plain, _start_ids
+    cdef public int _kind
+    cdef public Machine _machine
+    cdef public Transcript _transcript
+    cdef public Transcoder _value
+    cpdef _feed(self, piece)
+    @cython.locals(other=Stream)
+    cpdef Stream fork(self)
+    @cython.locals(end=Py_ssize_t)
+    cdef list _feed_value(self, Transcoder value, str piece)
+    cdef _run(self, text, list events, Py_ssize_t scanned=*)
+    cdef _settle(self)
+    cdef _catch_up(self)
+    cdef _note_region(self)

@@ -1,0 +1,26 @@
+cimport cython
+from .base cimport Transcoder, escape
+cdef object _run, _odd, _number, _number_run, _word_run, _escape_begun, _members, _items, _odd_or_end, _escaped, _pair_begun, _low_begun, _high
+cdef dict _MENDED, _EXPECTED
+@cython.locals(at=Py_ssize_t, size=Py_ssize_t, part=str)
+cdef Py_ssize_t _whole(str text, Py_ssize_t start) except -1
+cdef class JsonScanner(Transcoder):
+    cdef public list comma, number, stack
+    cdef public str kinds
+    cdef public int state
+    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, kept=Py_ssize_t, comma=Py_ssize_t, mended=list, state=int, stack=list, end=Py_ssize_t, char=Py_UCS4, before=str, word=str)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cdef Py_ssize_t _without_comma(self, str text, Py_ssize_t kept, Py_ssize_t comma, Py_ssize_t end, list mended) except? -1
+cdef class ObjectScanner(JsonScanner):
+    cdef public StringScanner string
+    cdef public list decoded, raw
+    @cython.locals(at=Py_ssize_t, end=Py_ssize_t, whole=Py_ssize_t)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+cdef class NoObject(Transcoder):
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+cdef class AnswerScanner(JsonScanner):
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+cdef class StringScanner(Transcoder):
+    cdef public bint begun
+    @cython.locals(n=Py_ssize_t, i=Py_ssize_t, end=Py_ssize_t, parts=list, char=Py_UCS4)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1

@@ -1,0 +1,47 @@
+cimport cython
+from .base cimport Transcoder, escape
+from .json cimport JsonScanner
+cdef class StopFinder:
+    cdef public object at, find, plain, plain_json, shown, token, whole
+    cdef public StopFinder quiet
+    cdef public bint end
+    cdef public tuple markers, stops
+    cpdef tuple text(self, str text, Py_ssize_t start, bint final)
+cdef class _Raw(Transcoder):
+    cdef public StopFinder stops
+    cpdef tuple text(self, str text, Py_ssize_t start, bint final)
+    @cython.locals(over=bint, quiet=StopFinder)
+    cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
+cdef class RawString(_Raw):
+    cdef public bint begun
+    @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    cpdef plain_search(self)
+cdef class EscapedString(RawString):
+    cdef public tuple escapes
+    cdef public str tail
+    cpdef plain_search(self)
+cdef class RawTyped(_Raw):
+    cdef public list held
+    cdef public Transcoder inner
+    cdef public bint python
+    cdef public object types
+    @cython.locals(i=Py_ssize_t, end=Py_ssize_t)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    @cython.locals(begin=Py_ssize_t, end=Py_ssize_t, over=bint, start=Py_ssize_t)
+    cdef Py_ssize_t _nested(self, Transcoder inner, str text, Py_ssize_t i, bint final) except? -1
+    @cython.locals(probe=JsonScanner, bare=str)
+    cdef str _scalar(self, str text, Py_ssize_t end)
+cdef class RawUnion(_Raw):
+    cdef public bint began, python
+    cdef public object escapes, others
+    cdef public list held, read
+    cdef public Transcoder probe
+    cdef public RawString string
+    cdef public str tail
+    @cython.locals(end=Py_ssize_t, over=bint, string=RawString, held=str)
+    cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
+    @cython.locals(probe=Transcoder, fed=str, end=Py_ssize_t)
+    cdef bint _still_other(self, str piece, bint over) except -1
+    cdef bint _begins(self, str text) except -1
+    cdef _follow(self, RawString string)

@@ -1,0 +1,171 @@
+"""The compiled core says what the plain one says: for random texts in random pieces, every event and every message."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers import CORE, OutputError
+from chatparsers.testing import TOOLS
+
+needs_compiled = pytest.mark.skipif(
+    CORE != "compiled", reason="the core is plain: install ./compiled (compiled/README.md)"
+)
+ROOT = Path(chatparsers.__file__).parents[1]
+
+FEED = """
+import hashlib, pickle, random, sys
+from chatparsers import CORE, OutputError, list_formats
+from chatparsers.testing import fuzz
+
+chance, feedings, digest = random.Random(sys.argv[1]), 0, hashlib.sha256()
+formats = [info.load() for info in list_formats() if info.origin == "chatparsers"]
+while feedings < int(sys.argv[2]):
+    case = fuzz.TARGETS["texts"].draw(chance, chance.choice(formats))
+    text, strict = case["text"], chance.random() < 0.2
+    stream = fuzz._bound(case, id_seed="1").stream(strict=strict)
+    seen, size = [], chance.choice([1, 2, 4, 9, 30, 1000])
+    try:
+        for at in range(0, len(text), size):
+            feedings += 1
+            seen.append((stream.feed(text[at : at + size]), stream.region))
+            if chance.random() < 0.02:
+                stream = chance.choice([stream.fork, lambda: pickle.loads(pickle.dumps(stream))])()
+        seen.append(stream.finish(chance.choice([None, "stop", "length"])))
+    except OutputError as error:
+        seen.append(str(error))
+    digest.update(repr((case["format"], seen, stream.message)).encode("utf-8", "surrogatepass"))
+    if feedings % 500 < 30:
+        print(feedings, case["format"], digest.hexdigest())
+print(CORE, file=sys.stderr)
+"""
+
+
+def fed(seed: int, feedings: int, **environment: str) -> tuple[str, str]:
+    """Which core ran, and a line for each few cases that it read."""
+    done = subprocess.run(
+        [sys.executable, "-c", FEED, str(seed), str(feedings)],
+        env={**os.environ, **environment},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr.split()[-1], done.stdout
+
+
+@needs_compiled
+def test_both_cores_say_the_same(amount: Callable[[int, int, int], int]) -> None:
+    feedings = amount(10_000, 100_000, 1_000_000)
+    (compiled, found), (pure, expected) = fed(7, feedings), fed(7, feedings, CHATPARSERS_PURE="1")
+    assert (compiled, pure) == ("compiled", "pure")
+    assert found == expected
+
+
+CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+
+
+def opened() -> Any:
+    stream = chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS, id_seed="1").stream()
+    stream.feed(CALL[:50])
+    return stream
+
+
+@needs_compiled
+def test_each_core_reads_the_pickles_of_the_other() -> None:
+    code = f"""
+import pickle, sys
+from chatparsers import CORE
+stream = pickle.loads(sys.stdin.buffer.read())
+stream.feed({CALL[50:60]!r})
+sys.stdout.buffer.write(pickle.dumps((CORE, stream)))"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        input=pickle.dumps(opened()),
+        env={**os.environ, "CHATPARSERS_PURE": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    core, stream = pickle.loads(done.stdout)
+    stream.feed(CALL[60:])
+    stream.finish()
+    assert core == "pure" and stream.message.complete
+
+
+def test_a_stream_can_be_copied_derived_from_and_fed_in_threads() -> None:
+    """In both cores."""
+
+    class Text(str):
+        pass
+
+    class Mine(type(opened())):  # type: ignore[misc]
+        note = "mine"
+
+    streams = [opened(), copy.deepcopy(opened()), opened().fork(), pickle.loads(pickle.dumps(opened()))]
+    threads = [Thread(target=stream.feed, args=(Text(CALL[50:]),)) for stream in streams]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(stream.finish() == [] and stream.message.complete for stream in streams)
+    assert len({repr(stream.message) for stream in streams}) == 1
+    assert Mine.note == "mine" and Mine.__mro__[1].__module__ == "chatparsers"
+    with pytest.raises(OutputError, match="malformed"):
+        chatparsers.get_format("hermes-2-pro").bind(tools=TOOLS).parse(
+            CALL.replace('"Oslo"', "x"), strict=True
+        )
+
+
+def test_a_compiled_core_of_another_version_is_not_used(tmp_path: Path) -> None:
+    source = ROOT / "compiled" / "chatparsers_compiled" / "__init__.py"
+    if not source.exists():
+        pytest.skip("no sources of chatparsers-compiled: not a checkout")
+    other = tmp_path / "chatparsers_compiled"
+    other.mkdir()
+    shutil.copy(source, other)
+    (other / "_built.py").write_text('VERSION, PUBLIC = "0.0.0", {}', encoding="utf-8")
+    (other / "_names.py").write_text("rename = None", encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", "import chatparsers; print(chatparsers.CORE)"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CHATPARSERS_PURE": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "pure\n" and "found 0.0.0; install that version" in done.stderr
+
+
+def types() -> list[Path]:
+    return sorted((ROOT / "compiled" / "types").glob("**/*.pxd"))
+
+
+@pytest.mark.parametrize("file", types(), ids=lambda file: file.stem)
+def test_the_types_name_what_the_classes_have(file: Path) -> None:
+    """Without a compiler: a slot or a method that was added, renamed or removed is seen."""
+    name = ".".join(file.relative_to(ROOT / "compiled" / "types").with_suffix("").parts)
+    tree = ast.parse((ROOT / "chatparsers" / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    for kind, body in re.findall(r"^cdef class (\w+).*\n((?:    .*\n)+)", file.read_text("utf-8"), re.M):
+        fields = re.findall(r"\w+(?=,|$)", "\n".join(re.findall(r"^    cdef public (.*)$", body, re.M)), re.M)
+        (slots,) = [
+            ast.literal_eval(node.value)
+            for node in classes[kind].body
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__slots__"
+        ]
+        assert sorted(fields) == sorted(slots), kind
+        methods = {node.name for node in classes[kind].body if isinstance(node, ast.FunctionDef)}
+        assert set(re.findall(r"^    cp?def [\w ]*?(\w+)\(", body, re.M)) <= methods
