@@ -11,6 +11,7 @@ from ...core.format import Format
 from ...templates import Template
 from ...templates.jinja.limits import Limits, account
 from ...templates.probe.differences import is_marker, units
+from ..limits import Limit
 from .calls import find_calls
 from .found import Analysis, Refused
 from .generate import to_format
@@ -68,7 +69,7 @@ def _analyse(source: str, bos_token: str, eos_token: str, limits: Limits) -> Fou
             analysis,
             confidence=round(proof.proved / proof.asked, 2),
             preserved_tokens=tuple(format.preserved_tokens),
-            limits=proof.limits,
+            limits=(*analysis.limits, *proof.limits),
         )
         return Found(analysis, format, tuple(levels), proof.proved, renderings)
     renderings = renderings or tuple(answer for answer in asker.asked.values() if answer is not None)
@@ -85,6 +86,9 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
     if outline.reasoning is not None and not asker.template.probe().bare_calls:
         asker.behind = outline.reasoning.close.strip()
     refused = outline.refused
+    limits: tuple[Limit, ...] = ()
+    if outline.reasoning is None:  # what is shown of it is read as content
+        limits, refused = tuple(Limit("reasoning", line.partition(": ")[2]) for line in refused), ()
     markers = outline.markers
     base = Analysis(
         "reasoning" if outline.reasoning else "content",
@@ -96,6 +100,7 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
         _stops(outline.end, [answer.wire for answer in asker.asked.values() if answer is not None]),
         refused,
         markers,
+        limits=limits,
     )
     try:
         found = find_calls(asker, outline)

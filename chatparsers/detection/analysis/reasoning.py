@@ -55,7 +55,9 @@ def find_outline(asker: Asker) -> Outline:
     ]
     if not answers:
         raise Refused("the template shows no answer's text")
-    thoughts = list(_thoughts(asker))
+    thoughts, refused = list(_thoughts(asker)), []
+    if thoughts and ASKED.content in thoughts[0].wire.partition(ASKED.reasoning)[0]:
+        thoughts, refused = [], ["reasoning: it stands behind the answer's text"]
     calling = asker.shown("a call", calls=one_call())
     header = asker.header()
     seen: list[Marker] = []
@@ -74,7 +76,6 @@ def find_outline(asker: Asker) -> Outline:
         content = _beside_reasoning(thoughts[0], end, between, closers) or content
     if content.open or content.close:
         seen.append(_marker("content", content.open, answers[0]))
-    refused: list[str] = []
     reasoning = _reasoning(
         asker, header, opener, closers, between, content, block, befores, thoughts, refused
     )

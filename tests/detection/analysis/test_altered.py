@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chatparsers import get_format, load
+from chatparsers import detect, get_format, load
 from chatparsers.core.errors import ChatParsersError
 from chatparsers.detection.analysis import analyse
 from chatparsers.detection.analysis.source import module_source
@@ -89,6 +89,22 @@ MARKED = (
     "{% if '<' in v | string %}<![CDATA[{{ v }}]]>{% else %}{{ v if v is string else v | tojson }}{% endif %}"
 )
 LISTS = "{{ v | join('/') if v is sequence and v is not string else v if v is string else v | tojson }}"
+
+
+THOUGHTS = {
+    "it stands behind the answer's text": "{{ m.content }}{% if m.thought %}<why>{{ m.thought }}</why>{% endif %}",
+    "nothing shows what closes it": "{% if m.thought %}> {{ m.thought }}\n{% endif %}{{ m.content }}",
+}
+
+
+@pytest.mark.parametrize("why", THOUGHTS)
+def test_a_thought_that_is_not_read_is_a_limit_and_the_calls_are_read(why: str) -> None:
+    source = SEVERAL.replace("$VALUE$", "{{ v }}").replace("{{ m.content }}", THOUGHTS[why])
+    found = detect(source.replace("m.thought", "m.reasoning_content"))
+    assert ("reasoning", why) in [(limit.part, limit.why) for limit in found.limits] and found.score < 1
+    assert found.format is not None and found.name == "auto:tagged-args"
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"properties": {"a": {"type": "string"}}}}])
+    assert turn.parse("Hi.<do f><a=b;></do><|end|>").tool_calls[0].arguments == '{"a": "b"}'
 
 
 def test_values_between_marks_are_read_beside_plain_ones() -> None:
