@@ -8,7 +8,19 @@ from dataclasses import dataclass
 import pytest
 from definitions import NO_ARGUMENTS, TOOL, format_of, generated, rules, stream, turn_of
 
-from chatparsers.core import ANY_TOOL, Argument, Builder, Elements, Gemma, Json, Node, Python, Raw, Tag
+from chatparsers.core import (
+    ANY_TOOL,
+    Argument,
+    Builder,
+    Elements,
+    Format,
+    Gemma,
+    Json,
+    Node,
+    Python,
+    Raw,
+    Tag,
+)
 
 
 @dataclass(frozen=True)
@@ -614,3 +626,21 @@ def test_a_declared_tool_may_have_an_argument_without_a_name() -> None:
     format = format_of(lambda p: p.body(start=p.reads(bare(p), start(p))))
     message = format.bind(tools=[{"name": "f", "parameters": parameters}]).parse('f={"": "x"}')
     assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"": "x"}')]
+
+
+@pytest.mark.parametrize("name", ["name", "function", "tool", "fn"])
+@pytest.mark.parametrize("args", ["arguments", "parameters", "args", "input"])
+def test_a_json_call_has_any_keys(name: str, args: str) -> None:
+    """Also those that models write in place of others."""
+
+    def build(p: Builder) -> Node:
+        ids = (p.chars("a", 2, 2), p.chars("0-9", 2, 2))
+        one, other = (p.json_call(name=name, args=args, id="id", id_pattern=made) for made in ids)
+        return p.body(p.token("<c>") + p.reads(one, other, one) + "</c>")
+
+    form = Format("keys", "", "", build)
+    tools = [{"name": "f", "parameters": {"type": "object"}}]
+    for keys in ((name, args), ("name", "arguments"), ("function", "args")):
+        text = '<c>{{"{}": "f", "{}": {{"a": 1}}}}</c>'.format(*keys)
+        calls = form.bind(tools=tools).parse(text, strict=True).tool_calls
+        assert [(call.name, call.arguments) for call in calls] == [("f", '{"a": 1}')], text

@@ -297,23 +297,24 @@ class Builder(Primitives):
                 members += [self.member(key), written[part]]
             strict = n.Sequence.of(*members, n.Space("", True), "}")
             # The grammar asks for each tool, and reads only the strict half.
-            return (
-                strict
-                if tool is not ANY_TOOL
-                else n.Lenient(strict, self._any_order(keys, name, ids, wrapped))
-            )
+            return strict if tool is not ANY_TOOL else n.Lenient(strict, self._any_order(keys, name, wrapped))
 
         return self.each_tool(call)
 
-    def _any_order(self, keys: dict[str, str], name: Node, ids: Node, wrapped: bool) -> Node:
+    def _any_order(self, keys: dict[str, str], name: Node, wrapped: bool) -> Node:
         """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
         the arguments, others could be arguments themselves: then it is no call."""
         name_key = self.member(*dict.fromkeys((keys["name"], "name")))
-        named = name_key + name | self.member(*_NAME_KEYS) + name + n.Declared()
+        named = (
+            name_key + name
+            | self.member(*[key for key in _NAME_KEYS if key != keys["name"]]) + name + n.Declared()
+        )
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
-        objects = args_key | self.member(*_ARGS_KEYS) + n.Peek(n.Literal("{"))
+        spare = self.member(*[key for key in _ARGS_KEYS if key != keys["args"]])
+        objects = args_key | spare + n.Peek(n.Literal("{"))
         wrapper = self.member("function") + "{"
-        number = [self.member(keys["id"]) + ids] if "id" in keys else []
+        id = n.Sequence.of('"', n.JsonName(Tag.ID, None), '"')
+        number = [self.member(keys["id"]) + id] if "id" in keys else []
         aside = n.Choice.of(*number, self.member("type", "id", "index") + n.JsonValue())
 
         def other(*known: Node) -> Node:
@@ -326,7 +327,7 @@ class Builder(Primitives):
         # Rules: the program has each of them once.
         label = " ".join(keys.values())
         before = self.rule(f"before {label}", self.many(other(named, objects, wrapper) + comma))
-        after = self.rule(f"after {label}", self.many(comma + other(name_key, args_key, wrapper)))
+        after = self.rule(f"after {label}", self.many(comma + other(wrapper, name_key, args_key)))
         named_first = named + comma + before + objects + n.Args(ANY_TOOL)
         args_first = objects + n.Args(ANY_TOOL, commit=False) + comma + before + named + n.Cut()
         bare = opening + before + (named_first | args_first) + after + closing
