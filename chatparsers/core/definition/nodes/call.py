@@ -10,7 +10,7 @@ from ...schema.tools import ANY_TOOL, Argument, Tool
 from ...values import Json, Raw, Syntax
 from ..wrong import check_regex, check_run, check_steps, spelt, wrong
 from .control import Tag
-from .node import Inner, Literal, Node, Opening, Reader, Rules, Silent, Unforeseen
+from .node import Inner, Literal, Needed, Node, Opening, Reader, Rules, Silent, Unforeseen
 
 __all__ = [
     "Args",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-class _Captured(Unforeseen, family=True):
+class _Captured(Needed, family=True):
     """Kinds that read a run of text which the parser keeps. The grammar reads what they generate."""
 
     __slots__ = ()
@@ -41,18 +41,6 @@ class _Captured(Unforeseen, family=True):
     def parts(self, generated: bool) -> tuple[Node, ...]:
         found = self.generated()
         return () if found is None else (found,)
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return False
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +97,11 @@ def _check_named(node: Name | JsonName, reader: Reader) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SameName(Unforeseen):
+class SameName(Needed):
     """The argument's name once more, as in a closing tag. Parses the name that was read, exactly; generates the name of
     ``argument``."""
 
     argument: Argument
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return False
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return "p.same_name(arg)"
@@ -367,22 +343,10 @@ def _check_passed_on(node: Node, tool: Tool, reader: Reader) -> None:
         wrong(node, f"it is given {given}, not the tool that make(tool) was given", "pass that one on")
 
 
-class _Data(Unforeseen, family=True):
+class _Data(Needed, family=True):
     """Kinds that read JSON outside the arguments of a call."""
 
     __slots__ = ()
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return False
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
 
     def check(self, reader: Reader) -> None:
         pass

@@ -24,6 +24,7 @@ __all__ = [
     "Inner",
     "Leaf",
     "Literal",
+    "Needed",
     "Node",
     "Nodelike",
     "Opening",
@@ -292,6 +293,24 @@ class Unforeseen(Leaf, family=True):
 
     def spellings(self) -> tuple[tuple[Node | str, ...], ...]:
         return ((self,),)
+
+
+class Needed(Unforeseen, family=True):
+    """Unforeseen leaves that read at least a character, and commit to nothing."""
+
+    __slots__ = ()
+
+    def tokens(self) -> tuple[str, ...]:
+        return ()
+
+    def empty(self, rules: Rules) -> bool:
+        return False
+
+    def anywhere(self) -> bool:
+        return False
+
+    def commits(self) -> bool:
+        return False
 
 
 class Silent(Leaf, family=True):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...errors import DefinitionError
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
-from .node import Begun, Opening, Reader, Rules, Silent, Unforeseen
+from .node import Begun, Needed, Opening, Reader, Rules, Silent, Unforeseen
 
 __all__ = ["AnyChar", "Chars", "End", "Until", "check_bounds"]
 
@@ -64,20 +64,8 @@ class Chars(Unforeseen):
 
 
 @dataclass(frozen=True, slots=True)
-class AnyChar(Unforeseen):
+class AnyChar(Needed):
     """Parses and generates one character."""
-
-    def tokens(self) -> tuple[str, ...]:
-        return ()
-
-    def empty(self, rules: Rules) -> bool:
-        return False
-
-    def anywhere(self) -> bool:
-        return False
-
-    def commits(self) -> bool:
-        return False
 
     def shown(self) -> str:
         return "p.any()"
