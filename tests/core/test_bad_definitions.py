@@ -217,6 +217,16 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "p.value(…)",
         ),
         (
+            "characters that cannot be",
+            lambda p: p.chars("a", 3, 1) + p.body(),
+            "p.chars('a'): it cannot come 3 to 1 times; give a least that is 0 or more, and a larger most",
+        ),
+        (
+            "the value of another argument",
+            tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(ANY_ARGUMENT, VALUE) + "</>"),
+            "p.value(arg, Raw(…)): it is not given the argument that make(arg) was given; pass that argument on",
+        ),
+        (
             "brackets in p.chars",
             lambda p: p.chars("[0-9]") + p.body(),
             "p.chars('[0-9]'): the brackets are part of the class; leave them out: p.chars('0-9')",

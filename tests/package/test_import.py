@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -179,3 +180,17 @@ def test_the_type_checker_sees_the_names_where_they_are_loaded_from() -> None:
     }
     assert seen == chatparsers._HOME
     assert {*seen, "CORE", "__version__"} == set(chatparsers.__all__)
+
+
+@pytest.mark.parametrize(
+    ("kind", "maker"),
+    [
+        (chatparsers.Chat, "load()"),
+        (chatparsers.Conversation, "Chat.conversation()"),
+        (chatparsers.Stream, "Turn.stream()"),
+        (chatparsers.Turn, "Format.bind()"),
+    ],
+)
+def test_a_constructor_that_is_not_for_users_says_what_is(kind: type, maker: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(maker)):
+        kind()
