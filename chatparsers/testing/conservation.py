@@ -10,8 +10,8 @@
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
   which the format's own pattern finds it; for a name also the name with the format's escapes; for a value also a
-  Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself; white
-  space around a value that is no string is free. An
+  Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself, with
+  or without white space on both sides. An
   object or array that is neither JSON nor Python has the same keys and scalars in the same order between its brackets.
   What a format implies (the name ``python``) and an empty value have no region.
 - If a call is not complete, the same holds for its name and for every whole argument. The region of the last argument
@@ -385,7 +385,7 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
         if text == str(value) or not (value or text.strip()):
             return True
         if isinstance(value, _Number):
-            return text.strip() == str(value)
+            return text[:1].isspace() == text[-1:].isspace() and text.strip() == str(value)
         if _is_escaped(text, value, spelling.value_escapes):
             return True
         if any(text == quote + value + quote for quote in spelling.quotes):
@@ -396,9 +396,8 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     for mark, item in spelling.marks:
         if mark in text and _are_elements(text, value, mark, item, begun):
             return True
-    if isinstance(value, str) and text != text.strip():
+    if text != text.strip():
         return False
-    text = text.strip()
     try:
         if _decoder.decode(text) == value:
             return True

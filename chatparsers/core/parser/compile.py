@@ -259,8 +259,8 @@ class _Compiler:
 
     def name(self, node: Name, at: Place) -> None:
         item = _ITEMS[node.tag]
-        plain = partial(_plain, item, dict(node.escapes)) if node.escapes else lambda run: [(item, run)]
-        self.captured(node.chars, plain, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
+        parts = partial(_alone, item, dict(node.escapes))
+        self.captured(node.chars, parts, node.tag, partial(escaped, escapes=node.escapes), at, node.escapes)
 
     def same_name(self, node: SameName, at: Place) -> None:
         self.emit(m.SAME, at.region, "the argument's name", partial(self._spelt, str))
@@ -296,7 +296,8 @@ class _Compiler:
             follows = [] if at is None else self.code.spellings(begins(*at.after))
             kind = self.kinds.setdefault((tag, chars, spelling), len(self.kinds))
             key = (self.code.alphabet, kind)
-            names = Names(tag, _ITEMS[tag], run, partial(self._spelt, spell), follows, at is None, key)
+            spelt = partial(self._spelt, spell)
+            names = Names(tag, _ITEMS[tag], run, spelt, follows, at is None, alone is not None, key)
         self.emit(m.CAPTURE, run, parts, what, names, alone is not None)
         if alone is not None and not any(text[0] in WHITE for text in begins(*alone.after)):
             self.emit(m.SPAN, m.MARKUP, _white)
@@ -442,8 +443,12 @@ def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
         return None
 
 
-def _plain(item: int, escapes: dict[str, str], run: str) -> list[tuple[int, str]]:
-    """A name as a trail item, with its characters in place of their spellings."""
+def _alone(item: int, escapes: dict[str, str], run: str) -> list[tuple[int, str]] | None:
+    """A name as a trail item, with its characters in place of their spellings; None if white space is around it."""
+    if run[0] in WHITE or run[-1] in WHITE:
+        return None
+    if not escapes:
+        return [(item, run)]
     chars = {spelling: char for char, spelling in escapes.items()}
     return [(item, re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run))]
 

@@ -88,7 +88,8 @@ from .instructions import (
 
 __all__ = ["Machine"]
 
-_white = re.compile(r"[ \t\r\n]*").match
+_WHITE = " \t\r\n"
+_white = re.compile(f"[{_WHITE}]*").match
 _TOLD = 6
 """The most expectations that a diagnostic names."""
 
@@ -474,6 +475,8 @@ class Machine:
                     end = match.end() if match else i
                     if end == n and not final and n - i <= MAX_HEADER:
                         break
+                    if ins[5]:
+                        end = i + len(text[i:end].rstrip(_WHITE))
                     parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
                 if parts is None:
                     match = _white(text, i, i + MAX_HEADER + 1) if ins[5] else None

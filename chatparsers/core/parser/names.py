@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..definition.nodes import Tag
+from .code import WHITE
 
 if TYPE_CHECKING:
     from .machine import Machine
@@ -32,10 +33,11 @@ class Names:
     ``tag``: whose names stand there; ``item`` is its trail item. ``run`` matches the ordinary ones. ``spell`` gives the
     ways to write a name.
     ``follows``: the texts that may follow a name, white space aside; empty: any text may. ``header``: the run holds
-    more than the name. ``key``: equal where ``tag``, ``run`` and ``spell`` are.
+    more than the name. ``alone``: the run is the name, and white space around it is not of it, unless a declared name
+    has it. ``key``: equal where ``tag``, ``run`` and ``spell`` are.
     """
 
-    __slots__ = ("follow", "follows", "header", "item", "key", "run", "spell", "tag")
+    __slots__ = ("alone", "follow", "follows", "header", "item", "key", "run", "spell", "tag")
 
     def __init__(
         self,
@@ -45,6 +47,7 @@ class Names:
         spell: Callable[[str], Iterable[str]],
         follows: Iterable[str],
         header: bool,
+        alone: bool,
         key: Hashable,
     ) -> None:
         self.tag = tag
@@ -54,6 +57,7 @@ class Names:
         self.follows = tuple(follows)
         self.follow = re.compile(rf"[ \t\r\n]*?(?:{'|'.join(map(re.escape, self.follows))})").match
         self.header = header
+        self.alone = alone
         self.key = key
 
     def declared(self, machine: Machine) -> Spelt:
@@ -71,19 +75,21 @@ class Names:
 
     def _odd(self, names: tuple[str, ...]) -> Spelt:
         """Those of the names that the run does not hold."""
-        if self._plain("".join(names)):
+        if self._plain(*names):
             return ()
         found = {
             (spelt, name) for name in names for spelt in self.spell(name) if spelt and not self._plain(spelt)
         }
         return tuple(sorted(found, key=lambda pair: (-len(pair[0]), pair)))
 
-    def _plain(self, name: str) -> bool:
-        match = self.run(name)
+    def _plain(self, *names: str) -> bool:
+        """Whether the run holds each of the names, and is it."""
+        if self.alone and any(name != name.strip(WHITE) for name in names):
+            return False
+        run = "".join(names)
+        match = self.run(run)
         return (
-            all(spelt == name for spelt in self.spell(name))
-            and match is not None
-            and match.end() == len(name)
+            all(spelt == run for spelt in self.spell(run)) and match is not None and match.end() == len(run)
         )
 
     def read(
@@ -109,6 +115,8 @@ class Names:
             end = self._further(declared, text, i, end, final)
         if end < 0 or (end == len(text) and not final and end - i <= most):
             return -1, None
+        if self.alone:
+            end = i + len(text[i:end].rstrip(WHITE))
         return end, parts(text[i:end]) if i < end <= i + most else None
 
     def _undecided(self, rest: str, most: int) -> bool:
