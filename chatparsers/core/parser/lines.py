@@ -15,12 +15,10 @@ from typing import NamedTuple
 from ..schema.tools import Toolset
 from ..values.base import Search
 from ..values.raw import by_first
-from .code import stop_finder
+from .code import WHITE, stop_finder
 from .instructions import MAX_HEADER
 
 __all__ = ["Lines"]
-
-_WHITE = " \t\r\n"
 
 
 class _Names(NamedTuple):
@@ -61,7 +59,7 @@ class Lines:
             return end, False, False
         names = tools.kept.get(Lines) or _names(tools)
         tail = text[i:end][-MAX_HEADER:]
-        last = end - len(tail) + len(tail.rstrip(_WHITE))
+        last = end - len(tail) + len(tail.rstrip(WHITE))
         line = text.rfind("\n", i, last) + 1
         if 0 < line < last and text[line] in names.firsts:
             name = text[line:last]

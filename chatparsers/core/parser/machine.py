@@ -25,6 +25,7 @@ from typing import Any
 
 from ..schema.tools import Toolset
 from ..values.base import Search, Transcoder
+from .code import WHITE
 from .instructions import (
     ABANDON,
     ARG_NAME,
@@ -88,8 +89,7 @@ from .instructions import (
 
 __all__ = ["Machine"]
 
-_WHITE = " \t\r\n"
-_white = re.compile(f"[{_WHITE}]*").match
+_white = re.compile(f"[{WHITE}]*").match
 _TOLD = 6
 """The most expectations that a diagnostic names."""
 
@@ -476,7 +476,7 @@ class Machine:
                     if end == n and not final and n - i <= MAX_HEADER:
                         break
                     if ins[5]:
-                        end = i + len(text[i:end].rstrip(_WHITE))
+                        end = i + len(text[i:end].rstrip(WHITE))
                     parts = ins[2](text[i:end]) if i < end <= i + MAX_HEADER else None
                 if parts is None:
                     match = _white(text, i, i + MAX_HEADER + 1) if ins[5] else None
