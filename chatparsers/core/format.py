@@ -163,7 +163,7 @@ class Format(Shown):
         tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
         this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
         are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
-        if a tool's schema has Python's names of types (``int``, ``dict``), which are read as JSON's.
+        if a tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as JSON's.
 
         >>> turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
         >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning

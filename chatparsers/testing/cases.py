@@ -46,7 +46,7 @@ def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 def bound(format: Format, case: Mapping[str, Any], **more: Any) -> Turn:
     """The turn of the case. ``more``: other options of `Format.bind`.
 
-    A case may have schemas with Python's names of types."""
+    A case may have schemas with other names of types, such as Python's."""
     tools = [_NAMED[tool] if isinstance(tool, str) else tool for tool in case.get("tools", ())]
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "tools: expected JSON's names of types")

@@ -253,7 +253,7 @@ def test_types_spelt_as_in_python_are_read_and_said() -> None:
             turn = chatparsers.get_format("glm-4-5").bind(tools=tools)
         (warning,) = said
         assert str(warning.message) == (
-            "tools: expected JSON's names of types, found Python's: f.a: 'int' is read as 'integer'; "
+            "tools: expected JSON's names of types, found others: f.a: 'int' is read as 'integer'; "
             "f.b.items: 'str' is read as 'string'; f.c.anyOf[0]: 'dict' is read as 'object'"
         )
         assert warning.filename == __file__

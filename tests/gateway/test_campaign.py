@@ -337,7 +337,7 @@ def test_what_is_warned_of_is_forgotten() -> None:
     chat = chatparsers.load(template="qwen3")
     for number in range(300):
         tool = {"name": f"f{number}" * 500, "parameters": {"properties": {"x": {"type": "str"}}}}
-        with pytest.warns(UserWarning, match=r"reads no variable 'k|found Python's"):
+        with pytest.warns(UserWarning, match=r"reads no variable 'k|found others"):
             chat.prepare(ASK["messages"], tools=[tool], template_kwargs={f"k{number}" * 9_000: 1})
     assert len(errors._warned) < 300 and len(chat._warned) < 300
     texts = [key if isinstance(key, str) else key[0] for key in errors._warned]

@@ -42,8 +42,9 @@ SPELLINGS: Mapping[str, str] = {
     "bool": "boolean",
     "list": "array",
     "dict": "object",
+    **{name.upper(): name for name in (*TYPES, "integer")},
 }
-"""Python's names of types, which tool authors write instead of JSON's."""
+"""Python's names of types, and those of Google's API, which tool authors write instead of JSON's."""
 
 _REFERENCES = tuple(row.name for row in KEYWORDS.values() if row.reference)
 LEADING = frozenset(row.name for row in KEYWORDS.values() if row.same in ("all", "one"))

@@ -178,7 +178,7 @@ class Toolset:
 
     @property
     def respelt(self) -> str:
-        """A warning that names the types spelt as in Python, which are read as JSON's types; "" if there are none.
+        """A warning that names the types in other words than JSON's, which are read as JSON's; "" if there are none.
 
         What was found of a list is remembered with it, so that binding it again walks no schema.
         """
@@ -227,7 +227,7 @@ _BYTES, _DICT = 18, 232
 
 
 _SPELT = tuple(marshal.dumps(name, 2) for name in SPELLINGS)
-"""Python's names of types as they stand in dumped tools."""
+"""Other names of types as they stand in dumped tools."""
 
 
 def _dumped(found: Any) -> bytes | None:
@@ -252,7 +252,7 @@ def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
     if not found:
         return ""
     more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
-    return f"tools: expected JSON's names of types, found Python's: {'; '.join(found[:_SHOWN])}{more}"
+    return f"tools: expected JSON's names of types, found others: {'; '.join(found[:_SHOWN])}{more}"
 
 
 _SHOWN = 5
