@@ -42,7 +42,8 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-_Commands = argparse._SubParsersAction  # argparse gives the type no public name
+_Commands = argparse._SubParsersAction  # argparse gives these types no public names
+_Group = argparse._ArgumentGroup
 
 
 def _command(commands: _Commands[_Parser], name: str, run: str, text: str) -> _Parser:
@@ -317,96 +318,120 @@ def _serve(commands: _Commands[_Parser]) -> None:
     serve = _command(
         commands, "serve", run, "serve OpenAI's and Anthropic's chat APIs over an engine that completes text"
     )
-    serve.add_argument("--upstream", metavar="URL", help="the engine, such as http://127.0.0.1:8080")
-    serve.add_argument(
+    _engine(serve.add_argument_group("the engine"))
+    _served_model(serve.add_argument_group("the model"))
+    _access(serve.add_argument_group("who may ask, and where"))
+    _limits(serve.add_argument_group("what a request may cost"))
+    _times(serve.add_argument_group("times"))
+
+
+def _engine(group: _Group) -> None:
+    group.add_argument("--upstream", metavar="URL", help="the engine, such as http://127.0.0.1:8080")
+    group.add_argument(
         "--upstream-kind",
         choices=("llama-server", "vllm", "sglang", "ollama", "openai-completions"),
         help="what runs there",
     )
-    serve.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")
-    serve.add_argument("--upstream-key", metavar="KEY", help="the engine's key ($CHATPARSERS_UPSTREAM_KEY)")
-    serve.add_argument(
-        "--stall", type=_some, metavar="S", default=300.0, help="seconds that it may be silent (300)"
-    )
-    serve.add_argument(
+    group.add_argument("--upstream-model", metavar="NAME", help="the engine's own name for the model")
+    group.add_argument("--upstream-key", metavar="KEY", help="the engine's key ($CHATPARSERS_UPSTREAM_KEY)")
+    group.add_argument(
         "--gguf", metavar="FILE", help="run this model in the process, with llama-cpp-python; no --upstream"
     )
-    serve.add_argument(
+    group.add_argument(
         "--context", type=_positive, metavar="N", default=8192, help="for --gguf: tokens (8192)"
     )
-    serve.add_argument(
+    group.add_argument(
         "--gpu-layers", type=int, metavar="N", default=-1, help="for --gguf: -1, the default: all"
     )
-    serve.add_argument(
+    group.add_argument("--no-grammar", action="store_true", help="send no grammars")
+    group.add_argument(
+        "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"
+    )
+
+
+def _served_model(group: _Group) -> None:
+    group.add_argument(
         "--model", metavar="FILE", help="a model folder, its tokenizer_config.json, a .gguf or a template"
     )
-    serve.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
-    serve.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
-    serve.add_argument("--name", metavar="NAME", help="the model's name for clients")
-    serve.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
-    serve.add_argument("--port", type=_positive, metavar="N", default=8000, help="(8000)")
-    serve.add_argument(
+    group.add_argument("--tokenizer", metavar="FILE", help="its tokenizer.json, if it is elsewhere")
+    group.add_argument("--format", metavar="NAME", help="use this format instead of the detected one")
+    group.add_argument("--name", metavar="NAME", help="the model's name for clients")
+
+
+def _access(group: _Group) -> None:
+    group.add_argument("--host", metavar="ADDRESS", default="127.0.0.1", help="(127.0.0.1)")
+    group.add_argument("--port", type=_positive, metavar="N", default=8000, help="(8000)")
+    group.add_argument(
         "--api-key", metavar="KEY", help="the key that clients must send ($CHATPARSERS_API_KEY)"
     )
-    serve.add_argument("--max-tokens", type=_positive, metavar="N", help="for requests that name no limit")
-    serve.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
-    serve.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
-    serve.add_argument(
-        "--max-schemas", type=_positive, metavar="N", default=500_000, help="characters of tools (500000)"
+    group.add_argument(
+        "--api-key-file", metavar="FILE", help="a file with more keys, one in a line; it may change"
     )
-    serve.add_argument(
-        "--max-prompt", type=_positive, metavar="N", default=2_000_000, help="characters of it (2000000)"
-    )
-    serve.add_argument(
-        "--max-cpu", type=_some, metavar="S", default=10.0, help="seconds of CPU to prepare a request (10)"
-    )
-    serve.add_argument(
-        "--body-timeout", type=_some, metavar="S", default=30.0, help="seconds for a body to arrive (30)"
-    )
-    serve.add_argument(
+    group.add_argument(
         "--allowed-hosts",
         nargs="+",
         metavar="NAME",
         help="names of this server, besides addresses and localhost",
     )
-    serve.add_argument(
+    group.add_argument(
         "--cors",
         nargs="+",
         metavar="ORIGIN",
         help="pages that may ask, such as https://chat.example; * allows all",
     )
-    serve.add_argument(
-        "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
-    )
-    serve.add_argument(
-        "--keep-alive", type=_some, metavar="S", default=15.0, help="seconds of silence before a comment (15)"
-    )
-    serve.add_argument(
-        "--slow-client", type=_some, metavar="S", default=120.0, help="seconds that it may take nothing (120)"
-    )
-    serve.add_argument(
-        "--drop-unsupported",
-        action="store_true",
-        help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
-    )
-    serve.add_argument(
-        "--api-key-file", metavar="FILE", help="a file with more keys, one in a line; it may change"
-    )
-    serve.add_argument(
+    group.add_argument(
         "--log",
         metavar="FILE",
         help="write a line of JSON for each request, without its texts; - to print them",
     )
-    serve.add_argument(
-        "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"
+
+
+def _limits(group: _Group) -> None:
+    group.add_argument("--max-tokens", type=_positive, metavar="N", help="for requests that name no limit")
+    group.add_argument("--max-body", type=_positive, metavar="MB", default=16, help="of a request (16)")
+    group.add_argument("--max-tools", type=_positive, metavar="N", default=512, help="of a request (512)")
+    group.add_argument(
+        "--max-schemas", type=_positive, metavar="N", default=500_000, help="characters of tools (500000)"
     )
-    serve.add_argument(
+    group.add_argument(
+        "--max-prompt", type=_positive, metavar="N", default=2_000_000, help="characters of it (2000000)"
+    )
+    group.add_argument(
+        "--max-cpu", type=_some, metavar="S", default=10.0, help="seconds of CPU to prepare a request (10)"
+    )
+    group.add_argument(
+        "--concurrency", type=_positive, metavar="N", default=1024, help="requests at once (1024)"
+    )
+    group.add_argument(
+        "--drop-unsupported",
+        action="store_true",
+        help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
+    )
+
+
+def _times(group: _Group) -> None:
+    group.add_argument(
+        "--stall", type=_some, metavar="S", default=300.0, help="seconds that the engine may be silent (300)"
+    )
+    group.add_argument(
+        "--body-timeout", type=_some, metavar="S", default=30.0, help="seconds for a body to arrive (30)"
+    )
+    group.add_argument(
+        "--keep-alive", type=_some, metavar="S", default=15.0, help="seconds of silence before a comment (15)"
+    )
+    group.add_argument(
+        "--slow-client",
+        type=_some,
+        metavar="S",
+        default=120.0,
+        help="seconds that a client may take nothing (120)",
+    )
+    group.add_argument(
         "--wait", type=_number, metavar="S", default=0.0, help="seconds for the engine to start (0)"
     )
-    serve.add_argument(
+    group.add_argument(
         "--drain", type=_number, metavar="S", default=60.0, help="seconds for open requests at the end (60)"
     )
-    serve.add_argument("--no-grammar", action="store_true", help="send no grammars")
 
 
 def _template(parser: _Parser, *, required: bool = False) -> None:

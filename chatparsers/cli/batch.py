@@ -138,19 +138,11 @@ def _callable(arguments: Namespace) -> Any:
             tokenizer=arguments.tokenizer,
             now=_now(arguments),
         )
-    column = tools if isinstance(tools, str) and arguments.tools is not None else None
-    shapes: dict[str, Any] = {
-        "messages": arguments.messages,
-        "tools": column,
-        "shape": arguments.shape,
-        "wire": arguments.wire,
-        "text": arguments.text,
-        "row_id": arguments.row_id,
-    }
+    rows = _rows(arguments, tools)
     if action == "normalize":
         if arguments.model is not None and arguments.text is None:
-            shapes["wire"] = _wire_of(arguments.model) if arguments.wire == "auto" else arguments.wire
-        return Normalize(model=arguments.model if arguments.text is not None else None, **shapes)
+            rows["wire"] = _wire_of(arguments.model) if arguments.wire == "auto" else arguments.wire
+        return Normalize(model=arguments.model if arguments.text is not None else None, **rows)
     if arguments.to is None:
         raise Refused("batch translate: for which model? Say --to with its files, or a format's name")
     return Translate(
@@ -161,8 +153,20 @@ def _callable(arguments: Namespace) -> Any:
         thinking=thinking,
         tokenizer=arguments.tokenizer,
         now=_now(arguments),
-        **shapes,
+        **rows,
     )
+
+
+def _rows(arguments: Namespace, tools: Any) -> dict[str, Any]:
+    """What ``normalize`` and ``translate`` are told of the rows: their columns, their shape, their format."""
+    return {
+        "messages": arguments.messages,
+        "tools": tools if isinstance(tools, str) and arguments.tools is not None else None,
+        "shape": arguments.shape,
+        "wire": arguments.wire,
+        "text": arguments.text,
+        "row_id": arguments.row_id,
+    }
 
 
 def _wire_of(model: str) -> str:

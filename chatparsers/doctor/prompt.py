@@ -19,7 +19,7 @@ _GIVEN = re.compile(
 )
 """The variables that hosts give."""
 _TWICE = re.compile(r"(<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\])\1")
-"""A marker at the begin of a text, twice."""
+"""A marker at the beginning of a text, twice."""
 _SENTENCE = re.compile(r"\S+(?: +\S+)+[.!?]\W*|\S+(?: +\S+){3,}")
 
 
@@ -37,6 +37,23 @@ def prompt(model: Subject) -> Iterator[Finding]:
         return
     yield from _unknown(model)
     text = model.render(HELLO, generate=True)
+    yield from _begin(model, text)
+    yield from _generation(model, text)
+    before = text[: text.find("Hello")]
+    invented = [line.strip() for line in before.splitlines() if _SENTENCE.search(line)]
+    if invented:
+        yield Finding(
+            "system-invented",
+            "note",
+            "the template writes a system text that nobody gave",
+            quoted(invented[0][:160]),
+            "give a system message of your own to replace it",
+        )
+    yield from _date(model)
+
+
+def _begin(model: Subject, text: str) -> Iterator[Finding]:
+    """A bos token that stands twice, in the prompt or in its ids."""
     bos = model.template.bos_token
     if (bos and text.startswith(bos * 2)) or _TWICE.match(text):
         yield Finding(
@@ -53,6 +70,10 @@ def prompt(model: Subject) -> Iterator[Finding]:
                 f"{excerpt(text, 0)} → {ids[:4]}",
                 "encode with add_special_tokens=False, as chatparsers does",
             )
+
+
+def _generation(model: Subject, text: str) -> Iterator[Finding]:
+    """A generation prompt that is missing, or is not what the history has before an answer."""
     plain = model.generation_prompt
     history = model.tried([*HELLO, answer("FirstAnswer"), user("R")])
     if model.unasked:
@@ -81,16 +102,10 @@ def prompt(model: Subject) -> Iterator[Finding]:
             f"generation prompt: {quoted(plain)}\nhistory: {excerpt(history, at, 40, 20)}",
             "older answers look other than the model was asked to write them",
         )
-    before = text[: text.find("Hello")]
-    invented = [line.strip() for line in before.splitlines() if _SENTENCE.search(line)]
-    if invented:
-        yield Finding(
-            "system-invented",
-            "note",
-            "the template writes a system text that nobody gave",
-            quoted(invented[0][:160]),
-            "give a system message of your own to replace it",
-        )
+
+
+def _date(model: Subject) -> Iterator[Finding]:
+    """A prompt that is another one tomorrow."""
     for where, messages, tools in _KINDS:
         now, later = (
             model.tried(messages, generate=True, tools=tools, strftime_now=clock)

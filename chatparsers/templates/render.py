@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..core.errors import TemplateError
 from ..core.format import Format
 from ..core.kept import cached
-from .jinja.environment import compile_source, strftime_now, variables_of
-from .jinja.exact import to_json
-from .jinja.failure import explain
-from .jinja.limits import DEFAULT, Borrowed, Exhausted, Limits, Measured, current, depth_of, limited
-from .messages import Wants, described, is_message, own, own_tools, reasoning_of, shape, special
+from .code import Code
+from .jinja.environment import variables_of
+from .jinja.limits import DEFAULT, Limits, limited
+from .messages import Wants, is_message, own, own_tools, reasoning_of, shape, special
 from .probe.capabilities import Capabilities, Prober, probe_tools
 from .probe.edges import end_marker
 from .probe.parts import shows_part
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
 from .rewrite.continuation import cut_at_tag, tagged
 from .rewrite.history import History
-
-if TYPE_CHECKING:
-    import jinja2
 
 __all__ = ["Template"]
 
@@ -50,13 +45,11 @@ class Template:
         self.eos_token = eos_token
         self.name = name
         self.limits = limits
-        self._prober = Prober(self._write, name)
+        self._code = Code(source, bos_token, eos_token, name, limits)
+        self._prober = Prober(self._code.write, name)
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
-        self._keeps_lists = True
-        self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, Measured]] | None = None
         self._tails: dict[Any, tuple[str, str] | None] = {}
-        self._code = self._compiled()
 
     def __repr__(self) -> str:
         return f"Template({self.name!r}, {len(self.source)} characters)"
@@ -102,7 +95,7 @@ class Template:
         if continue_final_message:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
-        text = self._lend(shaped, wants, tools, generate, own(variables))
+        text = self._code.lend(shaped, wants, tools, generate, own(variables))
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited
@@ -114,7 +107,7 @@ class Template:
         **variables: Any,
     ) -> str:
         """As `render`, but the template gets the messages exactly as they are given, as a plain host would do it."""
-        return self._write(
+        return self._code.write(
             list(map(dict, messages)), self._prober.plain, own_tools(tools), False, own(variables)
         )
 
@@ -258,7 +251,7 @@ class Template:
         definitions = own_tools(tools)
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
-            return self._write(
+            return self._code.write(
                 shape(messages, wants, self.name), wants, definitions, generate, own(variables)
             )
 
@@ -315,15 +308,6 @@ class Template:
             self._capabilities = self._prober.capabilities(turn, generation_prompt, self.shows_part("image"))
         return self._capabilities
 
-    @limited
-    def _compiled(self) -> jinja2.Template:
-        from jinja2 import TemplateError as JinjaError
-
-        try:
-            return compile_source(self.source)
-        except JinjaError as error:
-            raise explain(error, self.name) from error
-
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
         calls = False
@@ -333,82 +317,6 @@ class Template:
                     return self._prober.full
                 calls = calls or bool(message.get("tool_calls"))
         return self._prober.calls if calls else self._prober.plain
-
-    def _lend(
-        self,
-        messages: list[dict[str, Any]],
-        wants: Wants,
-        tools: Iterable[Mapping[str, Any]] | None,
-        add_generation_prompt: bool,
-        variables: Mapping[str, Any],
-    ) -> str:
-        """As `_write`, with messages and tools that are used again. A template that changes lists gets copies."""
-        definitions, sizes = self._own_tools(tools)
-        if self._keeps_lists:
-            meter = current()
-            meter.lent, before = True, meter.known
-            meter.known = sizes
-            try:
-                return self._write(messages, wants, definitions, add_generation_prompt, variables)
-            except Borrowed:
-                self._keeps_lists = False
-            finally:
-                meter.lent, meter.known = False, before
-        return self._write(own(messages), wants, own_tools(definitions), add_generation_prompt, variables)
-
-    def _own_tools(
-        self, tools: Iterable[Mapping[str, Any]] | None
-    ) -> tuple[list[dict[str, Any]] | None, Mapping[int, Measured]]:
-        """Copies of the tools, and the sizes of their parts. The last ones are kept, as most requests have the same."""
-        if tools is None:
-            return None, {}
-        tools = list(tools)
-        try:
-            key = marshal.dumps(tools, 2)
-        except ValueError:  # no plain data
-            return own_tools(tools), {}
-        last = self._last_tools
-        if last is None or last[0] != key:
-            copies: list[dict[str, Any]] = marshal.loads(key)
-            functions = [tool["function"] for tool in copies if isinstance(tool, dict) and "function" in tool]
-            meter = current()
-            parts = (copies, *copies, *functions)
-            sizes = {id(part): Measured(*meter.measured(part), depth_of(part)) for part in parts}
-            self._last_tools = last = key, copies, sizes
-        return last[1], last[2]
-
-    def _write(
-        self,
-        messages: list[dict[str, Any]],
-        wants: Wants,
-        tools: list[dict[str, Any]] | None,
-        add_generation_prompt: bool,
-        variables: Mapping[str, Any],
-    ) -> str:
-        if tools and wants.flat_tools:
-            tools = [tool.get("function", tool) for tool in tools]
-        given: dict[str, Any] = {
-            "messages": messages,
-            "tools": tools or (None if wants.no_tools == "none" else []),
-            "documents": None,
-            "add_generation_prompt": add_generation_prompt,
-            "bos_token": self.bos_token,
-            "eos_token": self.eos_token,
-        }
-        if wants.functions:
-            clock = variables.get("strftime_now", strftime_now)
-            given["functions"] = to_json([tool.get("function", tool) for tool in tools or ()], indent=4)
-            given["datetime"] = clock("%Y-%m-%d %H:%M:%S GMT")
-        given.update(variables)
-        try:
-            return self._code.render(given)
-        except (TemplateError, Exhausted, Borrowed):
-            raise
-        except Exception as error:  # a template may raise any error for input that it does not expect
-            full = described(tools)
-            if full == tools:
-                raise explain(error, self.name, messages) from error
-        return self._write(messages, wants, full, add_generation_prompt, variables)
 
     def _followed(
         self,
@@ -424,7 +332,7 @@ class Template:
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
                 shaped = shape(messages, wants, self.name)
-                out.append(self._write(shaped, wants, definitions, False, own(variables)))
+                out.append(self._code.write(shaped, wants, definitions, False, own(variables)))
             except TemplateError:
                 out.append(None)
         return out[0], out[1]

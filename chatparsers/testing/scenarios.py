@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -158,38 +158,48 @@ def own_markers(format: Format) -> tuple[str, ...]:
 
 def scenarios(format: Format) -> list[Scenario]:
     """Every scenario, in the order of the matrix."""
-    content = needle(CONTENT, "The answer\n\nis *here*: 42 < 43.")
-    thought = needle(REASONING, "First this,\n\nthen that: 1 < 2.")
-    weather = Call.of("get_weather", city=needle(ARGUMENT, "Oslo"), days=3)
-    weather2 = Call.of("get_weather", city=needle(ARGUMENT, "Bergen", 2))
-    answer = json.dumps({"city": needle(CONTENT, "Oslo"), "list": [1, {"a": "}"}], "t": 'a\nb"c'}, indent=1)
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
-    as_json = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
-    code = 'def f(s):\n\t"""D \'s."""\n\n return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> &amp;\n\n'
-    marks = " ".join(own_markers(format))
+    markers = " ".join(own_markers(format))
+    return [*_turns(), *_values(markers), *_unions(), *_long(), *_formatted(), *_opened()]
 
-    def tools(name: str, *calls: Call, **more: Any) -> Scenario:
-        return Scenario(name, **{"calls": calls, "tools": TOOLS, **more})
 
-    found = [
-        Scenario("content-no-tools", content),
-        Scenario("content-with-reasoning", content, thought, thinking=True),
-        Scenario("reasoning-only", "", thought, thinking=True),
-        Scenario("thinking-disabled", content, thinking=False),
-        tools("tool-auto-single", weather),
-        tools("tool-required-only", weather, tool_choice="required"),
-        tools("parallel-tool-calls", weather, weather2),
-        tools("tool-with-reasoning", weather, reasoning=thought, thinking=True),
-        tools("content-with-tools", content=content),
-        tools("text-before-call", weather, content=content),
-        tools("text-before-calls", weather, weather2, content=content),
-        tools("text-after-call", weather, after=content),
-        tools("reasoning-text-call", weather, content=content, reasoning=thought, thinking=True),
-        tools("tool-thinking-disabled", weather, thinking=False),
-        tools("single-not-parallel", weather, parallel=False),
-        tools("zero-arguments", Call("get_time")),
-        tools("zero-and-more", Call("get_time"), weather),
-        tools(
+_ANSWER = needle(CONTENT, "The answer\n\nis *here*: 42 < 43.")
+_THOUGHT = needle(REASONING, "First this,\n\nthen that: 1 < 2.")
+_WEATHER = Call.of("get_weather", city=needle(ARGUMENT, "Oslo"), days=3)
+_WEATHER_2 = Call.of("get_weather", city=needle(ARGUMENT, "Bergen", 2))
+_CODE = 'def f(s):\n\t"""D \'s."""\n\n return {"k": "\\n\\\\d+\\"", \'x\': [s]}  # </tool_call> </think> &amp;\n\n'
+
+
+def _calling(name: str, *calls: Call, **more: Any) -> Scenario:
+    return Scenario(name, **{"calls": calls, "tools": TOOLS, **more})
+
+
+def _turns() -> list[Scenario]:
+    """Content, reasoning and calls in each order, under each request."""
+    return [
+        Scenario("content-no-tools", _ANSWER),
+        Scenario("content-with-reasoning", _ANSWER, _THOUGHT, thinking=True),
+        Scenario("reasoning-only", "", _THOUGHT, thinking=True),
+        Scenario("thinking-disabled", _ANSWER, thinking=False),
+        _calling("tool-auto-single", _WEATHER),
+        _calling("tool-required-only", _WEATHER, tool_choice="required"),
+        _calling("parallel-tool-calls", _WEATHER, _WEATHER_2),
+        _calling("tool-with-reasoning", _WEATHER, reasoning=_THOUGHT, thinking=True),
+        _calling("content-with-tools", content=_ANSWER),
+        _calling("text-before-call", _WEATHER, content=_ANSWER),
+        _calling("text-before-calls", _WEATHER, _WEATHER_2, content=_ANSWER),
+        _calling("text-after-call", _WEATHER, after=_ANSWER),
+        _calling("reasoning-text-call", _WEATHER, content=_ANSWER, reasoning=_THOUGHT, thinking=True),
+        _calling("tool-thinking-disabled", _WEATHER, thinking=False),
+        _calling("single-not-parallel", _WEATHER, parallel=False),
+    ]
+
+
+def _values(markers: str) -> list[Scenario]:
+    """Calls with arguments of every kind."""
+    return [
+        _calling("zero-arguments", Call("get_time")),
+        _calling("zero-and-more", Call("get_time"), _WEATHER),
+        _calling(
             "nested",
             Call.of(
                 "plan_route",
@@ -201,20 +211,20 @@ def scenarios(format: Format) -> list[Scenario]:
                 stops=[{"name": "B"}, {"name": "C", "tags": ["]", "}"]}],
             ),
         ),
-        tools(
+        _calling(
             "numbers",
             Call(
                 "add_numbers",
                 '{"a": 1e400, "b": -0.0, "c": 9223372036854775808, "d": 0.1, "e": -5, "f": 1E+2}',
             ),
         ),
-        tools(
+        _calling(
             "literals",
             Call.of("set_options", on=True, off=False, nothing=None, empty="", none=[], blank={}),
         ),
-        tools("code", Call.of("write_file", path="src/$1.py", text=needle(ARGUMENT, code))),
-        tools("markers-in-argument", Call.of("write_file", path="a", text=needle(ARGUMENT, marks))),
-        tools(
+        _calling("code", Call.of("write_file", path="src/$1.py", text=needle(ARGUMENT, _CODE))),
+        _calling("markers-in-argument", Call.of("write_file", path="a", text=needle(ARGUMENT, markers))),
+        _calling(
             "unicode",
             Call.of(
                 "write_file",
@@ -223,7 +233,7 @@ def scenarios(format: Format) -> list[Scenario]:
             ),
         ),
         Scenario("unicode-content", needle(CONTENT, "😀👩‍👩‍👧 e\u0301 שלום‏ عربى \ufeff \u2028 \U0010fffd")),
-        tools(
+        _calling(
             "look-alikes",
             Call.of(
                 "keep_texts",
@@ -237,8 +247,14 @@ def scenarios(format: Format) -> list[Scenario]:
                 h="None",
             ),
         ),
-        tools("white-space", Call.of("keep_texts", a=" padded ", b="\tx", c="two\n\nlines", d="a \\ b")),
-        tools("optional-left-out", Call.of("add_numbers", a=7)),
+        _calling("white-space", Call.of("keep_texts", a=" padded ", b="\tx", c="two\n\nlines", d="a \\ b")),
+        _calling("optional-left-out", Call.of("add_numbers", a=7)),
+    ]
+
+
+def _unions() -> list[Scenario]:
+    """Arguments that may have several types."""
+    return [
         Scenario(
             "unions",
             calls=(
@@ -261,42 +277,61 @@ def scenarios(format: Format) -> list[Scenario]:
             ),
             tools=(UNIONS,),
         ),
-        tools(
+    ]
+
+
+def _long() -> list[Scenario]:
+    return [
+        _calling(
             "64-calls",
             *(Call.of("get_weather", city=needle(ARGUMENT, f"place {n}", n)) for n in range(64)),
             heavy=True,
         ),
-        tools(
+        _calling(
             "long-texts",
             Call.of("write_file", path="p", text=needle(ARGUMENT, prose(1500))),
             heavy=True,
         ),
         Scenario("long-content", needle(CONTENT, prose(1500)), heavy=True),
-        Scenario("long-reasoning", content, needle(REASONING, prose(1500)), thinking=True, heavy=True),
-        tools(
+        Scenario("long-reasoning", _ANSWER, needle(REASONING, prose(1500)), thinking=True, heavy=True),
+        _calling(
             "1-MB-argument",
             Call.of("write_file", path="p", text=needle(ARGUMENT, (prose(900) + '\n\t"<x>\\') * 1100)),
             heavy=True,
         ),
+    ]
+
+
+def _formatted() -> list[Scenario]:
+    """Answers to a request with a ``response_format``."""
+    answer = json.dumps({"city": needle(CONTENT, "Oslo"), "list": [1, {"a": "}"}], "t": 'a\nb"c'}, indent=1)
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    as_json = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    return [
         Scenario("response-format", answer, response_format=as_json),
-        Scenario("response-format-reasoning", answer, thought, response_format=as_json, thinking=True),
-        Scenario("already-opened", content, thought, thinking=True, opened="reasoning"),
+        Scenario("response-format-reasoning", answer, _THOUGHT, response_format=as_json, thinking=True),
+    ]
+
+
+def _opened() -> list[Scenario]:
+    """Answers that the prompt began."""
+    return [
+        Scenario("already-opened", _ANSWER, _THOUGHT, thinking=True, opened="reasoning"),
         Scenario(
             "continue-reasoning",
-            content,
-            thought,
+            _ANSWER,
+            _THOUGHT,
             thinking=True,
             opened="reasoning",
             continued="So far,\n\nso good:",
         ),
-        Scenario("continue-content", content, opened="content", continued="It was said,\n\nquote:"),
+        Scenario("continue-content", _ANSWER, opened="content", continued="It was said,\n\nquote:"),
         Scenario(
             "continue-behind-reasoning",
-            content,
-            thought,
+            _ANSWER,
+            _THOUGHT,
             thinking=True,
             opened="content",
             continued="It was said,\n\nquote:",
         ),
     ]
-    return [replace(s, tools=tuple(s.tools)) for s in found]

@@ -16,6 +16,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import chatparsers
 from chatparsers import Chat, TemplateError
 from chatparsers.templates import Template
+from chatparsers.templates.code import Code
 from chatparsers.templates.messages import Wants
 from chatparsers.templates.messages import shape as messages_as
 from chatparsers.templates.rewrite import history as history_module
@@ -215,14 +216,14 @@ def test_a_step_is_one_rendering(monkeypatch: pytest.MonkeyPatch) -> None:
     for message in shape.messages:  # what these kinds of messages need is found out once
         conversation.append(message)
     count = 0
-    write = Template._write
+    write = Code.write
 
-    def counted(self: Template, *given: Any) -> str:
+    def counted(self: Code, *given: Any) -> str:
         nonlocal count
         count += 1
         return write(self, *given)
 
-    monkeypatch.setattr(Template, "_write", counted)
+    monkeypatch.setattr(Code, "write", counted)
     again = chat.conversation()
     for message in shape.messages:
         again.append(message)

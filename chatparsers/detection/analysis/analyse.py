@@ -13,7 +13,7 @@ from ...templates.jinja.limits import Limits, account
 from ...templates.probe.differences import is_marker, units
 from ..limits import Limit
 from .calls import find_calls
-from .found import Analysis, Refused
+from .found import Analysis, CallMarkers, ContentMarkers, Marker, Refused, Variant
 from .generate import to_format
 from .probes import ASKED, Asker, Rendering
 from .proof import prove
@@ -85,12 +85,26 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
         return
     if outline.reasoning is not None and not asker.template.probe().bare_calls:
         asker.behind = outline.reasoning.close.strip()
+    base = _base(asker, outline)
+    try:
+        found = find_calls(asker, outline)
+    except Refused as error:
+        levels.append(("tools", str(error)))
+        found = None
+    if found is not None:
+        yield "tools", _with_calls(asker, outline, base, *found)
+    if base.reasoning is not None:
+        yield "reasoning", base
+    yield "content", replace(base, variant="content", reasoning=None, block="")
+
+
+def _base(asker: Asker, outline: Outline) -> Analysis:
+    """The analysis without calls."""
     refused = outline.refused
     limits: tuple[Limit, ...] = ()
     if outline.reasoning is None:  # what is shown of it is read as content
         limits, refused = tuple(Limit("reasoning", line.partition(": ")[2]) for line in refused), ()
-    markers = outline.markers
-    base = Analysis(
+    return Analysis(
         "reasoning" if outline.reasoning else "content",
         outline.header,
         outline.reasoning,
@@ -99,65 +113,70 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
         outline.block,
         _stops(outline.end, [answer.wire for answer in asker.asked.values() if answer is not None]),
         refused,
-        markers,
+        outline.markers,
         limits=limits,
     )
-    try:
-        found = find_calls(asker, outline)
-    except Refused as error:
-        levels.append(("tools", str(error)))
-        found = None
-    if found is not None:
-        variant, calls, more = found
-        opened = bool(calls.section[0].strip())
-        closing = calls.section[1]
-        stops = base.stops
-        if not calls.parallel and calls.behind.strip() and outline.block:
-            variant = "channels"
-            stops = tuple(dict.fromkeys((*stops, *_stops(calls.behind))))
-            calls = replace(calls, end_optional=True)
-        elif outline.block:
-            variant = "channels"
-        if closing.strip() and not opened and calls.array is None:
-            stops = tuple(dict.fromkeys((*stops, *_stops(closing))))
-            calls = replace(calls, section=(calls.section[0], ""))
-        content = base.content
-        called = asker.shown("a call", calls=one_call())
-        if content.lead and called is not None:
-            calls = replace(calls, led=turn_of(called, outline.header).startswith(content.lead))
-        if outline.block:
-            calls = replace(calls, block="")  # of each block, not of calls alone
-        wrapped = content.open + content.close
-        if (
-            called is not None
-            and content.close
-            and wrapped + calls.section[0] + calls.before in turn_of(called, outline.header)
-        ):
-            calls = replace(calls, empty=wrapped)
-        if calls.block and content.open and not content.open.startswith(calls.block):
-            content = replace(content, open=calls.block + content.open)
-        if outline.block:
-            content = replace(content, also=_beside(asker, outline))
-        elif content.close:
-            content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
-        opener = (calls.section[0] + calls.before).lstrip()
-        sep = next((stop for stop in stops if opener.startswith(stop)), "")
-        yield (
-            "tools",
-            replace(
-                base,
-                sep=sep,
-                variant=variant,
-                content=content,
-                calls=calls,
-                markers=markers + more,
-                stops=tuple(stop for stop in stops if not sep or not stop.lstrip().startswith(sep)),
-                null_content=asker.takes_null(one_call()),
-            ),
-        )
-    if base.reasoning is not None:
-        yield "reasoning", base
-    yield "content", replace(base, variant="content", reasoning=None, block="")
+
+
+def _with_calls(
+    asker: Asker,
+    outline: Outline,
+    base: Analysis,
+    variant: Variant,
+    calls: CallMarkers,
+    markers: tuple[Marker, ...],
+) -> Analysis:
+    """The analysis with the calls that were found, and with the ``markers`` that only calls show."""
+    calls, stops = _ends(outline, base.stops, calls)
+    called = asker.shown("a call", calls=one_call())
+    calls, content = _around(outline, base.content, calls, called)
+    if outline.block:
+        content = replace(content, also=_beside(asker, outline))
+    elif content.close:
+        content = replace(content, close=content.close + _gap(asker, content.close, calls.lead))
+    opener = (calls.section[0] + calls.before).lstrip()
+    sep = next((stop for stop in stops if opener.startswith(stop)), "")
+    return replace(
+        base,
+        sep=sep,
+        variant="channels" if outline.block else variant,
+        content=content,
+        calls=calls,
+        markers=outline.markers + markers,
+        stops=tuple(stop for stop in stops if not sep or not stop.lstrip().startswith(sep)),
+        null_content=asker.takes_null(one_call()),
+    )
+
+
+def _ends(
+    outline: Outline, stops: tuple[str, ...], calls: CallMarkers
+) -> tuple[CallMarkers, tuple[str, ...]]:
+    """The calls, and the stops of the turn with what ends the turn behind a call."""
+    if outline.block and not calls.parallel and calls.behind.strip():
+        stops = tuple(dict.fromkeys((*stops, *_stops(calls.behind))))
+        calls = replace(calls, end_optional=True)
+    opening, closing = calls.section
+    if closing.strip() and not opening.strip() and calls.array is None:
+        stops = tuple(dict.fromkeys((*stops, *_stops(closing))))
+        calls = replace(calls, section=(opening, ""))
+    return calls, stops
+
+
+def _around(
+    outline: Outline, content: ContentMarkers, calls: CallMarkers, called: Rendering | None
+) -> tuple[CallMarkers, ContentMarkers]:
+    """The calls and the content, with the markers of content that a turn of calls alone writes too."""
+    turn = None if called is None else turn_of(called, outline.header)
+    if content.lead and turn is not None:
+        calls = replace(calls, led=turn.startswith(content.lead))
+    if outline.block:
+        calls = replace(calls, block="")  # of each block, not of calls alone
+    wrapped = content.open + content.close
+    if turn is not None and content.close and wrapped + calls.section[0] + calls.before in turn:
+        calls = replace(calls, empty=wrapped)
+    if calls.block and content.open and not content.open.startswith(calls.block):
+        content = replace(content, open=calls.block + content.open)
+    return calls, content
 
 
 def _stops(end: str, turns: Sequence[str] = ()) -> tuple[str, ...]:
