@@ -263,7 +263,11 @@ def test_types_spelt_as_in_python_are_read_and_said() -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{"type": {"type": "string"}, "int": {"enum": ["int"]}, "x": {"default": {"type": "int"}}}, {}],
+    [
+        {"type": {"type": "string"}, "int": {"enum": ["int"]}, "x": {"default": {"type": "int"}}},
+        {"no plain data": {"default": object()}},
+        {},
+    ],
 )
 def test_other_words_are_no_types(properties: dict[str, Any]) -> None:
     """No warning, which would be an error here."""

@@ -211,6 +211,22 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "those signs out of p.arg_name(arg, chars=…), or begin arguments in another way",
         ),
         (
+            "an opener that reads the closer, in what is parsed",
+            lambda p: p.body(
+                "<z>"
+                + p.each_tool(
+                    lambda tool: (
+                        p.name(tool)
+                        + "\n"
+                        + p.rule("all", p.each_arg(tool, lambda arg: p.reads("[", "") + argument(p)(arg)))
+                        + "</z>"
+                    )
+                )
+            ),
+            "p.each_arg(…): its opener also reads '</z>', which ends the arguments: '/z' would be a name; leave "
+            "those signs out of p.arg_name(arg, chars=…), or begin arguments in another way",
+        ),
+        (
             "the closer of a value is forgotten",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE)),
             "p.each_arg(…): the text that ends the value, '</>', is not read after it; write it after "

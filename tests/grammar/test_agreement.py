@@ -196,7 +196,7 @@ def test_values_are_read_as_the_grammar_writes_them(amount: Callable[[int, int, 
     ("schema", "types"),
     [
         ({"$ref": "#/$defs/one", "type": ["integer", "null"]}, {"integer"}),
-        ({"$ref": "#here"}, {"boolean"}),
+        ({"$dynamicRef": "#here"}, {"boolean"}),
         ({"$ref": "#/$defs/a%20b"}, {"null"}),
         ({"$ref": "#/$defs/x~1y~0z"}, {"array"}),
         ({"$ref": "named.json"}, {"string"}),

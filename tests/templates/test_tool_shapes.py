@@ -205,6 +205,13 @@ class Desk:
 def no_docstring(a: int) -> None: ...
 
 
+def not_indented(a: int) -> None:
+    """Args:
+    a: One
+      more: or two
+    """
+
+
 def test_functions_are_read_as_transformers_reads_them() -> None:
     utils = pytest.importorskip(
         "transformers.utils", reason="no transformers: pip install transformers jinja2"
@@ -222,6 +229,8 @@ def test_what_a_function_says() -> None:
     assert members["exact"] == {"type": ["boolean", "number"], "enum": [True, 0.5], "description": "Whether"}
     assert shaped["parameters"]["required"] == ["query"]
     assert open_ai_shaped(no_docstring)["function"]["parameters"]["properties"] == {"a": {"type": "integer"}}
+    only = open_ai_shaped(not_indented)["function"]["parameters"]["properties"]["a"]
+    assert only == {"type": "integer", "description": "One more: or two"}
 
 
 def bare(a): ...  # type: ignore[no-untyped-def]

@@ -161,12 +161,7 @@ class _Writer:
     # calls
 
     def several(self, node: n.Calls) -> str:
-        items = []
-        while self.left:
-            before = len(self.left)
-            items.append(self.node(node.item))
-            if not node.parallel or len(self.left) == before:
-                break
+        items = [self.node(node.item) for _ in self.left if self.left]  # an item may take several
         return self.node(node.separator).join(items)
 
     def one(self, node: n.EachTool) -> str:
