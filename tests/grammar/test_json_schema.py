@@ -287,6 +287,17 @@ def test_many_alternatives_beside_another_schema_are_no_product() -> None:
     assert not weakened
 
 
+def test_many_alternatives_are_not_compared_and_so_not_taken_for_apart() -> None:
+    _, _, weakened = compiled({"oneOf": [{"type": "number", "minimum": least} for least in range(70)]})
+    assert [weak.keyword for weak in weakened] == ["oneOf"]
+
+
+def test_strings_of_any_characters_may_escape_them() -> None:
+    root, rules, _ = compiled({"type": "string", "pattern": "^[^x]+$"})
+    for engine, judge in judges(root, rules).items():
+        assert judge.status(r'"\u00e4\ud83d\ude00"') == FULL, engine
+
+
 @pytest.mark.parametrize(
     ("below", "told"),
     [({"maximum": 4}, []), ({"exclusiveMaximum": 5}, []), ({"maximum": 5}, ["oneOf"])],

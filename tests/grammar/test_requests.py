@@ -19,6 +19,7 @@ from chatparsers.core.definition.nodes import Body, Think
 from chatparsers.core.definition.tree import walk
 
 WEATHER = tool("get_weather", {"city": {"type": "string"}}, ["city"])
+SCHEMA = WEATHER["function"]["parameters"]
 ANSWER = {
     "type": "json_schema",
     "json_schema": {
@@ -79,6 +80,19 @@ def test_a_prefix_may_end_inside_the_closer_of_a_value(dialect: str) -> None:
         assert judged.status(text) == FULL, text
         assert turn.parse(text).tool_calls[0].complete
     assert judged.status(rest) != FULL
+
+
+def test_a_prefix_may_end_inside_the_header_of_an_argument() -> None:
+    """The arguments that follow are those of the schema, and others if it has some."""
+    function = {**WEATHER["function"], "parameters": {**SCHEMA, "additionalProperties": {"type": "integer"}}}
+    format, tools = chatparsers.get_format("deepseek-v3-2"), [{"type": "function", "function": function}]
+    call = {"function": {"name": "get_weather", "arguments": {"city": "Oslo"}}}
+    written = format.render({"role": "assistant", "tool_calls": [call]}, tools)
+    end = written.index('ing="true">Oslo')
+    turn = format.bind(tools=tools, prefix=written[:end], tool_choice="required")
+    judged = compile_for("xgrammar", str(turn.grammar()), "gbnf")
+    assert judged.status(written[end:]) == FULL
+    assert judged.status(written[end:].replace("true", "false")) != FULL
 
 
 @pytest.mark.parametrize("others", [[], [WEATHER]], ids=["alone", "beside another"])

@@ -420,8 +420,6 @@ class _Writer(RuleWriter):
         stops = _minimal(node.stops)
         if stops:
             terms.append(f"~/{_ANY}*{_any_of(stops)}{_ANY}*/")
-        if not terms:
-            return f"/{_ANY}+/", True
         nullable = not node.least and all(part.positive is _nullable(part.node) for part in node.parts)
         if nullable:
             terms.append(f"/{_ANY}+/")

@@ -29,34 +29,26 @@ def residual(node: Ir, text: str) -> Ir | None:
 
 
 def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """Ways to read ``text`` from ``at``: (None, the place at which the node is over), or (the rest of the node, the end
-    of the text)."""
+    """Ways to read ``text`` from ``at``, which is not its end: (None, the place at which the node is over), or (the
+    rest of the node, the end of the text)."""
     if isinstance(node, (ir.Text, ir.TokenRef)):
         shown = text[at : at + len(node.text)]
         if shown == node.text:
             yield None, at + len(node.text)
         elif node.text.startswith(shown):
-            yield (node if not shown else ir.Text(node.text[len(shown) :])), len(text)
+            yield ir.Text(node.text[len(shown) :]), len(text)
     elif isinstance(node, ir.Chars):
-        if at == len(text):
-            yield node, at
-        elif any(low <= ord(text[at]) <= high for low, high in node.ranges):
+        if any(low <= ord(text[at]) <= high for low, high in node.ranges):
             yield None, at + 1
     elif isinstance(node, ir.Seq):
         yield from _sequence(node.items, text, at)
     elif isinstance(node, ir.Alt):
-        if at == len(text):
-            yield node, at
-        else:
-            for option in node.options:
-                yield from _advance(option, text, at)
+        for option in node.options:
+            yield from _advance(option, text, at)
     elif isinstance(node, ir.Rep):
         yield from _repeat(node, text, at)
     elif isinstance(node, ir.Shared):
-        if at == len(text):
-            yield node, at
-        else:
-            yield from _advance(node.node, text, at)
+        yield from _advance(node.node, text, at)
     elif isinstance(node, ir.Order):
         yield from _advance(node.unfold(), text, at)
     elif isinstance(node, ir.Lang):
@@ -64,17 +56,10 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     elif isinstance(node, ir.Free):
         if node.start is None and not any(stop in text[at:] for stop in (*node.triggers, *node.excludes)):
             yield node, len(text)
-        elif at == len(text):
-            yield node, at
         else:
             yield from ((rest, end) for rest, end in _advance(node.calls, text, at) if rest is not None)
     elif isinstance(node, ir.Blank):
-        if at == len(text):
-            yield node, at
-        else:
-            yield None, at + len(text[at:]) - len(text[at:].lstrip(" \r\n\t"))
-    elif at == len(text):
-        yield node, at
+        yield None, len(text) - len(text[at:].lstrip(" \r\n\t"))
 
 
 def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
@@ -109,9 +94,6 @@ def _repeat(node: ir.Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]
 
 
 def _language(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    if at == len(text):
-        yield node, at
-        return
     if node.encoding != "raw":
         return
     if node.parts or node.least or node.most is not None or not (node.stops or node.end):
