@@ -247,9 +247,9 @@ class Chat(Training):
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
         turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
         own variables. ``now``: the time that the template writes. ``id_seed``: as in `Format.bind`. Raises
-        `RequestError` for malformed tools, an invalid choice or an unknown option, and for a choice if no call of this
-        model could be read. Raises `TemplateError` if the messages cannot be rendered, also for calls whose arguments
-        are no JSON object. Warns of variables that the template does not read.
+        `RequestError` for malformed tools, an invalid choice or an unknown option, or if ``tool_choice`` requires a
+        call and no known format reads this model's calls. Raises `TemplateError` if the messages cannot be rendered,
+        also for calls whose arguments are no JSON object. Warns of variables that the template does not read.
 
         >>> turn = chat.prepare(messages, tools=tools)
         >>> turn.prompt[-41:]
@@ -617,8 +617,8 @@ def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> 
 def clean_output(text: str, *, format: str | Format, prefix: str = "") -> str:
     """The content of a finished raw output, as the format's parser reads it: no reasoning, no calls, no markup.
 
-    ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are taken for calls
-    although no tools are named, as a finished output is not to show them.
+    ``prefix``: what the prompt already wrote of the turn, such as ``"<think>\\n"``. Calls are left
+    out although no tools are named.
 
     >>> chatparsers.clean_output("Hm.</think>Hi", format="qwen3", prefix="<think>")
     'Hi'

@@ -48,8 +48,8 @@ class Grown:
     """What a step added.
 
     ``text``: the new text. ``kept``: how many leading characters of the engine's text are still valid. ``rewritten``:
-    True if that is not all of them: of its ids, if there is a tokenizer. ``ids`` and ``kept_ids``: the same in tokens,
-    None without a tokenizer.
+    True if the template changed text (with a tokenizer: ids) that the engine already holds. ``ids`` and ``kept_ids``:
+    ``text`` and ``kept`` in tokens, None without a tokenizer.
     """
 
     text: str

@@ -32,8 +32,7 @@ class PromptMessage:
 
     ``message``: OpenAI-shaped. ``start``, ``end``: the span of its content in the text. An assistant's span begins
     behind the generation prompt and includes the text that ends its turn: all that the model writes, and so all that a
-    loss counts. ``tokens``: the same in
-    tokens, None without a tokenizer.
+    loss counts. ``tokens``: the same in tokens, None without a tokenizer.
     """
 
     message: dict[str, Any]

@@ -27,8 +27,8 @@ class FormatRef:
     repeat the format's own, so that a listing or a detection need not import it. ``markers`` are texts that every
     rendering of this format holds. Detection tries first the formats whose markers are all there. ``models``: regular
     expressions for the names of its models, such as ``"qwen3.*coder"``. They are searched in the name in lower case,
-    with ``-`` for every run of signs that are no letters or digits. Of several formats, the one that is found furthest
-    to the left is the model's, and of two at the same place the longer one.
+    with ``-`` for every run of signs that are no letters or digits. The leftmost match
+    of all formats wins; at equal positions, the longest.
     """
 
     name: str
