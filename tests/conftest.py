@@ -60,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("usual")
     config.addinivalue_line(
         "markers",
-        "one_in(number): usually one case in so many runs, not one in eight; 1: cheap, all cases always run",
+        "one_in(number): usually one case in so many runs, not one in twelve; 1: cheap, all cases always run",
     )
     config.addinivalue_line("markers", "slow: does not run with --quick")
     config.addinivalue_line("markers", "pure: counts or replaces steps that a compiled core does not show")
@@ -78,11 +78,22 @@ def _size(config: pytest.Config) -> int:
     return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
 
 
-MANY, ONE_IN = 20, 8
+MANY, ONE_IN = 20, 12
 """Of a test with so many cases or more, usually one case in so many runs."""
 QUICKER = 6
 """With ``--quick`` one in so many of these."""
 LEFT_OUT = pytest.StashKey[str]()
+TOGETHER = {
+    "tests/ids/": "all real tokenizers",
+    "tests/tokens/": "all real tokenizers",
+    "tests/gateway/test_hostile.py": "all real tokenizers",
+    "tests/needle/test_matrix.py::test_matrix": "all real tokenizers",
+    "tests/serving/test_clients.py": "clients of the companies",
+    "tests/gateway/test_clients.py": "clients of the companies",
+    "tests/gateway/test_faults.py": "clients of the companies",
+    "tests/gateway/test_probable.py": "clients of the companies",
+}
+"""What loads for seconds, so that the tests of these folders and files share one process."""
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -143,7 +154,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All cases of a format run in one process, which compiles it once; so does what else is in a file."""
+    """All cases of a format run in one process, which compiles it once; so does what else is in a file, and what needs
+    the same slow things."""
     if config.getoption("dist") != "load":
         return None
     from xdist.scheduler import LoadScopeScheduling
@@ -155,6 +167,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFormat(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
             file, _, case = nodeid.partition("[")
+            for start, scope in TOGETHER.items():
+                if file.startswith(start):
+                    return scope
             return next(
                 (name for name in names if f"{case}-".startswith((f"{name}-", f"{name}]"))),
                 file.split("::")[0],

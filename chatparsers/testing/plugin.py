@@ -83,8 +83,9 @@ def matrix(
     relative to that of the test. A failure tells the pieces with which it can be seen again.
     """
 
-    def test_matrix(chatparsers_row: tuple[Entry, list[Scenario]], request: pytest.FixtureRequest) -> None:
-        entry, shown = chatparsers_row
+    def test_matrix(chatparsers_row: tuple[Entry, list[str]], request: pytest.FixtureRequest) -> None:
+        entry, names = chatparsers_row
+        shown = (scenario for scenario in scenarios(entry.format) if scenario.name in names)
         problems = [problem for scenario in shown for problem in _problems(request, entry, scenario)]
         if problems:
             pytest.fail("\n".join(problems), pytrace=False)
@@ -217,13 +218,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     existing = metafunc.function.chatparsers_existing(chosen, folder)
     rows = []
     for entry in chosen:
-        known = existing.get(entry.key, {})
-        shown = [
-            scenario
-            for scenario in scenarios(entry.format)
-            if known.get(scenario.name, "" if known else "run") == "run"
-            and (not named or scenario.name in named)
-        ]
+        known = existing.get(entry.key) or {each.name: "run" for each in scenarios(entry.format)}
+        shown = [name for name, said in known.items() if said == "run" and (not named or name in named)]
         if shown:
             rows.append(pytest.param((entry, shown), id=f"{entry.format.name}-{entry.path.stem}"))
     metafunc.parametrize("chatparsers_row", rows)

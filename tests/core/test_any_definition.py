@@ -403,7 +403,7 @@ def test_a_stop_that_begins_like_a_call() -> None:
 
 
 def test_any_definition_is_refused_or_safe(amount: Callable[[int, int, int], int]) -> None:
-    examples = amount(100, 600, 6000)
+    examples = amount(60, 600, 6000)
 
     @settings(
         max_examples=examples,

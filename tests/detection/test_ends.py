@@ -57,7 +57,7 @@ def test_what_ends_a_turn_is_no_content(
     paths = sorted((real_templates[0].parents[1] / folder).glob("*.jinja"))
     if not paths:
         pytest.skip(f"no folder {folder} of real templates")
-    paths = paths[:: amount(4, 1, 1)]
+    paths = paths[:: amount(8, 1, 1)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of tools that nobody reads
         found = [leak for path in paths if path.stem not in CLASSIFIERS for leak in leaks(path)]

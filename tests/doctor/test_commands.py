@@ -77,24 +77,26 @@ def test_exit_codes(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["check", QWEN, "--only", "whitespace"]) == 0
     assert main(["check", QWEN, "--only", "masks"]) == 0
     assert main(["check", QWEN, "--only", "masks", "--strict"]) == 1
-    assert main(["check", QWEN]) == 1
+    assert main(["check", QWEN, "--only", "loses"]) == 1
     assert main(["check", str(tmp_path / "nowhere")]) == 2
     assert main(["check", QWEN, "--only", "nothing"]) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
 def test_json_is_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["check", QWEN, "--json"])
+    main(["check", QWEN, "--json", "--only", "loses"])
     report = _json(capsys)
     assert report["format"] == "qwen3" and report["findings"]
     for finding in report["findings"]:
         assert set(finding) == {"code", "severity", "message", "witness", "mend"}
         assert finding["severity"] in ("error", "warning", "note")
-    assert report == json.loads(json.dumps(chatparsers.check(QWEN).to_dict()))
+    assert report == json.loads(json.dumps(chatparsers.check(QWEN, only=["loses"]).to_dict()))
 
 
 def test_several_models_have_one_line_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["check", QWEN, str(OWN / "glm-4-5.jinja"), str(tmp_path / "nowhere")]) == 2
+    assert (
+        main(["check", QWEN, str(OWN / "glm-4-5.jinja"), str(tmp_path / "nowhere"), "--only", "loses"]) == 2
+    )
     printed = capsys.readouterr()
     assert [line.split(": ")[1] for line in printed.out.splitlines()] == ["qwen3", "glm-4-5"]
     assert "nowhere" in printed.err
@@ -110,7 +112,7 @@ def test_annotations_sarif_and_a_page(capsys: pytest.CaptureFixture[str], tmp_pa
     folder.mkdir()
     (folder / "chat_template.jinja").write_text(Path(QWEN).read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "tokenizer_config.json").write_text("{}")
-    main(["check", str(folder), "--format-output", "sarif"])
+    main(["check", str(folder), "--format-output", "sarif", "--only", "loses"])
     log = _json(capsys)
     jsonschema.validate(log, SARIF, format_checker=jsonschema.FormatChecker())
     run = log["runs"][0]
@@ -119,7 +121,7 @@ def test_annotations_sarif_and_a_page(capsys: pytest.CaptureFixture[str], tmp_pa
     }
     place = run["results"][0]["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"].endswith("/my%20model%2C%2050%20%25/chat_template.jinja")
-    main(["check", str(folder), "--format-output", "github"])
+    main(["check", str(folder), "--format-output", "github", "--only", "loses"])
     line = capsys.readouterr().out.splitlines()[0]
     assert "/my model%2C 50 %25/chat_template.jinja,line=1,title=" in line
     text = page.read_text(encoding="utf-8")

@@ -105,7 +105,7 @@ def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
 class TestFormat:
     """The tests of a format run one after another, so that its scenarios are rendered once."""
 
-    @pytest.mark.one_in(12)
+    @pytest.mark.one_in(16)
     def test_bytes(self, name: str, bytewise: Any, amount: Callable[..., int]) -> None:
         """With special markers, and with bytes alone: usually each case with one of the two."""
         both, turn = amount(0, 1, 1), len(name) % 2

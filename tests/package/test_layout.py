@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -121,28 +121,32 @@ def part(module: str) -> str:
 
 
 def for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    test = node.test if isinstance(node, ast.If) else None
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def imports(module: str, path: Path, tree: ast.Module) -> Iterator[Import]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
 
-    def visit(node: ast.AST, typing: bool) -> Iterator[Import]:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.Import):
-                for alias in child.names:
-                    yield Import(module, alias.name, child.lineno, typing)
-            elif isinstance(child, ast.ImportFrom):
-                base = child.module or ""
-                if child.level:
-                    parents = package.split(".")[: len(package.split(".")) - child.level + 1]
-                    base = ".".join([*parents, *filter(None, [child.module])])
-                for alias in child.names:
+    def visit(statements: Iterable[ast.AST], typing: bool) -> Iterator[Import]:
+        for statement in statements:
+            if isinstance(statement, ast.Import):
+                for alias in statement.names:
+                    yield Import(module, alias.name, statement.lineno, typing)
+            elif isinstance(statement, ast.ImportFrom):
+                base = statement.module or ""
+                if statement.level:
+                    parents = package.split(".")[: len(package.split(".")) - statement.level + 1]
+                    base = ".".join([*parents, *filter(None, [statement.module])])
+                for alias in statement.names:
                     full = f"{base}.{alias.name}"
-                    yield Import(module, full if full in MODULES else base, child.lineno, typing)
-            yield from visit(child, typing or for_types(child))
+                    yield Import(module, full if full in MODULES else base, statement.lineno, typing)
+            for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+                inner = getattr(statement, name, None)
+                if isinstance(inner, list):
+                    yield from visit(inner, typing or for_types(statement))
 
-    yield from visit(tree, False)
+    yield from visit(tree.body, False)
 
 
 @cache

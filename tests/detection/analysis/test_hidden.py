@@ -74,7 +74,7 @@ def pinned() -> dict[str, tuple[str, int, int]]:
     return {name: tuple(row) for name, row in json.loads(PINNED.read_text(encoding="utf-8")).items()}
 
 
-@pytest.mark.one_in(16)
+@pytest.mark.one_in(24)
 def test_found_reads_what_the_module_reads(
     entry: Entry, add_row: Callable[..., None], pytestconfig: pytest.Config
 ) -> None:
@@ -142,7 +142,7 @@ def test_other_templates_are_read_or_refused(
     shared_dir: Path, add_row: Callable[..., None], amount: Callable[[int, int, int], int]
 ) -> None:
     """What the analysis finds of templates of all kinds reads what they render, or nothing is claimed of it."""
-    paths = more_templates(shared_dir)[:: amount(4, 1, 1)]
+    paths = more_templates(shared_dir)[:: amount(8, 1, 1)]
     if not paths:
         pytest.skip("no further templates in the folder of real data")
     wrong: list[Any] = []
