@@ -255,7 +255,7 @@ class JsonScanner(Transcoder):
             before = "".join(self.comma)
             self.comma.clear()
         if state <= _ITEM and not (final or self.error):
-            end = kept if comma < 0 else comma
+            end = max(kept, comma)
             self.comma.append(text[end:i])
         if mended:
             mended.append(text[kept:end])
