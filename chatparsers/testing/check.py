@@ -191,6 +191,8 @@ def check_prefixes(turn: Turn, text: str, every: int = 1) -> int:
                 late = stream.fork()
                 late.finish("length")
                 assert not late.message.complete, f"complete, though the length ran out at {at}"
+                codes = [diagnostic.code for diagnostic in late.message.diagnostics]
+                assert "truncated" in codes, f"no diagnostic, though the length ran out at {at}"
             tried += 1
         deltas.add(stream.feed(character))
     return tried

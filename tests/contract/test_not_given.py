@@ -37,9 +37,20 @@ def test_every_format_names_the_call(format: Format) -> None:
     assert noted(format.bind(response_format=SCHEMA).parse(text)) == []
 
 
-def test_for_all_cuts_and_pickles() -> None:
-    turn = chatparsers.get_format("qwen3").bind(prefix="<think>\n")
-    text = 'Hm</think>\n\n<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("qwen3", '<tool_call>\n{"name": "f", "arguments": {}}\n</tool_call>'),
+        (
+            "deepseek-r1",
+            "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json\n{}\n``",
+        ),
+    ],
+    ids=["whole", "cut off"],
+)
+def test_for_all_cuts_and_pickles(name: str, call: str) -> None:
+    turn = chatparsers.get_format(name).bind(prefix="<think>\n")
+    text = "Hm</think>\n\n" + call
     expected = turn.parse(text)
     assert len(noted(expected)) == 1 and expected.reasoning == "Hm"
     for cut in range(0, len(text), 3):

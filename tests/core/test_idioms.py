@@ -113,6 +113,14 @@ def lines(p: Builder) -> Node:
     return p.body("<f>" + p.calls(call, p.space("\n")) + "</f>")
 
 
+def positional(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        return "<" + p.arg_name(arg) + "=" + p.value(arg, Json()) + ">"
+
+    call = p.each_tool(lambda tool: p.name(tool) + "(" + p.each_arg(tool, argument, ", ", Json()) + ")")
+    return p.body("<f>" + p.calls(call, p.space("\n")) + "</f>")
+
+
 ROWS = [
     Row(
         "think",
@@ -243,6 +251,14 @@ ROWS = [
         "stray-marker at character 1: expected the name of a call, found '<c>, b'",
     ),
     Row(
+        "each_tool, cut before the name",
+        lambda p: p.body(p.each_tool(lambda tool: "<c>" + p.cut() + p.name(tool) + "=" + p.args(tool))),
+        "<c>,<c>t={}",
+        "|||||||||(t {|})|",
+        '"<c>t={" ws "}"',
+        "malformed at character 3: expected the name of a call, found ',<c>t={}'",
+    ),
+    Row(
         "json_name",
         lambda p: p.body(p.each_tool(lambda tool: '"' + p.json_name(tool) + '":' + p.args(tool))),
         '"\\u0074":{}',
@@ -347,8 +363,8 @@ ROWS = [
     Row(
         "json_call",
         lambda p: p.body("!" + p.json_call(name="n", args="a")),
-        '!{"n": "t", "a": {}}',
-        "|||||||||||||||||(t {|}|)|",
+        '!{"n": "t", "a":  {}}',
+        "||||||||||||||||||(t {|}|)|",
         '"!{" ws "\\"n\\"" ws ":" ws "\\"t\\"," ws "\\"a\\"" ws ":" ws "{" ws "}" ws "}"',
         "",
     ),
@@ -541,9 +557,18 @@ ROWS = [
         '"!t(" (m) ")"\nm ::= "a=" ("true" | "false")',
         "",
     ),
+    Row(
+        "each_arg, positional",
+        positional,
+        "<f>t(true)\nt (true)</f>",
+        '||||(t ||||{"a": |true})||||(t ||||{"a": |true})|||||',
+        '"<f>" call ("\\n" call)* "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
+        "",
+    ),
 ]
 
 
+@pytest.mark.one_in(1)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_is_parsed(row: Row) -> None:
     turn = turn_of(row.build, row.tool)

@@ -21,6 +21,8 @@ from chatparsers import Format, RequestError, SchemaError, get_format, list_form
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import EachTool
 from chatparsers.core.definition.tree import walk
+from chatparsers.core.parser.readable import unreadable
+from chatparsers.core.schema.tools import Tool
 from chatparsers.detection.analysis.accepted import accepts
 
 FORMATS = [
@@ -93,6 +95,13 @@ def test_a_name_is_read_back_or_refused(name: str, amount: Callable[[int, int, i
         assert _read(turn, text) == meant, text
         assert _read(turn, ids) == meant, text
         assert refused or accepts(turn, text), text
+
+
+def test_each_reason_why_a_name_is_refused() -> None:
+    """It holds what ends the turn, or a token where it is written twice; it is too long; a shorter one misleads."""
+    refused = ("a[e~[", "a</mm:think>", "x" * 1500, "a>b")
+    known = Tool("f", {"type": "object", "properties": dict.fromkeys(("a", "a b", *refused), True)})
+    assert unreadable(get_format("minimax-m3"), known, ("f",)) == refused
 
 
 def test_ordinary_names_cost_no_check(monkeypatch: pytest.MonkeyPatch) -> None:

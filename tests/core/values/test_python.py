@@ -258,6 +258,7 @@ RESPELT = [
 ]
 
 
+@pytest.mark.one_in(1)
 @pytest.mark.parametrize(("text", "out", "notes"), RESPELT)
 def test_what_is_respelt_and_what_is_noted(
     read: Read, text: str, out: str, notes: list[tuple[int, str, str]] | None
