@@ -438,7 +438,10 @@ class Turn(Shown):
         """The ids that end the turn, sorted; empty without a tokenizer."""
         if self.tokenizer is None:
             return ()
-        return tuple(sorted(load_reference(_STOP_IDS)(self.tokenizer, self.stops, self.token_config)))
+        found = load_reference(_STOP_IDS)(
+            self.tokenizer, self.stops, self.token_config, self.preserved_tokens
+        )
+        return tuple(sorted(found))
 
     @property
     def preserved_ids(self) -> tuple[int, ...]:

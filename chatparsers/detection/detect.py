@@ -4,7 +4,8 @@ Strategy: the template renders a conversation whose messages are known: an answe
 call. Only renderings are compared, never the template's source, so a cosmetic edit changes nothing. In this order:
 
 1. A format whose markers are all in the renderings is a candidate; its parser reads each rendered turn, and the format
-   that returns exactly the messages wins.
+   that returns exactly the messages wins. If its grammar does not generate the call as it is rendered, the analysis
+   comes first, as far as it proves all that it finds.
 2. Else a template may write the calls of one family under the role headers of another, or with reasoning that the first
    family has not. Then some of the markers are enough, but the format must also write the call as the template does,
    so that its grammar is right too.
@@ -186,7 +187,14 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         unseen = not calls and (can.tools or best.features.tools)
         dropped = _dropped(template, best) if unseen else ()
         evidence = (*contest.evidence, *_equals(best.name, contest), *cuts, *dropped, *contest.broken)
-        return Detection(best.name, 0.5 if unseen else 1.0, evidence)
+        other = _unwritten(template, best, probes)
+        if other is None:
+            return Detection(best.name, 0.5 if unseen else 1.0, evidence)
+        why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
+        found = analysed(template)
+        if found and not found.limits:
+            return replace(found, evidence=(why, *found.evidence))
+        return _with_limits(Detection(best.name, 1.0, evidence), (Limit("grammar", why),))
     said: tuple[str, ...] = ()
     if response_template is not None:
         told = _told(response_template, without_end(template, [*probes, *several_calls(template)]))
@@ -199,6 +207,23 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         nothing = "the template renders neither tools nor calls nor reasoning"
         return Detection(CONTENT_ONLY, 1.0, (nothing, *said, *cuts, *contest.broken))
     return replace(found, evidence=(*contest.broken, *contest.tried, *said, *cuts, *found.evidence))
+
+
+def _unwritten(template: Template, fmt: Format, probes: list[Probe]) -> Probe | None:
+    """A call that the format's grammar does not generate as the template writes it. Past calls may lack the last
+    closer."""
+    for probe in probes:
+        if writes(fmt, probe):
+            continue
+        from .analysis.accepted import accepts, without_ends
+
+        wires = [*without_ends(probe.wire, (*fmt.stops, *template.end_of_turn(fmt)))]
+        prefix, thinking = prompt_prefix(fmt, probe.opening), "reasoning_content" in probe.message or None
+        turn = fmt.bind(tools=TOOLS, prefix=prefix, thinking=thinking, tool_choice="required")
+        written = fmt.render({"content": "", "tool_calls": probe.message["tool_calls"]}, TOOLS).strip()
+        if not (written.startswith(wires[-1].strip()) or accepts(turn, *wires)):
+            return probe
+    return None
 
 
 def _dropped(template: Template, fmt: Format) -> tuple[str, ...]:

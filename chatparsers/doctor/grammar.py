@@ -16,7 +16,7 @@ from typing import Any, Literal
 from ..core.errors import ChatParsersError, RequestError, SchemaError, TemplateError
 from ..core.format import Turn
 from ..core.message import Message
-from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_of
+from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_of, without_ends
 from ..grammar.ir import Text, TokenRef
 from ..grammar.regular.automaton import TooLarge
 from ..lazy import load_reference
@@ -174,7 +174,7 @@ def _own_calls(model: Subject) -> Iterator[Finding | Fact]:
             )
             return
         ends = (*fmt.stops, *model.template.end_of_turn(fmt))
-        if not accepts(turn, *_without_ends(wire, ends)):
+        if not accepts(turn, *without_ends(wire, ends)):
             yield _refused(wire, "")
             return
         if model.tokenizer is not None and (found := _refused_ids(model, wire, turn.prefix, ends)):
@@ -213,7 +213,7 @@ def _refused_ids(model: Subject, wire: str, prefix: str, ends: Iterable[str]) ->
         tools=model.tools, tool_choice="required", prefix=prefix, tokenizer=model.tokenizer
     )
     texts = []
-    for text in _without_ends(wire, ends):
+    for text in without_ends(wire, ends):
         encoded = model.tokenizer.encode(text, add_special_tokens=False)
         pieces = _texts_of(text, encoded.offsets)
         texts.append(marked(turn, encoded.ids, pieces))
@@ -228,19 +228,6 @@ def _texts_of(text: str, offsets: Sequence[tuple[int, int]]) -> list[str]:
         found.append(text[at : max(at, end)])
         at = max(at, end)
     return found
-
-
-def _without_ends(wire: str, stops: Iterable[str]) -> Iterator[str]:
-    """The text, and the text without its stops and the space before them: the grammar ends where a stop begins."""
-    ends = [stop.strip() for stop in stops if stop.strip()]
-    for _ in range(3):
-        yield from (wire, wire.rstrip())
-        wire = wire.rstrip()
-        stop = next((stop for stop in ends if wire.endswith(stop)), None)
-        if stop is None:
-            return
-        wire = wire.removesuffix(stop)
-    yield from (wire, wire.rstrip())
 
 
 def _engines(model: Subject, turn: Turn) -> Iterator[Finding | Fact]:

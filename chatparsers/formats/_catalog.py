@@ -43,6 +43,7 @@ FORMATS: tuple[tuple[str, str, str, str, _Texts, _Texts, _Texts], ...] = (
     ("hunyuan-a13b", "chatparsers.formats.hunyuan_a13b:FORMAT", "Hunyuan A13B", "https://huggingface.co/tencent/Hunyuan-A13B-Instruct", (), ("<|extra_0|>", "<tool_calls>"), ("hunyuan-a13b",)),
     ("hunyuan-v3", "chatparsers.formats.hunyuan_v3:FORMAT", "Hunyuan V3 (Hy3)", "https://huggingface.co/tencent/Hy3", ("hy-v3", "hunyuan"), ("<tool_calls", "<tool_sep", "<arg_key"), ("hunyuan-v3", "hy-?3")),
     ("hunyuan-v4", "chatparsers.formats.hunyuan_v4:FORMAT", "Hunyuan V4 (Hy4)", "https://huggingface.co/tencent/Hy4-preview", ("hy-v4",), ("<tool_calls:", "<arg_key:", "<｜hy_"), ("hunyuan-v4", "hy-?4")),
+    ("hyperclovax", "chatparsers.formats.hyperclovax:FORMAT", "HyperCLOVA X SEED Think", "https://huggingface.co/naver-hyperclovax/HyperCLOVAX-SEED-Think-14B", (), ("<|im_start|>assistant -> tool/function_call\n",), ("hyperclovax.*think-14b",)),
     ("inkling", "chatparsers.formats.inkling:FORMAT", "Inkling", "https://huggingface.co/thinkingmachines/Inkling", (), ("<|message_model|>", "<|content_invoke_tool_json|>"), ("inkling",)),
     ("internlm2", "chatparsers.formats.internlm2:FORMAT", "InternLM2, InternLM2.5, Intern-S1", "https://github.com/InternLM/InternLM/blob/main/chat/chat_format.md", ("intern-s1", "internlm", "interns1"), ("<|im_start|>", "<|action_start|>"), ("internlm-?[23]", "intern-?s1")),
     ("iquest", "chatparsers.formats.iquest:FORMAT", "IQuest Q1", "https://huggingface.co/IQuestLab", ("iquest-q1",), ("<|iquest_assistant|>", "<iquest_tool_call>"), ("iquest-q",)),

@@ -248,25 +248,43 @@ def id_feed(
     in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
-    ends = stop_ids(vocabulary, stops, config)
+    ends = stop_ids(vocabulary, stops, config, texts)
     found = _special_ids(vocabulary, texts, stops, ends, skip_special_tokens, token_text_fallback)
     return IdFeed(tokenizer, Detokenizer(vocabulary), *found)
 
 
 def stop_ids(
-    tokenizer: Any, stops: tuple[str, ...], config: Mapping[str, Any] | None = None
+    tokenizer: Any,
+    stops: tuple[str, ...],
+    config: Mapping[str, Any] | None = None,
+    texts: tuple[str, ...] = (),
 ) -> frozenset[int]:
-    """The ids that end the turn: those of the stops, and the ends of turn that ``config`` or the tokenizer name."""
+    """The ids that end the turn: those of the stops, and the ends of turn that ``config`` or the tokenizer name.
+
+    ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
+    """
     try:
         named = json.dumps(dict(config or {}))
     except TypeError:  # values that no file has
-        return SpecialTokens.from_tokenizer(tokenizer, config).end_of_turn(stops)
-    return _stop_ids(Vocabulary.of(tokenizer), stops, named)
+        return _ends(Vocabulary.of(tokenizer), stops, config or {}, texts)
+    return _stop_ids(Vocabulary.of(tokenizer), stops, named, texts)
 
 
 @lru_cache(maxsize=64)
-def _stop_ids(vocabulary: Vocabulary, stops: tuple[str, ...], config: str) -> frozenset[int]:
-    return SpecialTokens.from_tokenizer(vocabulary, json.loads(config)).end_of_turn(stops)
+def _stop_ids(
+    vocabulary: Vocabulary, stops: tuple[str, ...], config: str, texts: tuple[str, ...]
+) -> frozenset[int]:
+    return _ends(vocabulary, stops, json.loads(config), texts)
+
+
+def _ends(
+    vocabulary: Vocabulary, stops: tuple[str, ...], config: Mapping[str, Any], texts: tuple[str, ...]
+) -> frozenset[int]:
+    special = SpecialTokens.from_tokenizer(vocabulary, config)
+    if config.get("eos_token") is not None or config.get("eos_token_id") is not None:
+        return special.end_of_turn(stops)
+    inner = {vocabulary.id_of(text) for text in texts if text not in stops}
+    return special.end_of_turn(stops) - inner
 
 
 def marker_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, int]:

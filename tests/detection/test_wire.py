@@ -257,6 +257,36 @@ def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them
     assert (found.name, found.score) == ("auto:json-native", 1.0)
 
 
+CHATML = (
+    "{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t | tojson }}{% endfor %}<|im_end|>\n{% endif %}"
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "<tool_call>\n$CALL$\n</tool_call>{% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+NESTED = "{{ c | tojson }}"
+FLAT = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+ON_ONE_LINE = (
+    "<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
+    "<parameter={{ k }}>{{ v }}</parameter>\n{% endfor %}</function>"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [(FLAT, "hermes-2-pro"), (NESTED, "auto:json-native"), (ON_ONE_LINE, "auto:tagged-args")],
+)
+def test_a_family_that_reads_the_calls_but_does_not_write_them(call: str, name: str) -> None:
+    """Its grammar would write them in another way, and it would take the line breaks around a text for markup."""
+    chat = chatparsers.load(CHATML.replace("$CALL$", call))
+    assert (chat.detection.name, chat.detection.score, chat.detection.limits) == (name, 1.0, ())
+    asked = {"function": {"name": "f", "arguments": '{"a": "\\nno more\\n"}'}, "id": "a12345678"}
+    said = {"role": "assistant", "content": "", "tool_calls": [asked]}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
+    wire = chat.template().assistant_turn(said, history=ASK, tools=tools)[1]
+    found = chat.prepare(ASK, tools=tools).parse(wire)
+    assert [call.parsed_arguments for call in found.tool_calls] == [{"a": "\nno more\n"}], wire
+
+
 TELLS = NAMED_TWICE.replace("</tool>{% endfor %}", "</tool>{% endfor %}{% if tools %}$TOLD${% endif %}")
 OBJECT = 'Answer with {"name": the name, "arguments": a dictionary}.'
 OTHER = 'Answer with {"tool": the name, "tool_input": a dictionary}.'

@@ -4,7 +4,7 @@ The toy vocabulary has every byte, some tokens of several characters that cut ma
 literals of a format as ordinary tokens, and its markers as added tokens. A real vocabulary works as well. The model
 knows nothing: it takes any token that the mask allows. A bias towards the format's literals and the end of strings,
 lists and turns lets most runs end. Now and then the model begins a literal and writes it token by token. In the second
-half of its budget it ends the turn where it may, and often a value.
+half of its budget it ends the turn where it may, and often a value or a block of reasoning.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from engines import llguidance, xgrammar
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.definition.nodes import Literal, Value
+from chatparsers.core.definition.nodes import Body, Literal, Token, Value
 from chatparsers.core.definition.tree import walk
 from chatparsers.core.format import Format
 from chatparsers.core.values import Elements, Raw, Syntax
@@ -217,9 +217,18 @@ def _weights(tokenizer: Tokenizer, format: Format, stops: frozenset[int]) -> tup
 
 @lru_cache(maxsize=16)
 def _value_ends(tokenizer: Tokenizer, format: Format) -> list[tuple[int, ...]]:
-    """The texts that end an argument's raw value, in tokens."""
-    values = [node.syntax for node in walk(format.tree(Options(tools=True))) if isinstance(node, Value)]
-    return _spelt_in(tokenizer, format, (end for syntax in values for end in _ends(syntax)))
+    """The texts that end an argument's raw value, and the markers that end a block of reasoning, in tokens."""
+    nodes = list(walk(format.tree(Options(tools=True))))
+    ends = [end for node in nodes if isinstance(node, Value) for end in _ends(node.syntax)]
+    spans = [node.reasoning for node in nodes if isinstance(node, Body) and node.reasoning is not None]
+    marks = [
+        node.text
+        for span in spans
+        if span.close is not None
+        for node in walk(span.close)
+        if isinstance(node, Token)
+    ]
+    return _spelt_in(tokenizer, format, (*ends, *marks))
 
 
 def _ends(syntax: Syntax) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 
@@ -19,7 +19,7 @@ from ...grammar.ir import Ir
 from ...grammar.reading.read import Reading, Request, read
 from ...grammar.regular.automaton import Dfa, build
 
-__all__ = ["accepts", "accepts_ids", "marked", "reading_of"]
+__all__ = ["accepts", "accepts_ids", "marked", "reading_of", "without_ends"]
 
 _SIGNS = 0xF1000
 """From here on, a private character stands for each marker's id."""
@@ -40,6 +40,19 @@ def accepts_ids(turn: Turn, *texts: str) -> bool:
     (`marked`), as an engine takes only its id."""
     signs = {marker: chr(_SIGNS + number) for number, marker in enumerate(turn.marker_ids)}
     return _takes(reading_of(turn, turn.marker_ids), texts, signs)
+
+
+def without_ends(wire: str, stops: Iterable[str]) -> Iterator[str]:
+    """The text, and the text without its stops and the space before them: the grammar ends where a stop begins."""
+    ends = [stop.strip() for stop in stops if stop.strip()]
+    for _ in range(3):
+        yield from (wire, wire.rstrip())
+        wire = wire.rstrip()
+        stop = next((stop for stop in ends if wire.endswith(stop)), None)
+        if stop is None:
+            return
+        wire = wire.removesuffix(stop)
+    yield from (wire, wire.rstrip())
 
 
 def marked(turn: Turn, ids: Sequence[int], texts: Sequence[str]) -> str:

@@ -68,15 +68,19 @@ class Definition:
         p = m.p
         assert self.reasoning is not None
         begin = _begin(m, self.block)
-        before, _, _ = self.reasoning.close.partition(self.reasoning.close.strip())
-        closer = p.trim(before) + m.literal(self.reasoning.close.strip())
+        before, _, after = self.reasoning.close.partition(self.reasoning.close.strip())
+        closer = p.trim(before) + m.literal(self.reasoning.close.strip()) + p.trim(after)
         thought = p.span(begin + _opener(m, self.reasoning.open), closer)
         close = self.content.close or self.reasoning.close.strip()
         opener = _opener(m, self.content.open)
         if self.content.also:
             opener = p.reads(opener, opener, m.lenient(self.content.also))
-        content = p.span(begin + opener, m.literal(close), optional=not self.content.close)
-        return p.body(section, reasoning=thought, content=content)
+        bare = not self.content.open.strip()
+        role = m.literal(self.block) if bare else begin  # white space alone opens no block
+        ended = m.literal(close) + p.space() if bare else m.literal(close)
+        content = p.span(role + opener, ended, optional=not self.content.close)
+        body = p.body(section, reasoning=thought, content=content)
+        return p.reads("", p.trim(self.content.open)) + body if bare else body
 
 
 def _begin(m: Markup, block: str) -> Node:

@@ -46,7 +46,8 @@ def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
     if calls.end_optional and behind:
         closer = p.expected(closer)
     if block and not each:
-        opener = p.expected(m.literal(block)) + p.space(calls.lead) + opener
+        lead = "" if before.startswith(block) else calls.lead
+        opener = p.expected(m.literal(block)) + p.space(lead) + opener
     section = opener + items + closer
     own = units(calls.before.strip())
     if before.strip() and calls.array is None and own and is_marker(own[0]):

@@ -174,6 +174,8 @@ def _content(
         block = header.strip() if between.rstrip().endswith(header.strip() + before.rstrip()) else ""
         return ContentMarkers(before, close), block
     if befores and all(befores) and not any(before.strip() for before in befores):
+        if between.strip() and header.strip() and between.endswith(header.strip() + befores[0]):
+            return ContentMarkers(befores[0], close), header.strip()  # a bare role opens content
         return ContentMarkers(lead=befores[0]), ""
     if close and between and closers:
         rest = between[len(shared_start(between, *closers)) :]

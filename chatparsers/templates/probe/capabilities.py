@@ -51,6 +51,8 @@ _SWITCHES: tuple[tuple[str, object, object], ...] = (
     ("thinking_mode", "on", "off"),
     ("thinking_option", "on", "off"),
     ("thinking_budget", ABSENT, 0),
+    ("force_reasoning", True, False),
+    ("skip_reasoning", False, True),
 )
 SWITCHES = frozenset(name for name, _, _ in _SWITCHES)
 """The variables with which templates spell the switch of thinking."""

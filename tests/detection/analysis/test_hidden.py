@@ -41,6 +41,7 @@ VARIANTS = {
     "granite": "json-native",
     "granite-4": "json-native",
     "hermes-2-pro": "json-native",
+    "hyperclovax": "channels",
     "inkling": "channels",
     "jamba": "json-native",
     "kimi-k2": "prefixed-indexed",
