@@ -7,7 +7,7 @@ says of itself is in `definition`, what reads a model's output in `parser`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -24,7 +24,7 @@ from .message import Message
 from .parser.readable import check_names
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
 from .parser.start import start
-from .parser.stream import Piece, Start, Stream, StreamOptions
+from .parser.stream import Piece, Start, Stream
 from .parser.tokenizer import Named, read_tokenizer
 from .parser.transcript import call_id
 from .public import made_by, public
@@ -93,7 +93,7 @@ class Format(Shown):
         >>> chatparsers.get_format("hermes-2-pro").tree(Options(tools=True)).shown()
         'p.body(…)'
         """
-        return tree_of(self, replace(options, schema=None))
+        return tree_of(self, options._replace(schema=None))
 
     @property
     def features(self) -> Features:
@@ -169,25 +169,26 @@ class Format(Shown):
         >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning
         'Hm.'
         """
-        for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
-            if not isinstance(text, str):
-                raise RequestError(f"{name}: expected text, found {type(text).__name__}")
+        if not (type(prefix) is type(prompt) is str and (id_seed is None or type(id_seed) is str)):
+            for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
+                if not isinstance(text, str):
+                    raise RequestError(f"{name}: expected text, found {type(text).__name__}")
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         response_format = read_response_format(response_format)
         known = read_tools(tools)
-        if known and known.respelt:
+        if known.raw and known.respelt:
             warn_of_request(known.respelt, stacklevel=2)
         mode, named = read_choice(tool_choice, known)
         return Turn._made(
             format=self,
             tools=known,
             options=Options(
-                tools=bool(known),
-                mode=mode,
-                parallel=bool(parallel_tool_calls) and named is None,
-                thinking=thinking,
-                schema=read_schema(response_format),
+                bool(known.raw),
+                mode,
+                bool(parallel_tool_calls) and named is None,
+                thinking,
+                read_schema(response_format),
             ),
             named=named,
             response_format=response_format,
@@ -201,7 +202,7 @@ class Format(Shown):
 
 
 @public
-@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Turn(Shown):
     """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
 
@@ -226,42 +227,15 @@ class Turn(Shown):
         made_by("a turn", "Format.bind() or Chat.prepare()")
 
     @classmethod
-    def _made(
-        cls,
-        *,
-        format: Format,
-        tools: Toolset,
-        options: Options,
-        named: str | None,
-        response_format: Mapping[str, Any] | None,
-        prefix: str,
-        prompt: str,
-        tokenizer: Any,
-        token_config: Mapping[str, Any] | None,
-        id_seed: str,
-        polyfills: tuple[str, ...],
-    ) -> Turn:
-        turn = object.__new__(cls)
-        keep = object.__setattr__
-        keep(turn, "format", format)
-        keep(turn, "tools", tools)
-        keep(turn, "options", options)
-        keep(turn, "named", named)
-        keep(turn, "response_format", response_format)
-        keep(turn, "prefix", prefix)
-        keep(turn, "prompt", prompt)
-        keep(turn, "tokenizer", tokenizer)
-        keep(turn, "token_config", token_config)
-        keep(turn, "id_seed", id_seed)
-        keep(turn, "polyfills", polyfills)
+    def _made(cls, **values: Any) -> Turn:
+        """``values``: all fields."""
+        turn = cls.__new__(cls)
+        turn.__dict__.update(values)
         return turn
 
     def _replace(self, **changes: Any) -> Turn:
         """This turn with other values of some fields."""
-        return Turn._made(**{**self._values(), **changes})
-
-    def _values(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return Turn._made(**{**self.__dict__, **changes})
 
     def __repr__(self) -> str:
         tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
@@ -271,7 +245,7 @@ class Turn(Shown):
         return f"<Turn: {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ({**self._values(), "tokenizer": Named(self.tokenizer)},)
+        return _restored, ({**self.__dict__, "tokenizer": Named(self.tokenizer)},)
 
     @property
     def tree(self) -> Node:
@@ -350,45 +324,36 @@ class Turn(Shown):
         """
         if reasoning not in ("split", "inline"):
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
-        options = StreamOptions(strict, reasoning == "inline", skip_special_tokens, token_text_fallback)
-        return Stream._made(
-            self._start(options),
-            None if self.tokenizer is None else partial(self._start_ids, options),
-            strict,
-            self.tools,
-            self.id_seed if id_seed is None else id_seed,
+        inline = reasoning == "inline"
+        ids = None
+        if self.tokenizer is not None:
+            ids = partial(self._start_ids, inline, skip_special_tokens, token_text_fallback)
+        begin = start(
+            self.format, self.options, self.prefix, inline=inline, shaped=self.response_format is not None
         )
+        return Stream._made(begin, ids, strict, self.tools, self.id_seed if id_seed is None else id_seed)
 
-    def _start(self, options: StreamOptions) -> Start:
-        return start(
-            self.format, self.tools, self.options, self.prefix, inline=options.inline, shaped=self._shaped
-        )
-
-    def _start_ids(self, options: StreamOptions) -> Start:
-        """How a stream of ids begins: with a program in which markers are single tokens."""
+    def _start_ids(
+        self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
+    ) -> tuple[Start, Any]:
+        """How a stream of ids begins, with a program in which markers are single tokens; and the feed of its ids."""
         feed = load_reference(_ID_FEED)(
             self.tokenizer,
             self.preserved_tokens,
             self.stops,
             config=self.token_config,
-            skip_special_tokens=options.skip_special_tokens,
-            token_text_fallback=options.token_text_fallback,
+            skip_special_tokens=skip_special_tokens,
+            token_text_fallback=token_text_fallback,
         )
-        return start(
+        begin = start(
             self.format,
-            self.tools,
             self.options,
             feed.alphabet.encode(self.prefix),
-            inline=options.inline,
-            alphabet=feed.alphabet,
-            ids=feed,
-            shaped=self._shaped,
+            inline=inline,
+            alphabet=feed.alphabet.key,
+            shaped=self.response_format is not None,
         )
-
-    @property
-    def _shaped(self) -> bool:
-        """Whether the request says how the answer is written."""
-        return self.response_format is not None
+        return begin, feed
 
     def parse(
         self,

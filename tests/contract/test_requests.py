@@ -284,11 +284,24 @@ def test_the_schemas_of_many_tools_are_walked_once(monkeypatch: pytest.MonkeyPat
     ]
     dumped: list[bytes] = []
 
-    def dump(tools: Any) -> bytes:
-        dumped.append(marshal.dumps(tools, 2))
+    def dump(tools: Any, version: int = 2) -> bytes:
+        dumped.append(marshal.dumps(tools, version))
         return dumped[-1]
 
     monkeypatch.setattr(tools_module, "_dumped", dump)
     for _ in range(3):
         hermes.bind(tools=tools)
     assert len(dumped) == 1
+    # what has changed in the same list is seen
+    tools[0]["function"]["name"] = "first"
+    assert hermes.bind(tools=tools).tools.names()[:2] == ("first", "f1")
+    tools[1]["function"] = {**tools[1]["function"]}
+    tools.append(tools.pop(0))
+    turn = hermes.bind(tools=tools)
+    described["p0"]["type"] = "integer"
+    tools[0]["function"]["parameters"] = parameters
+    tool = turn.tools.get("f1")
+    assert tool is not None and tool.argument("p0").types == {"integer"}
+    tools[0]["color"] = "red"
+    with pytest.raises(RequestError, match="'color'"):
+        hermes.bind(tools=tools)

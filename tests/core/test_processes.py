@@ -180,24 +180,24 @@ def test_binding_in_threads_that_switch_all_the_time(amount: Callable[[int, int,
 def test_tools_of_strangers_do_not_pile_up() -> None:
     """What stays of requests with many tools is bounded by bytes, and what is counted is no less than what it takes."""
     format = chatparsers.get_format("qwen3")
-    tools_module._respelt.clear()
-    most, tools_module._respelt.most = tools_module._respelt.most, 4_000_000
+    tools_module._seen.clear()
+    most, tools_module._seen.most = tools_module._seen.most, 4_000_000
     try:
         tracemalloc.start()
         for request in range(40):
             members = {f"m{request}_{number}": {"type": "integer"} for number in range(60)}
             format.bind(tools=[tool("f", properties=members)])
         kept = tracemalloc.get_traced_memory()[0]
-        counted = tools_module._respelt.size
-        assert len(tools_module._respelt) and kept < 1.5 * counted <= 6_000_000
+        counted = tools_module._seen.size
+        assert len(tools_module._seen) and kept < 1.5 * counted <= 6_000_000
         format.bind(
-            tools=[tool("f", properties={f"m{number}": {"type": "integer"} for number in range(20_000)})]
+            tools=[tool("f", properties={f"m{number}": {"type": "integer"} for number in range(30_000)})]
         )
-        assert tools_module._respelt.size == counted  # too large to be kept at all
+        assert tools_module._seen.size == counted  # too large to be kept at all
     finally:
         tracemalloc.stop()
-        tools_module._respelt.most = most
-        tools_module._respelt.clear()
+        tools_module._seen.most = most
+        tools_module._seen.clear()
 
 
 def test_a_value_that_two_threads_make_is_one() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..errors import DefinitionError, did_you_mean
 from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
@@ -52,8 +51,7 @@ def escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
     return "".join([dict(escapes).get(char, char) for char in name])
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """The parts of a request that shape the tree: whether it has tools (never which), and the caller's choices.
 
     ``mode``: ``auto``, ``required`` or ``none``. ``schema``: the JSON Schema of the answer (None: free text).

@@ -74,6 +74,7 @@ from .usual.texts import JSON_INSIDE
 __all__ = ["program"]
 
 
+@lru_cache(maxsize=1024)
 def program(
     format: Definition,
     options: Options,
@@ -85,13 +86,6 @@ def program(
     ``inline``: reasoning is content, its markers included. ``alphabet``: an `Alphabet.key`. Raises `DefinitionError`
     for a tree that cannot be compiled.
     """
-    if options.schema is not None:
-        options = Options(options.tools, options.mode, options.parallel, options.thinking, True)
-    return _program(format, options, inline, alphabet)
-
-
-@lru_cache(maxsize=1024)
-def _program(format: Definition, options: Options, inline: bool, alphabet: AlphabetKey) -> Program:
     tree = format.tree(options)
     whole = outline(tree, format.stops, options.schema is not None, inline)
     if whole.thought is UNDECLARED:

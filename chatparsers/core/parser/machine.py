@@ -159,16 +159,16 @@ class Machine:
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
-        other = Machine(self.program, self.tools)
-        other.ip, other.floor, other.live, other.flags = self.ip, self.floor, self.live, self.flags
-        other.final, other.cut_off = self.final, self.cut_off
-        other.text, other.i, other.base = self.text, self.i, self.base
-        other.stack, other.trail = self.stack[:], self.trail[:]
+        other = Machine.__new__(Machine)
+        other.program, other.tools, other.place, other.found = self.program, self.tools, self.place, None
+        other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
+        other.final, other.cut_off, other.hope = self.final, self.cut_off, self.hope
+        other.stack, other.floor, other.flags = self.stack[:], self.floor, self.flags
+        other.trail, other.live = self.trail[:], self.live
         other.value = self.value.copy() if self.value is not None else None
-        other.place, other.calling, other.tool, other.arg = self.place, self.calling, self.tool, self.arg
-        other.nth = self.nth
+        other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.far, other.want = self.far, self.want[:]
-        other.drafted, other.resumed, other.hope = self.drafted, self.resumed, self.hope
+        other.drafted, other.resumed = self.drafted, self.resumed
         return other
 
     def feed(self, piece: str, scanned: int = -1) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from ..definition.features import Definition
@@ -36,7 +36,7 @@ class NotGiven:
         openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}
         if not any(opener in text for opener in openers):
             return
-        options = replace(self.options, tools=True, mode="auto")
+        options = self.options._replace(tools=True, mode="auto")
         machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
         machine.feed(self.prefix + text)
         machine.finish()

@@ -96,7 +96,7 @@ def _reads(
     declared = [{"name": name, "parameters": schema}, *other]
     known, options = read_tools(declared), Options(tools=True)
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    stream = Stream._made(start(format, known, options, ""), None, False, known, "")
+    stream = Stream._made(start(format, options, ""), None, False, known, "")
     stream.feed(write(format, format.tree(options), {"tool_calls": [call]}, known))
     stream.finish()
     message = stream.message

@@ -16,29 +16,29 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str,
 
 def read_choice(choice: ToolChoice, tools: Toolset) -> tuple[str, str | None]:
     """The mode, and the name of the function that the model must call. Raises `RequestError` for any other choice."""
-    if isinstance(choice, Mapping):
-        function = choice.get("function", choice)
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(name, str) or name not in tools:
-            raise RequestError(
-                f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}"
-            )
-        return "required", name
-    if not isinstance(choice, str):
-        raise RequestError(
-            "tool_choice: expected 'auto', 'none', 'required', a tool's name or an object that names one, "
-            f"found {type(choice).__name__}"
-        )
-    if choice not in ("auto", "none", "required"):
+    if isinstance(choice, str):
+        if choice == "required" and not tools:
+            raise RequestError("tool_choice: 'required' needs tools, and there are none")
+        if choice in ("auto", "none", "required"):
+            return choice, None
         if choice in tools:
             return "required", choice
         raise RequestError(
             f"tool_choice: expected 'auto', 'none', 'required' or a tool's name, found {choice!r}: "
             f"{did_you_mean(choice, tools.names())}"
         )
-    if choice == "required" and not tools:
-        raise RequestError("tool_choice: 'required' needs tools, and there are none")
-    return choice, None
+    if not isinstance(choice, Mapping):
+        raise RequestError(
+            "tool_choice: expected 'auto', 'none', 'required', a tool's name or an object that names one, "
+            f"found {type(choice).__name__}"
+        )
+    function = choice.get("function", choice)
+    name = function.get("name") if isinstance(function, Mapping) else None
+    if not isinstance(name, str) or name not in tools:
+        raise RequestError(
+            f"tool_choice: no tool is named {name!r}: {did_you_mean(str(name), tools.names())}"
+        )
+    return "required", name
 
 
 _KINDS = ("text", "json_object", "json_schema", "grammar")

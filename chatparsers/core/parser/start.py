@@ -3,60 +3,52 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..schema.tools import Toolset
-from .alphabet import Alphabet
+from .alphabet import Alphabet, AlphabetKey
 from .compile import program
-from .instructions import BROKEN_END, CALL_BEGIN, CALL_END, Item, Program
+from .instructions import BROKEN_END, CALL_BEGIN, CALL_END
 from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 
 __all__ = ["start"]
 
-_PLAIN = Alphabet()
+_PLAIN = Alphabet().key
 
 
 def start(
     format: Definition,
-    tools: Toolset,
     options: Options,
     prefix: str,
     *,
     inline: bool = False,
-    alphabet: Alphabet = _PLAIN,
-    ids: Any = None,
+    alphabet: AlphabetKey = _PLAIN,
     shaped: bool = False,
 ) -> Start:
     """How a stream of a request begins.
 
-    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content. ``ids``: the
-    feed of ids, None for text. ``shaped``: the request says how the answer is written, so no call is looked for in it.
+    ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content. ``shaped``:
+    the request says how the answer is written, so no call is looked for in it.
     """
-    compiled = program(format, options, inline, alphabet.key)
-    # A long prefix is read again each time, so that the kept machines are small.
+    if options.schema is not None:
+        options = options._replace(schema=True)  # which schema it is matters to the grammar alone
+    # A long prefix is read again each time, so that what is kept is small.
     find = _started if len(prefix) <= _KEPT else _started.__wrapped__
-    started, read, call = find(compiled, prefix)
-    machine = started.copy()
-    machine.tools = tools
-    not_given = None
-    if not tools and not shaped and format.features.tools:
-        not_given = NotGiven(format, options, alphabet.key, prefix).calls
-    return Start(machine, len(prefix), read, call, ids, not_given)
+    found = find(format, options, prefix, inline, alphabet)
+    return found._replace(not_given=None) if shaped and found.not_given is not None else found
 
 
 _KEPT = 4096
-"""The longest prefix, in characters, whose machine is kept."""
+"""The longest prefix, in characters, whose start is kept."""
 
 
 @lru_cache(maxsize=1024)
-def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, ...]]:
-    """A machine that has read ``prefix``, which the prompt wrote; how many characters of the prefix are decided, which
-    leaves out a call that the prefix leaves open; and the items read of that call."""
-    machine = Machine(compiled, Toolset())
+def _started(format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey) -> Start:
+    """As `start`, read once: no stream changes it, and it depends on nothing else."""
+    machine = Machine(program(format, options, inline, alphabet), Toolset())
     if prefix:
         machine.feed(prefix)
     items = machine.take()
@@ -66,4 +58,7 @@ def _started(compiled: Program, prefix: str) -> tuple[Machine, int, tuple[Item, 
             begin = index
         elif item[0] in (CALL_END, BROKEN_END):
             begin = len(items)
-    return machine, sum(len(item[1]) for item in items[:begin]), tuple(items[begin:])
+    read = sum(len(item[1]) for item in items[:begin])
+    forgotten = format.features.tools and not options.tools
+    not_given = NotGiven(format, options, alphabet, prefix).calls if forgotten else None
+    return Start(machine, len(prefix), read, tuple(items[begin:]), not_given)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from operator import index
 from typing import Any, NamedTuple, SupportsIndex, TypeAlias
 
@@ -27,7 +26,7 @@ from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
-__all__ = ["Piece", "Start", "Stream", "StreamOptions"]
+__all__ = ["Piece", "Start", "Stream"]
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -37,29 +36,18 @@ _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamOptions:
-    """The options of `Turn.stream`."""
-
-    strict: bool = False
-    inline: bool = False
-    skip_special_tokens: bool = True
-    token_text_fallback: bool = False
-
-
 class Start(NamedTuple):
-    """How a stream begins.
+    """How a stream begins. Many streams may begin so: each copies the machine.
 
     ``machine`` has read the prefix, which is ``origin`` characters long. The first ``read`` of these are decided. The
-    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``ids`` is the
-    feed of ids, None if text is fed. ``not_given`` finds calls in a turn without tools.
+    rest is the beginning of a call that the prefix leaves open, and ``call`` holds the items read of it. ``not_given``
+    finds calls in a turn without tools.
     """
 
     machine: Machine
     origin: int
     read: int
     call: tuple[m.Item, ...]
-    ids: Any = None
     not_given: Callable[[str], Iterable[tuple[int, str]]] | None = None
 
 
@@ -93,27 +81,34 @@ class Stream:
     def _made(
         cls,
         start: Start,
-        start_ids: Callable[[], Start] | None,
+        start_ids: Callable[[], tuple[Start, Any]] | None,
         strict: bool,
         tools: Toolset,
         id_seed: str,
     ) -> Stream:
-        """``start_ids`` makes a new start if the first piece is an id; it is None without a tokenizer. `Transcript`
-        describes the other arguments."""
+        """The arguments are those of `_begin`."""
         stream = cls.__new__(cls)
-        stream._open(start_ids, strict)
-        stream._begin(start, tools, id_seed)
+        stream._begin(start, None, start_ids, strict, tools, id_seed)
         return stream
 
-    def _open(self, start_ids: Callable[[], Start] | None, strict: bool) -> None:
+    def _begin(
+        self,
+        start: Start,
+        ids: Any,
+        start_ids: Callable[[], tuple[Start, Any]] | None,
+        strict: bool,
+        tools: Toolset,
+        id_seed: str,
+    ) -> None:
+        """``ids``: the feed of ids, None if text is fed. ``start_ids`` makes a new start and that feed if the first
+        piece is an id; it is None without a tokenizer. `Transcript` describes ``tools`` and ``id_seed``."""
+        begun, origin, read, call, self._not_given = start
+        self._machine = machine = begun.copy()
+        machine.tools = tools
+        self._ids = ids
         self._start_ids = start_ids
         self._strict = strict
         self._finished = ""
-
-    def _begin(self, start: Start, tools: Toolset, id_seed: str) -> None:
-        machine, origin, read, call, ids, self._not_given = start
-        self._machine = machine
-        self._ids = ids
         self._fed = origin
         spelling = ids.spelling if ids is not None else None
         program = machine.program
@@ -314,8 +309,8 @@ class Stream:
                 "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
             )
         transcript = self._transcript
-        start, self._start_ids = self._start_ids(), None
-        self._begin(start, transcript.tools, transcript.seed)
+        start, ids = self._start_ids()
+        self._begin(start, ids, None, self._strict, transcript.tools, transcript.seed)
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
         """The second shortcut: a piece inside arguments goes straight to the value's transcoder. It goes to the machine

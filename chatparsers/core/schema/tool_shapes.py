@@ -6,7 +6,6 @@ Templates read that shape, and so does the rest of the package. A list that has 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
 from typing import Any, Protocol, TypeAlias
 
 from ..errors import RequestError, did_you_mean
@@ -23,7 +22,7 @@ class Dumped(Protocol):
 AnyTool: TypeAlias = Mapping[str, Any] | Callable[..., Any] | Dumped
 """A tool: an object of OpenAI's, Anthropic's or MCP's API, a Python function, or a pydantic model."""
 
-_Functions: TypeAlias = tuple[Sequence[Mapping[str, Any]], dict[str, Mapping[str, Any]]]
+_Functions: TypeAlias = tuple[Sequence[Mapping[str, Any]], list[Mapping[str, Any]], dict[str, int]]
 
 _FIELDS = ("name", "description", "parameters", "strict", "return", "response", "parameter_definitions")
 """The fields of a function that some template reads."""
@@ -35,17 +34,14 @@ _DROPPED = (
 )
 """Fields of Anthropic's API and of MCP that say nothing to the model."""
 _FUNCTION_KEYS = frozenset(_FIELDS)
-_OUTER_KEYS = frozenset({"type", "function"})
 _KNOWN = frozenset({*_FIELDS, *_SPELLINGS, *_DROPPED, "type"})
 _TYPES = (None, "function", "custom")
 
 
-def functions_of(
-    tools: Sequence[AnyTool],
-) -> tuple[Sequence[Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
-    """The tools in OpenAI's shape, and their functions by name.
+def functions_of(tools: Sequence[AnyTool]) -> _Functions:
+    """The tools in OpenAI's shape, their functions, and the place of each name.
 
-    This runs for each request, so the usual list is read without a loop in Python, and returned itself. Raises
+    This runs for each new list, so one that has that shape is only looked at, and returned itself. Raises
     `RequestError`, which names the tool and the field.
     """
     found = _usual(tools)
@@ -53,40 +49,36 @@ def functions_of(
 
 
 def _usual(tools: Sequence[Any]) -> _Functions | None:
+    functions: list[Mapping[str, Any]] = []
+    places: dict[str, int] = {}
     try:
-        functions = list(map(_function, tools))
-        found = dict(zip(map(_name, functions), functions, strict=True))
-        types = {*map(type, found), *map(type, functions), *map(type, tools)}
-        if (
-            len(found) == len(tools)
-            and types == _USUAL
-            and "" not in found
-            and _OUTER_KEYS.issuperset(set().union(*tools))
-            and _FUNCTION_KEYS.issuperset(set().union(*functions))
-            and set(map(_type, tools)) == _FUNCTION
-        ):
-            return tools, found
-    except (KeyError, TypeError, AttributeError, IndexError):
-        pass
-    return None
-
-
-_function, _name, _type = itemgetter("function"), itemgetter("name"), itemgetter("type")
-_USUAL = {str, dict}
-_FUNCTION = {"function"}
+        for tool in tools:
+            function = tool["function"] if type(tool) is dict else None
+            if type(function) is not dict:
+                return None
+            name = function["name"]
+            if type(name) is not str or not name or name in places:
+                return None
+            if tool["type"] != "function" or len(tool) != 2 or not _FUNCTION_KEYS.issuperset(function):
+                return None
+            places[name] = len(functions)
+            functions.append(function)
+    except KeyError:
+        return None
+    return tools, functions, places
 
 
 def _checked(tools: Sequence[AnyTool]) -> _Functions:
     shaped: list[Mapping[str, Any]] = []
-    found: dict[str, Mapping[str, Any]] = {}
+    places: dict[str, int] = {}
     for index, tool in enumerate(tools):
         tool = open_ai_shaped(tool, f"tools[{index}]")
         name = tool["function"]["name"]
-        if name in found:
+        if name in places:
             raise RequestError(f"tools[{index}].function.name: {name!r} is there twice: rename or drop one")
-        found[name] = tool["function"]
+        places[name] = index
         shaped.append(tool)
-    return shaped, found
+    return shaped, [tool["function"] for tool in shaped], places
 
 
 def open_ai_shaped(tool: AnyTool, path: str = "tool") -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
@@ -144,14 +145,22 @@ class Toolset:
     the tool and the field. A tool's schema is read at the first `get`.
     """
 
-    __slots__ = ("_functions", "_tools", "kept", "raw")
+    __slots__ = ("_functions", "_places", "_seen", "_tools", "kept", "raw")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
         self.raw: Sequence[Mapping[str, Any]] = ()
         """The tools in OpenAI's shape; the request's own list, if they have that shape there."""
-        self._functions: dict[str, Mapping[str, Any]] = {}
+        self._functions: list[Mapping[str, Any]] = []
+        self._places: Mapping[str, int] = {}
+        """The place of each tool's name in the list."""
+        self._seen: _Seen | None = None
         if given:
-            self.raw, self._functions = functions_of(given)
+            seen = _seen.get(id(given))
+            if seen is not None and seen.raw is given and seen.copy == given:
+                self.raw, self._places, self._seen = seen.raw, seen.places, seen
+                self._functions = [*map(_function, self.raw)]
+            else:
+                self.raw, self._functions, self._places = functions_of(given)
         self._tools: dict[str, Tool] = {}
         self.kept: dict[Any, Any] = {}
         """What the parser found out about the tools' names."""
@@ -160,20 +169,20 @@ class Toolset:
         return bool(self.raw)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._functions
+        return name in self._places
 
     def names(self) -> tuple[str, ...]:
         """The tools' names, in the order of the request."""
-        return tuple(self._functions)
+        return tuple(self._places)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name; None if the request has no such tool."""
         tool = self._tools.get(name)
         if tool is None:
-            function = self._functions.get(name)
-            if function is None:
+            place = self._places.get(name)
+            if place is None:
                 return None
-            tool = self._tools[name] = _tool(name, function)
+            tool = self._tools[name] = _tool(name, self._functions[place])
         return tool
 
     @property
@@ -182,18 +191,22 @@ class Toolset:
 
         What was found of a list is remembered with it, so that binding it again walks no schema.
         """
-        known = _respelt.get(id(self.raw))
-        if known is None or known[0] is not self.raw:
-            plain = _dumped(list(self.raw))
-            spelt = plain is None or any(name in plain for name in _SPELT)
-            known = self.raw, _warning(self._functions) if spelt else ""
+        seen = self._seen
+        if seen is None:
+            plain = _dumped(list(self.raw), marshal.version)
+            spelt = plain is None or any(map(plain.__contains__, _SPELT))
+            warning = _warning(zip(self._places, self._functions, strict=True)) if spelt else ""
+            copy = [{"type": "function", "function": {**function}} for function in self._functions]
+            seen = self._seen = _Seen(
+                self.raw, tuple(copy) if isinstance(self.raw, tuple) else copy, self._places, warning
+            )
             if plain is not None:
-                _respelt.add(id(self.raw), known, _size(plain))
-        return known[1]
+                _seen.add(id(self.raw), seen, _size(plain) + _COPY * len(copy))
+        return seen.respelt
 
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
-        return tuple(tool for name in self._functions if (tool := self.get(name)) is not None)
+        return tuple(tool for name in self._places if (tool := self.get(name)) is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Toolset, (self.raw,)
@@ -219,21 +232,36 @@ def _tool(name: str, function: Mapping[str, Any]) -> Tool:
 _read: Kept[Tool] = Kept(16_000_000)
 """The tools that were read last, by their data. What a tool finds out about its schema is about as large as that."""
 
-_respelt: Kept[tuple[Sequence[Mapping[str, Any]], str]] = Kept(32_000_000, 16_000_000)
-"""The tools of the last requests, by their identity, and what `Toolset.respelt` says of them."""
 
-_BYTES, _DICT = 18, 232
-"""The memory of a byte of dumped data as objects, at most, and of each dict besides. Usual tools take a third of it."""
+class _Seen(NamedTuple):
+    """A list of tools that was checked: it is not checked again while it has the same tools with the same fields.
+    ``copy`` tells; it shares what is inside the fields, such as schemas, whose changes are seen where they are read."""
+
+    raw: Sequence[Mapping[str, Any]]
+    copy: Sequence[Mapping[str, Any]]
+    places: Mapping[str, int]
+    respelt: str
 
 
-_SPELT = tuple(marshal.dumps(name, 2) for name in SPELLINGS)
-"""Other names of types as they stand in dumped tools."""
+_function = itemgetter("function")
+
+_seen: Kept[_Seen] = Kept(32_000_000, 16_000_000)
+"""The tools of the last requests, by their identity."""
+
+_BYTES, _DICT, _COPY = 22, 232, 500
+"""The memory of a byte of dumped data as objects, at most; of each dict besides; of a tool's copy. Usual tools take a
+third of it."""
 
 
-def _dumped(found: Any) -> bytes | None:
-    """The same bytes for the same data; None if it is no plain data."""
+_SPELT = tuple(marshal.dumps(name)[1:] for name in SPELLINGS)
+"""Other names of types as they stand in dumped tools, behind a byte that has flags."""
+
+
+def _dumped(found: Any, version: int = 2) -> bytes | None:
+    """The same bytes for the same data; None if it is no plain data. Later versions of marshal name an object again by
+    its place: they are shorter, and tell objects apart."""
     try:
-        return marshal.dumps(found, 2)
+        return marshal.dumps(found, version)
     except ValueError:
         return None
 
@@ -243,10 +271,10 @@ def _size(dumped: bytes) -> int:
     return _BYTES * len(dumped) + _DICT * dumped.count(b"{")
 
 
-def _warning(functions: Mapping[str, Mapping[str, Any]]) -> str:
+def _warning(functions: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
     found = [
         f"{tool}{path}: {name!r} is read as {SPELLINGS[name]!r}"
-        for tool, function in functions.items()
+        for tool, function in functions
         for path, name in respelt(function.get("parameters"))
     ]
     if not found:
