@@ -131,9 +131,8 @@ def _around(
         before, plain = before.rpartition(said)[2], plain.rpartition(said)[2]
     header = before[outside_marker(before, common(plain, before)) :]
     if message["role"] == "user":  # nor is anything that the first message of a conversation has not
-        first = _rendered(template, [message])
-        if first is not None and _NEEDLE in first:
-            opens = first.partition(_NEEDLE)[0]
+        opens, shown, _ = (_rendered(template, [message]) or "").partition(_NEEDLE)
+        if shown:
             shared = len(header) - common(header[::-1], opens[::-1])
             inside = next((m for m in MARKER.finditer(header) if m.start() < shared < m.end()), None)
             header = header[inside.end() if inside else shared :] or header

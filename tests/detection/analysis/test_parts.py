@@ -52,6 +52,8 @@ def test_a_tag_of_several_markers_is_not_cut() -> None:
     assert shared_end(f"<|close|>response<|sep|>{end}", f"<|close|>tools<|sep|>{end}") == end
     assert shared_end("<|a|>one<|b|><|over|>", "<|a|>two<|b|><|over|>") == "<|b|><|over|>"
     assert shared_end(f"Text.{end}", f"<|close|>tools<|sep|>{end}") == end
+    sep = f"<|sep|>{end}"
+    assert shared_end(f"<|close|>response {sep}", f"<|close|>tools\n{sep}") == sep
 
 
 TOOLS: list[dict[str, Any]] = [
