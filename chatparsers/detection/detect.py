@@ -218,6 +218,7 @@ def _unwritten(template: Template, fmt: Format, probes: list[Probe]) -> Probe | 
         from .analysis.accepted import accepts, without_ends
 
         wires = [*without_ends(probe.wire, (*fmt.stops, *template.end_of_turn(fmt)))]
+        wires += [wire.replace("'", '"') for wire in wires]  # a string in Python may have either quote
         prefix, thinking = prompt_prefix(fmt, probe.opening), "reasoning_content" in probe.message or None
         turn = fmt.bind(tools=TOOLS, prefix=prefix, thinking=thinking, tool_choice="required")
         written = fmt.render({"content": "", "tool_calls": probe.message["tool_calls"]}, TOOLS).strip()

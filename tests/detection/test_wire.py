@@ -258,22 +258,31 @@ def test_calls_that_the_template_prints_as_plain_text_are_read_as_it_prints_them
 
 
 CHATML = (
-    "{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t | tojson }}{% endfor %}<|im_end|>\n{% endif %}"
+    "{% if tools %}<|im_start|>system\nList of tools: {{ tools | tojson }}<|im_end|>\n{% endif %}"
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls or [] %}"
-    "<tool_call>\n$CALL$\n</tool_call>{% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
+    "$CALL${% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-NESTED = "{{ c | tojson }}"
-FLAT = '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+NESTED = "<tool_call>\n{{ c | tojson }}\n</tool_call>"
+FLAT = '<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>'
 ON_ONE_LINE = (
-    "<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
-    "<parameter={{ k }}>{{ v }}</parameter>\n{% endfor %}</function>"
+    "<tool_call>\n<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
+    "<parameter={{ k }}>{{ v }}</parameter>\n{% endfor %}</function>\n</tool_call>"
+)
+QUOTED = (
+    "<|tool_call_start|>[{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k }}="
+    """{{ "'" + v + "'" if v is string else v | tojson }}{{ ', ' if not loop.last }}{% endfor %})]<|tool_call_end|>"""
 )
 
 
 @pytest.mark.parametrize(
     ("call", "name"),
-    [(FLAT, "hermes-2-pro"), (NESTED, "auto:json-native"), (ON_ONE_LINE, "auto:tagged-args")],
+    [
+        (FLAT, "hermes-2-pro"),
+        (QUOTED, "lfm2"),
+        (NESTED, "auto:json-native"),
+        (ON_ONE_LINE, "auto:tagged-args"),
+    ],
 )
 def test_a_family_that_reads_the_calls_but_does_not_write_them(call: str, name: str) -> None:
     """Its grammar would write them in another way, and it would take the line breaks around a text for markup."""
