@@ -11,6 +11,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -60,7 +61,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("usual")
     config.addinivalue_line(
         "markers",
-        "one_in(number): usually one case in so many runs, not one in twelve; 1: cheap, all cases always run",
+        "one_in(number): usually one case in so many runs; 1: cheap, all cases always run",
     )
     config.addinivalue_line("markers", "slow: does not run with --quick")
     config.addinivalue_line("markers", "pure: counts or replaces steps that a compiled core does not show")
@@ -78,9 +79,9 @@ def _size(config: pytest.Config) -> int:
     return 2 if config.getoption("--nightly") else 1 if config.getoption("--whole") else 0
 
 
-MANY, ONE_IN = 20, 12
-"""Of a test with so many cases or more, usually one case in so many runs."""
-QUICKER = 6
+MANY, ONE_IN = 20, 16
+"""Of a test over so many formats or templates or more, usually one case in so many runs. Tables of cases run whole."""
+QUICKER = 4
 """With ``--quick`` one in so many of these."""
 LEFT_OUT = pytest.StashKey[str]()
 TOGETHER = {
@@ -103,9 +104,29 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.extra_keyword_matches |= {callspec.id.replace("-", "_"), callspec.id.replace("_", "-")}
 
 
+@cache
+def _names() -> list[str]:
+    """The names of all formats, the longest first."""
+    from chatparsers import list_formats
+
+    return sorted((info.name for info in list_formats()), key=len, reverse=True)
+
+
+def _format_of(nodeid: str) -> str | None:
+    """The format with whose name a test's case begins."""
+    case = nodeid.partition("[")[2]
+    return next((name for name in _names() if f"{case}-".startswith((f"{name}-", f"{name}]"))), None)
+
+
+def _over_formats(item: pytest.Item) -> bool:
+    values = item.callspec.params.values()  # type: ignore[attr-defined]
+    templates = (isinstance(value, (str, Path)) and str(value).endswith(".jinja") for value in values)
+    return any(templates) or _format_of(item.nodeid) is not None
+
+
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves a part of the cases of each test that has many: other formats for each test, the same in each run.
+    """Leaves a part of the cases of each test over formats or templates: other ones for each, the same in each run.
 
     All cases run where cases are named, by ``-k``, ``--chatparsers-format`` or ``file::test``.
     """
@@ -124,7 +145,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept: set[pytest.Item] = set()
     for found in cases.values():
         mark = found[0].get_closest_marker("one_in")
-        share = mark.args[0] if mark else ONE_IN if len(found) >= MANY else 1
+        share = mark.args[0] if mark else ONE_IN if len(found) >= MANY and _over_formats(found[0]) else 1
         if quick and share > 1 and len(found) >= MANY:
             share *= QUICKER
         kept.update(sorted(found, key=lambda item: crc32(item.nodeid.encode()))[: -(-len(found) // share)])
@@ -160,20 +181,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadScopeScheduling
 
-    from chatparsers import list_formats
-
-    names = sorted((info.name for info in list_formats()), key=len, reverse=True)
-
     class ByFormat(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
         def _split_scope(self, nodeid: str) -> str:
-            file, _, case = nodeid.partition("[")
+            file = nodeid.partition("[")[0]
             for start, scope in TOGETHER.items():
                 if file.startswith(start):
                     return scope
-            return next(
-                (name for name in names if f"{case}-".startswith((f"{name}-", f"{name}]"))),
-                file.split("::")[0],
-            )
+            return _format_of(nodeid) or file.split("::")[0]
 
     return ByFormat(config, log)
 

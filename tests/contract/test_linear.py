@@ -101,7 +101,6 @@ def adversaries(format: Format) -> Iterator[tuple[str, str, str]]:
 
 
 @pytest.mark.pure
-@pytest.mark.one_in(16)
 def test_work_is_linear(format: Format, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> None:
     pieces = 16_000 if pytestconfig.getoption("--nightly") else 2_000
     work = Work(monkeypatch)

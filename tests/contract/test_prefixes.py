@@ -78,7 +78,6 @@ def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> l
     return list(found.values())
 
 
-@pytest.mark.one_in(16)
 def test_no_prefix_has_what_the_turn_has_not(format: Format) -> None:
     """Checks every prefix of every case, by character.
 

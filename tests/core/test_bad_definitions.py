@@ -782,6 +782,7 @@ def test_wrong_operands_of_a_value_syntax_are_told_or_are_no_harm(syntax: Any) -
         assert told > len(JUNK) // 2, field.name
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("name", METHODS)
 def test_wrong_operands_are_told_or_are_no_harm(name: str) -> None:
     """Wherever the node stands: alone, in running text, in a call, in an argument, repeated, as an alternative."""

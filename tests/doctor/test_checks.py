@@ -29,6 +29,7 @@ def _fine(name: str, only: tuple[str, ...], **options: Any) -> set[str]:
     return set(chatparsers.check(source(name), format=format_of(name), only=only, **options).codes())
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.code)
 def test_a_fault_is_found_and_nothing_else(fault: Fault, amount: Callable[[int, int, int], int]) -> None:
     """Of the fault's own check in a quick run, of all checks otherwise."""

@@ -104,6 +104,7 @@ def work(tools: list[dict[str, Any]], name: str, dialect: str) -> tuple[int, Gra
     return count, grammar
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("shape", GROWING)
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_size_and_work_are_linear(shape: str, dialect: str, amount: Callable[[int, int, int], int]) -> None:

@@ -122,7 +122,6 @@ def check(name: str, request: dict[str, Any], text: str, chance: random.Random) 
     return wrong
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", names())
 def test_generated_is_parsed(name: str, request: pytest.FixtureRequest) -> None:
     features = chatparsers.get_format(name).features

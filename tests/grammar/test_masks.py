@@ -81,7 +81,6 @@ def compare(name: str, dialect: str, tokenizer: Any, modes: dict[str, dict[str, 
         assert not hidden, f"{dialect}, {mode}: taken, and not in the mask: {hidden} of {shown!r}"
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_the_mask_is_what_the_matcher_takes(name: str, pytestconfig: pytest.Config) -> None:
     nightly = bool(pytestconfig.getoption("--nightly"))

@@ -131,7 +131,6 @@ def test_the_other_formats_have_no_calls() -> None:
     assert not [name for name in WITHOUT_CALLS if chatparsers.get_format(name).features.tools]
 
 
-@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     for mode in MODES:
@@ -139,7 +138,6 @@ def test_compiles(name: str, nightly: bool, request: pytest.FixtureRequest) -> N
         compile_all(name, mode, asked, request, nightly)
 
 
-@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_counts_of_tools(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """Nightly in every mode that has tools and in every state of the reasoning."""
@@ -204,7 +202,6 @@ def compare(
             different.append(f"{what}: {found}, {text!r}")
 
 
-@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_engines_agree(name: str, nightly: bool, request: pytest.FixtureRequest) -> None:
     """In some modes, and nightly in all."""
@@ -227,7 +224,6 @@ def check_agreement(name: str, mode: str, nightly: bool, request: pytest.Fixture
     agreed(name, mode, counted, different, request)
 
 
-@pytest.mark.one_in(16)
 @EACH_FORMAT
 def test_without_calls(name: str, nightly: bool) -> None:
     """With ``tool_choice="none"`` the free dialects take an answer, and no call at its start."""

@@ -85,7 +85,6 @@ def tools(chance: random.Random) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_random_tools(name: str, pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> None:
     xgrammar(), llguidance()

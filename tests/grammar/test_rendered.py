@@ -38,7 +38,6 @@ def valid(scenario: Scenario) -> bool:
     return True
 
 
-@pytest.mark.one_in(16)
 def test_rendered_is_generated(entry: Entry, pytestconfig: pytest.Config) -> None:
     """Each text is judged in one dialect, and nightly in all: another one for the next text."""
     nightly = pytestconfig.getoption("--nightly")

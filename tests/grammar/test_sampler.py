@@ -180,7 +180,6 @@ def run(
     return total
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_what_the_mask_lets_through_is_read(
     name: str, request: pytest.FixtureRequest, amount: Callable[[int, int, int], int]

@@ -105,14 +105,12 @@ def with_markers(tokenizer: Tokenizer, name: str) -> Tokenizer:
 class TestFormat:
     """The tests of a format run one after another, so that its scenarios are rendered once."""
 
-    @pytest.mark.one_in(16)
     def test_bytes(self, name: str, bytewise: Any, amount: Callable[..., int]) -> None:
         """With special markers, and with bytes alone: usually each case with one of the two."""
         both, turn = amount(0, 1, 1), len(name) % 2
         assert run(name, with_markers(bytewise(), name), lambda number: both or number % 2 == turn)
         assert run(name, bytewise(), lambda number: both or number % 2 != turn)
 
-    @pytest.mark.one_in(16)
     def test_real_tokenizers(self, name: str, tokenizer: Any, amount: Callable[..., int]) -> None:
         """Each case with one of the tokenizers, another one for the next case; nightly with all. The last is a real
         one with the markers added."""

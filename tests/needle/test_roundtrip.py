@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -106,7 +105,6 @@ def holds(call: Call, stops: tuple[str, ...]) -> bool:
     return any(stop in text for stop in stops for text in texts(json.loads(call.arguments)))
 
 
-@pytest.mark.one_in(16)
 def test_round_trip(entry: Entry, amount: Callable[[int, int, int], int]) -> None:
     format, template = entry.format, entry.template()
     can, stops = template.probe(), raw_stops(format)

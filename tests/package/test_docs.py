@@ -28,6 +28,7 @@ def run(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=given, capture_output=True, text=True, encoding="utf-8", timeout=600)
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
     done = run("_examples.py", str(page))

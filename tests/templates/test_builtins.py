@@ -35,7 +35,6 @@ def test_every_format_has_one_and_every_row_leads_somewhere() -> None:
         assert template in NAMES, pattern
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", NAMES)
 def test_they_are_small_and_lose_nothing(name: str) -> None:
     assert len(builtin_source(name).splitlines()) <= 40
@@ -44,7 +43,6 @@ def test_they_are_small_and_lose_nothing(name: str) -> None:
     assert {shape for shape, mark in marks.items() if mark != "+"} == {"image"}
 
 
-@pytest.mark.one_in(16)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_they_write_is_read_back(name: str) -> None:
     """Through the whole matrix: the message goes into the history, the answer's text is cut out and parsed."""

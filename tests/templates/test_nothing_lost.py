@@ -90,7 +90,6 @@ def test_a_part_may_be_a_text_alone(own_folder: Path) -> None:
     assert "zqone zqtwo" in prompt
 
 
-@pytest.mark.one_in(16)
 def test_templates_as_people_have_them(real_template: Path) -> None:
     """The folders beside the first one, spread over its tests."""
     mine = sorted(real_template.parent.glob("*.jinja"))

@@ -84,6 +84,7 @@ def test_module_of_a_template(path: Path, tmp_path: Path) -> None:
     check_module(found, tmp_path / "emitted_module.py", "<stop>")
 
 
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("style", STYLES)
 def test_module_of_a_synthetic_template(style: str, tmp_path: Path) -> None:
     found = analyse(Template(write(choose(STYLES.index(style) + 40 * len(STYLES)))))
