@@ -312,8 +312,6 @@ def _written(shape: Outline) -> tuple[list[Message], list[tuple[Kind, str, tuple
         elif kind.role == "tool" and open_calls:
             call = open_calls.pop(0)
             message["name"] = call["function"]["name"]
-            if kind.ids and "id" in call:
-                message["tool_call_id"] = call["id"]
         messages.append(message)
     return messages, needles
 
