@@ -43,9 +43,11 @@ def constants(tree: ast.Module) -> dict[str, int]:
         if isinstance(target, ast.Name) and isinstance(value, ast.Constant) and type(value.value) is int:
             found[target.id] = value.value
         elif isinstance(target, ast.Tuple) and ast.unparse(value).startswith("range("):
-            found |= {
-                name.id: number for number, name in enumerate(target.elts) if isinstance(name, ast.Name)
-            }
+            assert isinstance(value, ast.Call)
+            numbers = range(*map(ast.literal_eval, value.args))
+            for name, number in zip(target.elts, numbers, strict=True):
+                if isinstance(name, ast.Name):
+                    found[name.id] = number
     return found
 
 

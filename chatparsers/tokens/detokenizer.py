@@ -16,11 +16,14 @@ from .vocabulary import Pieces, Vocabulary
 __all__ = ["Detokenizer"]
 
 _EACH_BYTE = "chatparsers.each_byte"
-_ONLY_TEXT = frozenset({str})
 
 
 def _are_texts(pieces: list[str | bytes]) -> TypeGuard[list[str]]:
-    return _ONLY_TEXT.issuperset(map(type, pieces)) and "" not in pieces
+    try:
+        "".join(pieces)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return all(pieces)
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:

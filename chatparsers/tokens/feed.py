@@ -141,48 +141,49 @@ class IdFeed:
 
         Yields the kind of end and the text. `ORDINARY` text has no special token. The character of an end comes alone.
         """
-        texts: list[str] = []
-        kind = ORDINARY
-        special, offsets = self._special, self.offsets
+        special = self._special
         ids = list(ids)
-        begun = 0
-        for place in [place for place, id in enumerate(ids) if id in special]:
-            position = self._ordinary(ids[begun:place], position, texts)
-            begun = place + 1
-            end, text = special[ids[place]]
-            held = self._detokenizer.flush()
-            if held:
-                position += len(held)
-                texts.append(held)
-            offsets.append(position)
-            if end:
-                if texts:
-                    yield kind, "".join(texts)
-                    texts, kind = [], ORDINARY
-                yield end, text
-            else:
-                texts.append(text)
-                kind = NOT_AN_END
+        places = [place for place, id in enumerate(ids) if id in special]
+        if places and not places[0] and (held := self._detokenizer.flush()):
+            yield ORDINARY, held
+            position += len(held)
+        texts = self._detokenizer.whole(ids)
+        if texts is None:
+            texts = self._one_by_one(ids, position)
+        for place in places:
+            texts[place] = special[ids[place]][1]
+        begins: list[int] = []
+        for text in texts:
+            begins.append(position)
             position += len(text)
-        self._ordinary(ids[begun:] if begun else ids, position, texts)
-        yield kind, "".join(texts)
+        self.offsets.fromlist(begins)
+        kind, begun = ORDINARY, 0
+        for place in places:
+            end, text = special[ids[place]]
+            if not end:
+                kind = NOT_AN_END
+                continue
+            if begun < place:
+                yield kind, "".join(texts[begun:place])
+            yield end, text
+            kind, begun = ORDINARY, place + 1
+        yield kind, "".join(texts[begun:] if begun else texts)
 
-    def _ordinary(self, ids: list[int], position: int, texts: list[str]) -> int:
-        """Adds the texts of ordinary ids, which begin at ``position``, and returns where they end."""
-        whole = self._detokenizer.whole(ids)
-        if whole is not None:
-            texts += whole
-            begin = self.offsets.append
-            for text in whole:
-                begin(position)
-                position += len(text)
-            return position
+    def _one_by_one(self, ids: list[int], position: int) -> list[str]:
+        """The text of each of ``ids``, which begin at ``position``. Bytes that a special id cuts off belong to the id
+        before it."""
+        texts: list[str] = []
         for id in ids:
-            self.offsets.append(position)
-            text = self._detokenizer.decode(id) or self._empty(id, position)
+            if id in self._special:
+                held, text = self._detokenizer.flush(), self._special[id][1]
+                if held:
+                    texts[-1] += held
+                    position += len(held)
+            else:
+                text = self._detokenizer.decode(id) or self._empty(id, position)
             texts.append(text)
             position += len(text)
-        return position
+        return texts
 
     def flush(self) -> str:
         """Returns the held bytes of an incomplete character as U+FFFD."""

@@ -48,7 +48,8 @@ def _made(method: str, make: Callable[[_Given], Nodelike], given: _Given) -> Nod
 
 def escaped(name: str, escapes: tuple[tuple[str, str], ...]) -> str:
     """A name with its characters as the format spells them."""
-    return "".join([dict(escapes).get(char, char) for char in name])
+    chars = dict(escapes)
+    return "".join([chars.get(char, char) for char in name]) if chars else name
 
 
 class Options(NamedTuple):

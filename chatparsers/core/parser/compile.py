@@ -59,13 +59,13 @@ from ..definition.nodes import (
 from ..definition.tree import begins, once, tokens
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
-from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax, Transcoder
+from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
+from .arguments import ArgumentValue
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, Code, Ends, Label, Place, stop_finder
 from .instructions import Program
-from .machine import Machine
 from .names import Names, Parts
 from .recovery import Recovery
 from .usual.steps import usual
@@ -365,13 +365,7 @@ class _Compiler:
 
     def _value(self, syntax: Syntax, named: bool) -> None:
         read = syntax.value(self.code.alphabet.spellings, self.markers)
-
-        def make(machine: Machine) -> Transcoder:
-            machine.nth = m.NAMED if named else machine.nth + 1
-            tool = machine.tools.get(machine.tool)
-            return read(tool.argument(machine.arg) if tool else UNKNOWN, machine.arg)
-
-        self.emit(m.VALUE, m.ARGUMENT, make, True)
+        self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
     def json_value(self, node: JsonValue, at: Place) -> None:
         read = Json().value(self.code.alphabet.spellings)

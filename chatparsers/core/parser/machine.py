@@ -195,7 +195,8 @@ class Machine:
         text = self.text + piece
         ins = self.program.code[self.ip]
         if ins[0] == USUAL:
-            step, begun = ins[1].find(text, self.i, False)
+            steps = ins[1]
+            step, begun = steps.find(text, self.i, False)
             if step is not None or begun is None:
                 self.found = text, step, begun
                 return False
@@ -353,13 +354,14 @@ class Machine:
             elif op == USUAL:
                 known, self.found = self.found, None
                 if known is None or final or i or known[0] != text:
-                    step, found = ins[1].find(text, i, final)
+                    steps = ins[1]
+                    step, found = steps.find(text, i, final)
                 else:
                     _, step, found = known
                 if step is None and found is not None:
                     self.hope = found
                     break
-                if step is not None and step.read(self, found[1]):
+                if step is not None and self._take_step(step, found[1]):
                     i, ip = found[0], step.ip
                 else:
                     ip = ins[2]
@@ -646,6 +648,51 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
+
+    def _take_step(self, step: Any, found: list[str]) -> bool:
+        """Does what the instructions would do with the text of ``step`` (a `Step`). ``found`` are the names. False if
+        they must do it, because this text is not usual after all."""
+        if step.cut and self.flags & HELD:
+            return False
+        for names in step.names:
+            if names.declared(self):
+                return False
+        made: list[Item] = step.items
+        if found:
+            made = []
+            left = iter(found)
+            for item in step.items:
+                if item[0] >= 0:
+                    made.append(item)
+                    continue
+                name = next(left)
+                parts = item[2](name)
+                if parts is None:
+                    return False
+                made.append((CALL, name, None))
+                for tag, value in parts:
+                    if tag == NAME:
+                        self.tool = value
+                    elif tag == ARG_NAME:
+                        self.arg = value
+                    made.append((tag, "", value))
+        self.trail += made
+        stack = self.stack
+        if step.popped:
+            del stack[-step.popped :]
+            if self.floor > len(stack):
+                self.floor = len(stack)
+        if step.pushed:
+            stack += step.pushed
+        if step.cut:
+            self.floor = len(stack)
+        if step.begins:
+            self.nth = 0
+        if step.top:
+            self.place = CONTENT
+        if step.calling is not None:
+            self.calling = step.calling
+        return True
 
     def _by_place(self, char: str) -> str | None:
         """The property that the next value without a name is, if ``char`` begins it."""

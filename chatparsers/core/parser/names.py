@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
 from ..definition.nodes import Tag
+from ..kept import kept
 from .code import WHITE
 
 if TYPE_CHECKING:
@@ -30,14 +31,14 @@ Spelt = tuple[tuple[str, str], ...]
 class Names:
     """The place of a name in a program.
 
-    ``tag``: whose names stand there; ``item`` is its trail item. ``run`` matches the ordinary ones. ``spell`` gives the
-    ways to write a name.
+    ``tag``: whose names stand there (``of_tool``: a tool's arguments); ``item`` is its trail item. ``run`` matches the
+    ordinary ones. ``spell`` gives the ways to write a name.
     ``follows``: the texts that may follow a name, white space aside; empty: any text may. ``header``: the run holds
     more than the name. ``alone``: the run is the name, and white space around it is not of it, unless a declared name
-    has it. ``key``: equal where ``tag``, ``run`` and ``spell`` are.
+    has it. ``key``: equal where ``tag``, ``run`` and ``spell`` are. ``odd`` remembers what `_odd` found.
     """
 
-    __slots__ = ("alone", "follow", "follows", "header", "item", "key", "run", "spell", "tag")
+    __slots__ = ("alone", "follow", "follows", "header", "item", "key", "odd", "of_tool", "run", "spell")
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class Names:
         alone: bool,
         key: Hashable,
     ) -> None:
-        self.tag = tag
+        self.of_tool = tag is Tag.ARG_NAME
         self.item = item
         self.run = run
         self.spell = spell
@@ -59,18 +60,19 @@ class Names:
         self.header = header
         self.alone = alone
         self.key = key
+        self.odd = kept(64, 100)(self._odd)
 
     def declared(self, machine: Machine) -> Spelt:
         """The declared names that the run does not hold; they are kept with the request's tools."""
         tools = machine.tools
-        key = (self.key, machine.tool) if self.tag is Tag.ARG_NAME else self.key
+        key = (self.key, machine.tool) if self.of_tool else self.key
         known: Spelt | None = tools.kept.get(key)
         if known is None:
             names: Iterable[str] = tools.names()
-            if self.tag is Tag.ARG_NAME:
+            if self.of_tool:
                 tool = tools.get(machine.tool)
                 names = () if tool is None else tool.arguments
-            known = tools.kept[key] = self._odd(tuple(names))
+            known = tools.kept[key] = self.odd(tuple(names))
         return known
 
     def _odd(self, names: tuple[str, ...]) -> Spelt:

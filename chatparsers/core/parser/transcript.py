@@ -51,6 +51,8 @@ _Note = tuple[DiagnosticCode, int, str, "int | None"]
 class Spelling(Protocol):
     """What the characters of special tokens spell, where ids are fed (`chatparsers.tokens.feed.Spelling`)."""
 
+    @property
+    def texts(self) -> dict[str, str]: ...
     def full(self, text: str) -> str: ...
     def text(self, text: str) -> str: ...
     def json(self, text: str) -> str: ...
@@ -66,9 +68,8 @@ def call_id(seed: str, index: int) -> str:
     second, number = number % _SQUARE, number // _SQUARE
     third, number = number % _SQUARE, number // _SQUARE
     fourth, number = number % _SQUARE, number // _SQUARE
-    return (
-        _PAIRS[first] + _PAIRS[second] + _PAIRS[third] + _PAIRS[fourth] + _ALPHABET[number % len(_ALPHABET)]
-    )
+    last = _ALPHABET[number % len(_ALPHABET)]
+    return f"{_PAIRS[first]}{_PAIRS[second]}{_PAIRS[third]}{_PAIRS[fourth]}{last}"
 
 
 class _Call:
@@ -416,9 +417,10 @@ class Transcript:
         if offsets is None:
             made = [Region(KINDS[kind], *place) for (_, kind), place in zip(runs, places, strict=True)]
         else:
+            tokens = [bisect_left(offsets, bound) for bound in bounds]
             made = [
-                Region(KINDS[kind], *place, *_token_span(offsets, start, end))
-                for (start, kind), end, place in zip(runs, bounds[1:], places, strict=True)
+                Region(KINDS[kind], *place, _holding(offsets, first, start), last)
+                for (start, kind), place, first, last in zip(runs, places, tokens, tokens[1:], strict=False)
             ]
         kept += made[:-1]
         return [*kept, made[-1]]
@@ -471,13 +473,14 @@ class _Text:
         if spelling is None:
             return encoded
         parts = _special(encoded[self.read :])
-        at = self.read
+        at, grown, texts = self.read, self.grown[-1], spelling.texts
         for place in range(1, len(parts), 2):  # each second part is a mark
             at += len(parts[place - 1])
             self.marks.append(at)
             at += 1
-            parts[place] = spelling.full(parts[place])
-            self.grown.append(self.grown[-1] + len(parts[place]) - 1)
+            parts[place] = text = texts[parts[place]]
+            grown += len(text) - 1
+            self.grown.append(grown)
         self.read = len(encoded)
         self.spelt.append("".join(parts))
         return _joined(self.spelt)
@@ -507,12 +510,10 @@ def _joined_events(events: Iterable[Event]) -> Iterator[Event]:
         yield CallArguments(head.index, text) if isinstance(head, CallArguments) else type(head)(text)
 
 
-def _token_span(offsets: Sequence[int], start: int, end: int) -> tuple[int, int]:
-    """The tokens that hold the characters from ``start`` to ``end``. ``offsets`` has the start of each token."""
-    first = bisect_left(offsets, start)
-    if first == len(offsets) or offsets[first] > start:
-        first = bisect_right(offsets, start) - 1
-    return max(first, 0), bisect_left(offsets, end)
+def _holding(offsets: Sequence[int], first: int, start: int) -> int:
+    """The token that holds the character ``start``. ``offsets`` has the start of each token, and ``first`` is the first
+    token that does not begin before ``start``."""
+    return first if first < len(offsets) and offsets[first] == start else max(first - 1, 0)
 
 
 _special = re.compile("([\ud800-\udfff])").split

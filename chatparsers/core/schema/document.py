@@ -310,10 +310,10 @@ class Document:
 
     def types(self, schema: Schema) -> frozenset[str]:
         """The JSON types that an author means by ``schema``; ``integer`` if the author means no other number."""
-        if not isinstance(schema, Mapping):
-            return ANYTHING
         found = self._types.get(id(schema))
         if found is None:
+            if not isinstance(schema, Mapping):
+                return ANYTHING
             bits = _own_types(schema) if LEADING.isdisjoint(schema) else self._solve(schema)
             found = self._types[id(schema)] = _names(bits >> _MEANT) or _names(bits) or ANYTHING
         return found

@@ -16,7 +16,7 @@ from ..schema.document import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
-from .raw import StopFinder, raw_transcoder
+from .raw import RawReader, StopFinder
 
 __all__ = [
     "AnswerScanner",
@@ -278,12 +278,10 @@ class Raw(Syntax):
         return "" if self.end else " or ".join(map(repr, self.stops[:1]))
 
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
-        stops, python, said, escapes = self.stops, self.python, self.types, self.escapes
+        stops = self.stops
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
         finder = StopFinder(spelt, self.end, stops, markers)
-        if said is not None:
-            return lambda argument, name: raw_transcoder(finder, said, python, escapes)
-        return lambda argument, name: raw_transcoder(finder, argument.types, python, escapes)
+        return RawReader(finder, self.types, self.python, self.escapes)
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:

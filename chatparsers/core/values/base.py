@@ -34,6 +34,10 @@ class Transcoder:
     __slots__ = ("done", "error", "marked", "notes", "out", "plain")
 
     def __init__(self) -> None:
+        self._reset()
+
+    def _reset(self) -> None:
+        """Sets what every transcoder has."""
         self.out = ""
         """The JSON text that the last scan made; it may be empty."""
         self.done = False

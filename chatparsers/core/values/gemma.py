@@ -74,7 +74,7 @@ class GemmaScanner(Transcoder):
             raise DefinitionError(
                 "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
             )
-        super().__init__()
+        self._reset()
         self.quote = quote
         self.closers = closers
         self.kinds = kinds

@@ -104,7 +104,7 @@ class JsonScanner(Transcoder):
     __slots__ = ("comma", "kinds", "number", "stack", "state")
 
     def __init__(self, kinds: str = "") -> None:
-        super().__init__()
+        self._reset()
         self.kinds = kinds
         self.state = _VALUE
         self.stack: list[str] = []
@@ -289,7 +289,7 @@ class ObjectScanner(JsonScanner):
     __slots__ = ("decoded", "raw", "string")
 
     def __init__(self) -> None:
-        super().__init__("{")
+        JsonScanner.__init__(self, "{")
         self.string: StringScanner | None = None
         self.decoded: list[str] = []
         self.raw: list[str] = []
@@ -366,7 +366,7 @@ class StringScanner(Transcoder):
     __slots__ = ("begun",)
 
     def __init__(self) -> None:
-        super().__init__()
+        self._reset()
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:

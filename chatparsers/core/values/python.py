@@ -203,7 +203,7 @@ class PythonScanner(Transcoder):
     __slots__ = ("kept", "key", "long", "mode", "number", "parts", "stack", "state", "waiting")
 
     def __init__(self) -> None:
-        super().__init__()
+        self._reset()
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False

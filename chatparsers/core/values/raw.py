@@ -23,12 +23,15 @@ import re
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import repeat
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from .base import Search, Transcoder, escape
 from .json import SCALAR, JsonScanner
 
-__all__ = ["EscapedString", "RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
+if TYPE_CHECKING:
+    from ..schema.tools import Argument
+
+__all__ = ["EscapedString", "RawReader", "RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
 
 Escapes = tuple[tuple[str, str], ...]
 """Characters of a string, each with its spelling in the text."""
@@ -125,7 +128,7 @@ class _Raw(Transcoder):
     __slots__ = ("stops",)
 
     def __init__(self, stops: StopFinder) -> None:
-        super().__init__()
+        self._reset()
         self.stops = stops
 
     def holds(self, text: str) -> bool:
@@ -143,7 +146,7 @@ class _Raw(Transcoder):
         if end == len(text):
             return end, True
         over, quiet = True, self.stops.quiet
-        if quiet is not None:
+        if quiet is not None and not text.startswith(self.stops.stops, end):
             match = quiet.at(text, end)
             if match is not None and match[1] is not None and not final:
                 return end, False  # it may still become a stop
@@ -165,7 +168,8 @@ class RawString(_Raw):
     __slots__ = ("begun",)
 
     def __init__(self, stops: StopFinder) -> None:
-        super().__init__(stops)
+        self._reset()
+        self.stops = stops
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
@@ -207,7 +211,7 @@ class EscapedString(RawString):
     __slots__ = ("escapes", "tail")
 
     def __init__(self, stops: StopFinder, escapes: Escapes) -> None:
-        super().__init__(stops)
+        RawString.__init__(self, stops)
         self.escapes = escapes
         self.tail = ""
 
@@ -244,7 +248,8 @@ class RawTyped(_Raw):
     __slots__ = ("held", "inner", "python", "types")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        super().__init__(stops)
+        self._reset()
+        self.stops = stops
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -314,7 +319,8 @@ class RawUnion(_Raw):
     def __init__(
         self, stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
     ) -> None:
-        super().__init__(stops)
+        self._reset()
+        self.stops = stops
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -396,6 +402,7 @@ _special = re.compile("[\ud800-\udbff]").fullmatch
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _is_scalar = re.compile(SCALAR).fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
+_ONLY_STRING = frozenset({"string"})
 # Literals that Python prints and that cannot be meant as a string: no `1_000`, `0x1F` or `'quoted'`.
 _readable = re.compile(
     r"[\[{].*|-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|[Tt]rue|[Ff]alse|None|null", re.DOTALL
@@ -412,6 +419,27 @@ def _string(stops: StopFinder, escapes: Escapes) -> RawString:
     return EscapedString(stops, escapes) if escapes else RawString(stops)
 
 
+class RawReader:
+    """Makes the transcoders of raw values up to the stops. ``types``: their JSON types; None: the schema's. The other
+    fields are those of `raw_transcoder`."""
+
+    __slots__ = ("escapes", "python", "stops", "types")
+
+    def __init__(
+        self, stops: StopFinder, types: frozenset[str] | None, python: bool, escapes: Escapes
+    ) -> None:
+        self.stops = stops
+        self.types = types
+        self.python = python
+        self.escapes = escapes
+
+    def __call__(self, argument: Argument, name: str) -> Transcoder:
+        types = self.types
+        if types is None:
+            types = argument.document.types(argument.schema)
+        return raw_transcoder(self.stops, types, self.python, self.escapes)
+
+
 def raw_transcoder(
     stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
 ) -> Transcoder:
@@ -420,7 +448,7 @@ def raw_transcoder(
     ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
     that a string spells in another way.
     """
-    if types == {"string"}:
+    if types == _ONLY_STRING:
         return _string(stops, escapes)
     if "string" not in types:
         return RawTyped(stops, types, python)

@@ -27,7 +27,6 @@ from .trial import Done, behind, trial
 
 if TYPE_CHECKING:
     from ..instructions import Instruction, Item
-    from ..machine import Machine
 
 __all__ = ["Step", "Steps", "usual"]
 
@@ -97,7 +96,7 @@ class Step:
                     return None if final else ""
                 if match is None:
                     return None
-                names.append(match[0])
+                names.append(text[i:end])
                 i = end
         ahead = self.ahead
         if ahead is not None:
@@ -106,51 +105,6 @@ class Step:
             if not text.startswith(ahead, i) or (not ahead and text.startswith(_WHITE, i)):
                 return None
         return i, names
-
-    def read(self, machine: Machine, found: list[str]) -> bool:
-        """Does what the instructions would do. ``found`` are the names. False if they must do it, because this text is
-        not usual after all."""
-        if self.cut and machine.flags & m.HELD:
-            return False
-        for names in self.names:
-            if names.declared(machine):
-                return False
-        made: list[Item] = self.items
-        if found:
-            made = []
-            left = iter(found)
-            for item in self.items:
-                if item[0] >= 0:
-                    made.append(item)
-                    continue
-                name = next(left)
-                parts = item[2](name)
-                if parts is None:
-                    return False
-                made.append((m.CALL, name, None))
-                for tag, value in parts:
-                    if tag == m.NAME:
-                        machine.tool = value
-                    elif tag == m.ARG_NAME:
-                        machine.arg = value
-                    made.append((tag, "", value))
-        machine.trail += made
-        stack = machine.stack
-        if self.popped:
-            del stack[-self.popped :]
-            if machine.floor > len(stack):
-                machine.floor = len(stack)
-        if self.pushed:
-            stack += self.pushed
-        if self.cut:
-            machine.floor = len(stack)
-        if self.begins:
-            machine.nth = 0
-        if self.top:
-            machine.place = m.CONTENT
-        if self.calling is not None:
-            machine.calling = self.calling
-        return True
 
 
 class Steps:

@@ -1,6 +1,7 @@
 cimport cython
 from ..values.base cimport Transcoder
 from .instructions cimport Program
+from .names cimport Names
 from .usual.steps cimport Step, Steps
 cdef object _white
 cdef class Machine:
@@ -15,8 +16,8 @@ cdef class Machine:
     cdef public Transcoder value
     cpdef Machine copy(self)
     cpdef feed(self, piece, Py_ssize_t scanned=*)
-    @cython.locals(text=str, ins=tuple)
-    cpdef bint hold(self, piece) except -1
+    @cython.locals(text=str, ins=tuple, steps=Steps)
+    cpdef bint hold(self, str piece) except -1
     cpdef wait(self, str held)
     @cython.locals(ins=tuple, op=int)
     cpdef waiting(self)
@@ -24,8 +25,10 @@ cdef class Machine:
     cpdef finish(self, bint cut_off=*)
     @cython.locals(stack=list, floor=Py_ssize_t, height=Py_ssize_t, kept=Py_ssize_t, items=list, frame=tuple)
     cpdef list take(self)
-    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, step=Step, known=tuple, waits=bint, cut=bint, moved=bint, behind=Py_ssize_t)
+    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, step=Step, known=tuple, waits=bint, cut=bint, moved=bint, behind=Py_ssize_t, names=Names, declared=tuple, steps=Steps)
     cpdef run(self, Py_ssize_t scanned=*)
+    @cython.locals(made=list, item=tuple, names=Names, stack=list)
+    cdef bint _take_step(self, Step step, list found) except -1
     cdef object _by_place(self, str char)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)

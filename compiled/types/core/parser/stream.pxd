@@ -3,6 +3,7 @@ from ..values.base cimport Transcoder
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut
+cdef bint _are_integers(list piece) except -1
 cdef class Stream:
     cdef public list _early, _parts, _pieces
     cdef public bint _ended, _strict

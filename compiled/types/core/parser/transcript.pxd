@@ -1,4 +1,11 @@
 cimport cython
+cdef list _PAIRS
+cdef str _ALPHABET
+cdef unsigned long long _SQUARE
+@cython.locals(number=cython.ulonglong, first=Py_ssize_t, second=Py_ssize_t, third=Py_ssize_t, fourth=Py_ssize_t)
+cpdef str call_id(str seed, Py_ssize_t index)
+cdef str _joined(list texts)
+cdef Py_ssize_t _holding(offsets, Py_ssize_t first, Py_ssize_t start) except -1
 cdef class _Call:
     cdef public list arguments
     cdef public bint broken, complete, started
@@ -25,8 +32,12 @@ cdef class Transcript:
     @cython.locals(call=_Call)
     cpdef close(self, list events)
     cdef object _id(self, _Call call)
+    cdef _record(self, _Call call)
     cpdef over(self)
     cpdef note(self, code, Py_ssize_t at, expected, call=*)
 cdef class _Text:
     cdef public list grown, marks, spelt
     cdef public Py_ssize_t origin, read
+    @cython.locals(encoded=str, parts=list, at=Py_ssize_t, grown=Py_ssize_t, place=Py_ssize_t, text=str)
+    cpdef str whole(self, list pieces, spelling)
+    cpdef Py_ssize_t position(self, Py_ssize_t at) except -1

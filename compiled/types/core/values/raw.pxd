@@ -1,6 +1,13 @@
 cimport cython
 from .base cimport Transcoder, escape
 from .json cimport JsonScanner
+cdef object _ONLY_STRING
+cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
+cdef class RawReader:
+    cdef public bint python
+    cdef public StopFinder stops
+    cdef public object types
+    cdef public tuple escapes
 cdef class StopFinder:
     cdef public object at, find, plain, plain_json, shown, token, whole
     cdef public StopFinder quiet

@@ -7,8 +7,6 @@ cdef class Step:
     cdef public list items, names, parts, pushed
     @cython.locals(names=list, end=Py_ssize_t)
     cpdef object find(self, str text, Py_ssize_t i, bint final)
-    @cython.locals(made=list, item=tuple, stack=list)
-    cpdef bint read(self, machine, list found) except -1
 cdef class Steps:
     cdef public object _make
     cdef public list _made

@@ -1,0 +1,4 @@
+cimport cython
+cdef class ArgumentValue:
+    cdef public bint named
+    cdef public object read

@@ -1,0 +1,15 @@
+cimport cython
+from .detokenizer cimport Detokenizer
+cdef class Spelling:
+    cdef public bint skip
+    cdef public dict texts
+    cpdef str text(self, str text)
+cdef class IdFeed:
+    cdef public Detokenizer _detokenizer
+    cdef public dict _special
+    cdef public object alphabet, offsets, spelling, tokenizer
+    cdef public list unknown
+    cpdef str text(self, id, Py_ssize_t position)
+    cdef str _empty(self, id, Py_ssize_t position)
+    cdef list _one_by_one(self, list ids, Py_ssize_t position)
+    cpdef str flush(self)
