@@ -150,7 +150,7 @@ def run(
     table: dict[str, Counter[str]] = {}
     turns = itertools.count()
     failures: list[str] = []
-    budget = 360 if count > 1 else 240
+    budget = 360
     for label, tokenizer in tokenizers:
         for mode, asked in REQUESTS.items():
             if dialect == "gbnf" and mode == "auto":
