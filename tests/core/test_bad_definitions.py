@@ -227,6 +227,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "those signs out of p.arg_name(arg, chars=…), or begin arguments in another way",
         ),
         (
+            "a name that takes what follows it",
+            lambda p: p.body(p.calls("<z>" + p.each_tool(lambda tool: p.name(tool) + ":" + p.args(tool)))),
+            "p.name(tool): it takes ':', which is written after it, for a part of the name; leave those signs out of "
+            "its chars=…, or write another text after it",
+        ),
+        (
             "the closer of a value is forgotten",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE)),
             "p.each_arg(…): the text that ends the value, '</>', is not read after it; write it after "

@@ -123,6 +123,14 @@ def positional(p: Builder) -> Node:
 
 ROWS = [
     Row(
+        "a blank between the name and the arguments",
+        lambda p: p.body(p.each_tool(lambda tool: "<c>" + p.name(tool) + " " + p.args(tool))),
+        "<c>t {}",
+        "|||||(t {|})|",
+        '"<c>t {" ws "}"',
+        "",
+    ),
+    Row(
         "think",
         lambda p: p.think("<r>\n", "\n</r>\n") + p.body(call(p)),
         "<r>\nab\n</r>\nc",

@@ -15,7 +15,7 @@ import re
 
 from ..schema.tools import ANY_TOOL, Tool
 from .nodes import Body, Node, Sequence, Tag, Tagged
-from .openers import check_openers
+from .openers import check_names, check_openers
 from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
 from .wrong import wrong
@@ -36,6 +36,7 @@ def check(tree: Node) -> None:
     generated.check()
     for node in parsed.reading.nodes:
         check_openers(node)
+        check_names(node)
 
 
 def check_model(what: str, pattern: str) -> None:

@@ -1,20 +1,21 @@
-"""Finds an argument whose opener takes the closer of the call for itself.
+"""Finds texts that are taken for a part of what stands beside them: a closer by an opener, a separator by a name.
 
 Beside the closer ``</z>``, the opener ``"<" + p.arg_name(arg) + ">"`` reads ``/z`` as an argument's name. The check
 compares each way to begin an argument, up to its name and the text after it, with the texts that may follow the last
-argument.
+argument. And ``p.name(tool) + ":"`` reads the colon as the end of the name, as a name may hold one.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 from .nodes import Choice, EachArg, Literal, Many, Name, Node, Sequence, Space, Token
 from .tree import begins
 from .wrong import wrong
 
-__all__ = ["check_openers"]
+__all__ = ["check_names", "check_openers"]
 
 _WAYS = 64
 """The most ways to begin an argument that are compared."""
@@ -35,6 +36,22 @@ def check_openers(node: Node) -> None:
                         "leave those signs out of p.arg_name(arg, chars=…), or begin arguments in another way"
                     )
                     wrong(arguments, what, mend)
+
+
+def check_names(node: Node) -> None:
+    """Raises `DefinitionError` if, in the parser's reading of a sequence, a name takes what follows it into itself."""
+    if not isinstance(node, Sequence):
+        return
+    for name, *after in (node.items[index:] for index in range(len(node.items))):
+        if not isinstance(name, Name):
+            continue
+        for opening, _ in Sequence(tuple(after)).opens():
+            texts = takewhile(lambda literal: isinstance(literal, Literal), opening)
+            text = "".join([literal.text for literal in texts])
+            run = re.match(f"(?:{name.chars})*", text)
+            if run and (taken := run[0].strip()):
+                what = f"it takes {taken!r}, which is written after it, for a part of the name"
+                wrong(name, what, "leave those signs out of its chars=…, or write another text after it")
 
 
 def _last(node: Node) -> Iterator[EachArg]:

@@ -293,7 +293,7 @@ class _Compiler:
             spelt = partial(self._spelt, spell)
             names = Names(tag, _ITEMS[tag], run, spelt, follows, at is None, alone is not None, key)
         self.emit(m.CAPTURE, run, parts, what, names, alone is not None)
-        if alone is not None and not any(text[0] in WHITE for text in begins(*alone.after)):
+        if alone is not None and not any(text[0] in WHITE for text in _begun(alone.after, blank=True)):
             self.emit(m.SPAN, m.MARKUP, _white)
 
     def _spelt(self, spell: Callable[[str], str], name: str) -> tuple[str, ...]:
@@ -410,8 +410,9 @@ def _inside(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)[1:-1]
 
 
-def _begun(nodes: tuple[Node, ...]) -> tuple[str, ...]:
-    """The texts that may stand behind a node, as far as the nodes behind it tell; white space in front is left out."""
+def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
+    """The texts that may stand behind a node, as far as the nodes behind it tell; `Space` in front is left out.
+    ``blank``: also those of which only white space is known."""
     found: set[str] = set()
     prefixes = {""}
     for node in nodes:
@@ -420,6 +421,8 @@ def _begun(nodes: tuple[Node, ...]) -> tuple[str, ...]:
         except DefinitionError:
             break
         found |= done
+    if blank:
+        found |= prefixes - {""}
     return tuple(sorted(found))
 
 

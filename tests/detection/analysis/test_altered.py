@@ -58,7 +58,8 @@ def test_the_rest_is_read(
         cells = {"cells": counts.total(), "same": counts["read"], "refused": 0, "wrong": counts["wrong"]}
         add_row(template=f"altered: {kind}", format="", found=str(dict(counts)), **cells)
     assert not wrong, "\n".join(wrong)
-    assert total["read"] >= LEAST * total.total(), total
+    most = max(1, (1 - LEAST) * total.total())  # of a few draws one is more than a tenth
+    assert total.total() - total["read"] <= most, total
 
 
 def judge(template: Template, fmt: Any, seed: int) -> tuple[str, list[str]]:
