@@ -82,6 +82,24 @@ def test_a_prefix_may_end_inside_the_closer_of_a_value(dialect: str) -> None:
     assert judged.status(rest) != FULL
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder", "lfm2"])
+def test_a_prefix_may_end_anywhere_in_a_call(name: str, dialect: str) -> None:
+    """Such as an answer that ran out of length. The rest of the call is allowed, and nothing else in its place."""
+    arguments = {"city": 'Os"lo\n\u2028', "days": 12, "unit": "celsius", "tags": ["a", "b c"]}
+    texts = {"type": "array", "items": {"type": "string"}}
+    types = {"city": {"type": "string"}, "days": {"type": "integer"}, "unit": {"enum": ["celsius", "kelvin"]}}
+    tools = [tool("get_weather", {**types, "tags": texts}, ["city"])]
+    call = {"function": {"name": "get_weather", "arguments": arguments}}
+    format = chatparsers.get_format(name)
+    written = format.render({"role": "assistant", "tool_calls": [call]}, tools)
+    for end in random.Random(name + dialect).sample(range(len(written)), 6):
+        turn = format.bind(tools=tools, prefix=written[:end], tool_choice="required")
+        judged = judge(turn, dialect)
+        assert judged.status(written[end:]) == FULL, written[:end]
+        assert end < 30 or judged.status(written) != FULL, written[:end]
+
+
 def test_a_prefix_may_end_inside_the_header_of_an_argument() -> None:
     """The arguments that follow are those of the schema, and others if it has some."""
     function = {**WEATHER["function"], "parameters": {**SCHEMA, "additionalProperties": {"type": "integer"}}}

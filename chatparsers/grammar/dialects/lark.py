@@ -20,16 +20,13 @@ from itertools import pairwise
 from ...core.kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals, overlap, without
-from ..reading.residual import residual
+from ..reading.residual import CHARACTER, HEX, PAIR, residual
 from .gbnf import ESCAPED, HIGH
 from .rules import RuleWriter
 
 __all__ = ["write_lark"]
 
-_HEX = "[0-9a-fA-F]"
-_PAIR = rf"[dD](?:[0-7]{_HEX}{{2}}|[89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}})"
-_CHAR = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})))'
-_HIGH = rf"\\u(?:00[89a-fA-F]{_HEX}|0[1-9a-fA-F]{_HEX}{{2}}|[1-9a-cA-CefEF]{_HEX}{{3}}|{_PAIR})"
+_HIGH = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"
 _BLANK = r"/ |\r?\n[ \t]{0,64}/"
@@ -345,7 +342,7 @@ class _Writer(RuleWriter):
     def string(self, node: ir.Lang) -> str:
         if not node.parts:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
-            return f'/"{_CHAR}{count}"{_escape(node.end_text)}/'
+            return f'/"{CHARACTER}{count}"{_escape(node.end_text)}/'
         terms = [
             ("" if part.positive else "~") + f"/{_regex(part.node, 'json') or _EMPTY}/" for part in node.parts
         ]

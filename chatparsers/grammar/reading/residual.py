@@ -1,18 +1,31 @@
 """The rest of a grammar when the prompt has already written the beginning: its derivative by a text.
 
 Strategy: `_advance` walks a node along the text and yields every way to do so. Either the node is over at some place,
-or the text ends inside it and a rest of the node remains. All ways are kept.
+or the text ends inside it and a rest of the node remains. All ways are kept; but from a place that several ways reach,
+what follows is walked once, so the work grows with the text and not with the ways.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator
 
 from .. import ir
 from ..ir import EMPTY, NOTHING, Ir, alt, seq
 from ..regular.automaton import nullable
+from ..regular.regex import read_regex
 
-__all__ = ["residual"]
+__all__ = ["CHARACTER", "HEX", "PAIR", "residual"]
+
+HEX = "[0-9a-fA-F]"
+PAIR = rf"[dD](?:[0-7]{HEX}{{2}}|[89abAB]{HEX}{{2}}\\u[dD][c-fC-F]{HEX}{{2}})"
+CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}}|{PAIR})))'
+"""A character of a JSON string, as the dialects write it: a surrogate stands in a pair alone."""
+
+_whole_characters = re.compile(f"{CHARACTER}*").match
+_CHARACTER = read_regex(f"^{CHARACTER}$")
+_REST = ir.Shared("rest", seq(ir.Rep(_CHARACTER, 0, None), ir.Text('"')), lexeme=True)
 
 
 def residual(node: Ir, text: str) -> Ir | None:
@@ -63,38 +76,46 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
 
 
 def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    if at == len(text) and items:
-        yield ir.Seq(items), at
-        return
-    if not items:
-        yield None, at
-        return
-    for rest, end in _advance(items[0], text, at):
-        if rest is not None:
-            yield seq(rest, *items[1:]), end
-        else:
-            yield from _sequence(items[1:], text, end)
+    places = [at]
+    for index, item in enumerate(items):
+        after: dict[int, None] = {}
+        for place in places:
+            if place == len(text):
+                yield ir.Seq(items[index:]), place
+                continue
+            for rest, end in _advance(item, text, place):
+                if rest is None:
+                    after[end] = None
+                else:
+                    yield seq(rest, *items[index + 1 :]), end
+        places = list(after)
+    yield from ((None, place) for place in places)
 
 
 def _repeat(node: ir.Rep, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    if node.most == 0:
-        yield None, at
-        return
-    if at == len(text):
-        yield node, at
-        return
-    if node.least == 0 or nullable(node.node):
-        yield None, at
-    again = ir.Rep(node.node, max(0, node.least - 1), None if node.most is None else node.most - 1)
-    for rest, end in _advance(node.node, text, at):
-        if rest is not None:
-            yield (rest if again.most == 0 else seq(rest, again)), end
-        elif end > at:
-            yield from _repeat(again, text, end)
+    left = [(at, node.least, node.most)]
+    seen = set(left)
+    for place, least, most in left:  # grows
+        if most == 0:
+            yield None, place
+            continue
+        if place == len(text):
+            yield ir.Rep(node.node, least, most), place
+            continue
+        if least == 0 or nullable(node.node):
+            yield None, place
+        least, most = max(0, least - 1), None if most is None else most - 1
+        for rest, end in _advance(node.node, text, place):
+            if rest is not None:
+                yield (rest if most == 0 else seq(rest, ir.Rep(node.node, least, most))), end
+            elif end > place and (end, least, most) not in seen:
+                seen.add((end, least, most))
+                left.append((end, least, most))
 
 
 def _language(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     if node.encoding != "raw":
+        yield from _string(node, text, at)
         return
     if node.parts or node.least or node.most is not None or not (node.stops or node.end):
         yield from _constrained(node, text, at)
@@ -115,8 +136,42 @@ def _language(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, in
                 yield _rest(node, begun), len(text)
 
 
+def _string(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
+    """The rest of a string literal. One with constraints has none while it is open."""
+    if text[at] != '"':
+        return
+    found = _whole_characters(text, at + 1)
+    end = found.end() if found else at + 1
+    if text.startswith('"', end):
+        if _holds(node, json.loads(text[at : end + 1], strict=False)):
+            yield from _sequence(node.end, text, end + 1)
+    elif not node.parts and not node.least and node.most is None:
+        if end == len(text):
+            yield seq(_REST, *node.end), end
+        else:
+            for rest, _ in _advance(_CHARACTER, text, end):
+                if rest is not None:
+                    yield seq(rest, _REST, *node.end), len(text)
+
+
+def _holds(node: ir.Lang, text: str) -> bool:
+    """Whether the constraints of a language hold for the whole text. What it divides is not looked at."""
+    if len(text) < node.least or (node.most is not None and len(text) > node.most):
+        return False
+    for part in node.parts:
+        left = None if part.divisor else residual(part.node, text)
+        if not part.divisor and (left is not None and nullable(left)) != part.positive:
+            return False
+    return True
+
+
 def _constrained(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
-    """The rest of a language with constraints, when it holds all of the text."""
+    """The rest of a language with constraints: when the text ends inside it, or in its end."""
+    for place in range(at, len(text) if node.end else at):
+        shown = text[place : place + len(node.end_text)]
+        if node.end_text.startswith(shown) and _holds(node, text[at:place]):
+            rest = None if shown == node.end_text else _rest(node, len(shown))
+            yield rest, place + len(shown)
     written = len(text) - at
     if node.most is not None and node.most < written:
         return
