@@ -83,6 +83,19 @@ def test_a_prefix_may_end_inside_the_closer_of_a_value(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_value_in_a_prefix_ends_at_its_first_closer(dialect: str) -> None:
+    """Its lengths would also hold for all the text up to a later one."""
+    tools = [tool("f", {name: {"type": "string", "minLength": 1} for name in "ab"}, ["a"])]
+    values = "".join(f"<parameter={name}>\nx\n</parameter>\n" for name in "ab")
+    before, rest = f"<tool_call>\n<function=f>\n{values}", "</function>\n</tool_call>"
+    turn = chatparsers.get_format("qwen3-coder").bind(tools=tools, prefix=before, tool_choice="required")
+    judged = judge(turn, dialect)
+    assert judged.status(rest) == FULL
+    for text in (f"<parameter=b>\nx\n</parameter>\n{rest}", f"</parameter>\n{rest}"):
+        assert judged.status(text) != FULL, text
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder", "lfm2"])
 def test_a_prefix_may_end_anywhere_in_a_call(name: str, dialect: str) -> None:
     """Such as an answer that ran out of length. The rest of the call is allowed, and nothing else in its place."""

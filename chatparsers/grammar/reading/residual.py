@@ -169,9 +169,11 @@ def _constrained(node: ir.Lang, text: str, at: int) -> Iterator[tuple[Ir | None,
     """The rest of a language with constraints: when the text ends inside it, or in its end."""
     for place in range(at, len(text) if node.end else at):
         shown = text[place : place + len(node.end_text)]
+        whole = shown == node.end_text
         if node.end_text.startswith(shown) and _holds(node, text[at:place]):
-            rest = None if shown == node.end_text else _rest(node, len(shown))
-            yield rest, place + len(shown)
+            yield None if whole else _rest(node, len(shown)), place + len(shown)
+        if whole:
+            return
     written = len(text) - at
     if node.most is not None and node.most < written:
         return
