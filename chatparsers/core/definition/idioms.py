@@ -71,10 +71,10 @@ class Builder(Primitives):
     """Makes the tree of one format for one set of options.
 
     >>> def build(p):
-    ...     call = p.each_tool(lambda tool: p.token("<call>") + p.name(tool) + "=" + p.args(tool))
+    ...     call = p.each_tool(lambda tool: p.token("<call>") + p.name(tool) + " " + p.args(tool))
     ...     return p.body(p.calls(call + "</call>"))
     >>> format = chatparsers.Format("mine", "Mine", "", build)
-    >>> message = format.parse('<call>get_weather={"city": "Oslo"}</call>', tools=tools)
+    >>> message = format.parse('<call>get_weather {"city": "Oslo"}</call>', tools=tools)
     >>> message.tool_calls[0].arguments
     '{"city": "Oslo"}'
     """

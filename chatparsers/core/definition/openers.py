@@ -2,7 +2,7 @@
 
 Beside the closer ``</z>``, the opener ``"<" + p.arg_name(arg) + ">"`` reads ``/z`` as an argument's name. The check
 compares each way to begin an argument, up to its name and the text after it, with the texts that may follow the last
-argument. And ``p.name(tool) + ":"`` reads the colon as the end of the name, as a name may hold one.
+argument. And ``p.name(tool) + ":"`` reads the colon as the end of the name, if the name's characters hold one.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def check_names(node: Node) -> None:
     """Raises `DefinitionError` if, in the parser's reading of a sequence, a name takes what follows it into itself."""
     if not isinstance(node, Sequence):
         return
-    for name, *after in (node.items[index:] for index in range(len(node.items))):
+    for index, name in enumerate(node.items):
         if not isinstance(name, Name):
             continue
-        for opening, _ in Sequence(tuple(after)).opens():
+        for opening, _ in Sequence(node.items[index + 1 :]).opens():
             texts = takewhile(lambda literal: isinstance(literal, Literal), opening)
             text = "".join([literal.text for literal in texts])
             run = re.match(f"(?:{name.chars})*", text)

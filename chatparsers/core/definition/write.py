@@ -161,7 +161,8 @@ class _Writer:
     # calls
 
     def several(self, node: n.Calls) -> str:
-        items = [self.node(node.item) for _ in self.left if self.left]  # an item may take several
+        most = len(self.left) if node.parallel else 1
+        items = [self.node(node.item) for _ in range(most) if self.left]  # an item may take several
         return self.node(node.separator).join(items)
 
     def one(self, node: n.EachTool) -> str:

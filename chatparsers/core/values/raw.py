@@ -168,8 +168,7 @@ class RawString(_Raw):
     __slots__ = ("begun",)
 
     def __init__(self, stops: StopFinder) -> None:
-        self._reset()
-        self.stops = stops
+        _Raw.__init__(self, stops)
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
@@ -248,8 +247,7 @@ class RawTyped(_Raw):
     __slots__ = ("held", "inner", "python", "types")
 
     def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        self._reset()
-        self.stops = stops
+        _Raw.__init__(self, stops)
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -319,8 +317,7 @@ class RawUnion(_Raw):
     def __init__(
         self, stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
     ) -> None:
-        self._reset()
-        self.stops = stops
+        _Raw.__init__(self, stops)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []

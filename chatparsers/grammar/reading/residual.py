@@ -159,9 +159,10 @@ def _holds(node: ir.Lang, text: str) -> bool:
     if len(text) < node.least or (node.most is not None and len(text) > node.most):
         return False
     for part in node.parts:
-        left = None if part.divisor else residual(part.node, text)
-        if not part.divisor and (left is not None and nullable(left)) != part.positive:
-            return False
+        if not part.divisor:
+            left = residual(part.node, text)
+            if (left is not None and nullable(left)) != part.positive:
+                return False
     return True
 
 
