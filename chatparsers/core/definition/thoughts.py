@@ -17,6 +17,8 @@ THOUGHTS: tuple[tuple[str, str], ...] = (
     ("<thinking>", "[BEGIN FINAL RESPONSE]"),
     ("<|START_THINKING|>", "<|END_THINKING|>"),
     ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|think:start|>", "<|think:end|>"),
     ("[THINK]", "[/THINK]"),
+    ("[unused16]", "[unused17]"),
     ("◁think▷", "◁/think▷"),
 )
