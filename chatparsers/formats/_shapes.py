@@ -32,12 +32,15 @@ def tagged_call(p: Builder, tag: str = "tool_call", pad: str = "\n") -> Node:
     """One call as a JSON object in tags. ``<tool_call>{"name": …, "arguments": …}</tool_call>``
 
     ``pad``: the white space on each side of the object. Some models write several objects in one pair of tags, or an
-    array of them.
+    array of them, and one brace too few or too many at the end.
     """
-    call = p.json_call(name="name", args="arguments")
+    closer = p.token(f"</{tag}>")
+    call = p.json_call(name="name", args="arguments", closer=closer)
     several = _several(p, call)
     objects = p.reads(several, several, p.array(call))
-    return p.token(f"<{tag}>") + p.space(pad) + objects + p.space(pad) + p.token(f"</{tag}>")
+    end = p.space(pad) + closer
+    braces = p.many(p.space() + "}", 1) + p.space() + closer
+    return p.token(f"<{tag}>") + p.space(pad) + objects + p.reads(end, end, braces)
 
 
 def listed(p: Builder, call: Node, indent: str = "") -> Node:
@@ -118,23 +121,43 @@ def keyed_call(
     ``call``, ``arg``: the names of the tags. ``line``: the white space after the name and after each key; ``after``:
     after each value; ``end``: before the end of the call. ``also``: other names of the outer tags. ``tag``: makes the tag of a name, ``name_end``: what follows
     the call's name, ``value``: makes a value in its tags, each if the family writes it in another way. A key without a
-    value is left out. Models also write the arguments, or the whole call, as JSON.
+    value is left out, a value without its opener is read. Models also write the arguments, or the whole call, as JSON.
     """
     mark = (lambda name: p.token(f"<{name}>")) if tag is None else tag
     opener, closer = mark(call), mark("/" + call)
     key, key_end = mark(arg + "_key"), mark(f"/{arg}_key")
-    no_value = key + p.chars(r"^<>\n") + key_end + p.space() + p.peek(key | closer)
+    key_text = p.chars(r"^<>\n") + key_end
+    no_value = key + key_text + p.space() + p.peek(key | closer)
+    # Models also write the opener of the call in place of that of a key, or a key's tags twice.
+    careless_key = p.choice(key + again(p, key), opener) + p.peek(key_text)
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
-    begun = p.reads(line, p.space() + p.peek(key | closer | "{")) if name_end is None else name_end
+    after_name = p.peek(key | closer | "{" | opener + key_text)
+    begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
+    close = f"</{arg}_value>"
 
-    def tagged(argument: Argument) -> Node:
-        close = f"</{arg}_value>"
-        return mark(arg + "_value") + p.value(argument, Raw(until=close)) + p.token(close)
+    value_begun = mark(arg + "_value")
+    careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
+
+    def raw(argument: Argument) -> Node:
+        return p.value(argument, Raw(until=close)) + p.token(close)
 
     def argument(argument: Argument) -> Node:
-        name = key + p.arg_name(argument, r"[^<>\n]") + key_end + p.space(line)
-        written = name + (value or tagged)(argument) + p.space(after)
-        return p.reads(written, written, no_value)
+        name = p.arg_name(argument, r"[^<>\n]") + key_end
+        written = (
+            key
+            + name
+            + p.space(line)
+            + (value(argument) if value else value_begun + raw(argument))
+            + p.space(after)
+        )
+        careless = (
+            careless_key
+            + name
+            + again(p, key_end)
+            + p.space()
+            + (value(argument) if value else careless_value + raw(argument))
+        )
+        return p.reads(written, written, no_value, careless + p.space())
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
         return p.space() + p.name(tool) + known + begun + p.each_arg(tool, argument) + p.space(end) + closer

@@ -9,7 +9,7 @@ Quirks:
 - If thinking is off, the prompt writes an empty thought.
 - The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
 - Seen in the wild: a call inside an open thought, `<|channel>` twice, a thought after the answer, a string without its
-  second `<|"|>`, a string without quotes or in single ones.
+  second `<|"|>`, a string without quotes or in single ones, `=` in place of the colon, parentheses around the arguments.
 """
 
 from chatparsers.core import Builder, Format, Gemma, Node, Tool
@@ -19,7 +19,7 @@ from chatparsers.formats._shapes import again
 def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         args = p.args(tool, Gemma(quote='<|"|>', closer="<tool_call|>"))
-        name_end = p.reads("", p.space() + p.peek("{" | p.token("<tool_call|>")))
+        name_end = p.reads("", p.space() + p.peek(p.choice("{", "(") | p.token("<tool_call|>")))
         return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 
     calls = p.calls(p.each_tool(call) << p.token("<tool_call|>"), p.space())

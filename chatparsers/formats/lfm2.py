@@ -5,7 +5,7 @@
 Quirks:
 - Values are Python or JSON literals. The templates of LFM2 and of the first LFM2.5 drop calls. LFM2.5 models reason first: `<think>…</think>`.
 - Seen in the wild: the list in JSON, `[{"name": "get_weather", "arguments": {"city": "Oslo"}}]`; calls without the list;
-  the list again after the section.
+  the list again after the section; an apostrophe in single quotes, `'it's'`.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -7,7 +7,7 @@
 Quirks:
 - The prompt opens the thought, or holds an empty one if thinking is off.
 - Strings are raw text, verbatim between the tokens; other types are JSON.
-- Seen in the wild: a value or a call without its closer, a call inside open reasoning, arguments as JSON.
+- Seen in the wild: a value without its closer before the next argument, a call inside open reasoning, arguments as JSON.
 - Facts: the parsers `solar_open2` of vLLM and of SGLang's forks, and their tests.
 """
 
@@ -17,8 +17,8 @@ from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 def build(p: Builder) -> Node:
     opener, closer = p.token("<|tool_call:start|>"), p.token("<|tool_call:end|>")
     begin, end = p.token("<|tool_arg:start|>"), p.token("<|tool_arg:end|>")
-    raw = Raw(until="<|tool_arg:end|>", also=("<|tool_arg:start|>", "<|tool_call:end|>"))
-    ended = p.reads(end, end, p.peek(begin | closer))
+    raw = Raw(until="<|tool_arg:end|>", also=("<|tool_arg:start|>",))
+    ended = p.reads(end, end, p.peek(begin))
     begun = p.reads("\n", p.space() + p.peek(begin | closer | "{"))
 
     def argument(arg: Argument) -> Node:

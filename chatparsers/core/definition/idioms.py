@@ -266,13 +266,21 @@ class Builder(Primitives):
         key = self.reads(strict, strict, *also) if also else strict
         return n.Sequence.of(key, n.Space("", True), ":", n.Space(" ", True))
 
-    def json_call(self, *, wrapped: bool = True, id_pattern: Nodelike | None = None, **keys: str) -> Node:
+    def json_call(
+        self,
+        *,
+        wrapped: bool = True,
+        id_pattern: Nodelike | None = None,
+        closer: Nodelike | None = None,
+        **keys: str,
+    ) -> Node:
         """A call as a JSON object; ``keys`` name its members in the order of the wire: ``name="name",
         args="arguments", id="id"``. ``{"name": …, "arguments": …}``
 
         The parser takes the members in any order, other members beside them, and ``parameters`` for ``arguments`` or
         the reverse. With ``wrapped``, it also takes OpenAI's ``{"type": "function", "function": {…}}`` around the call.
-        Arguments stream once the name is known. ``id_pattern``: generates an id.
+        Arguments stream once the name is known. ``id_pattern``: generates an id. ``closer``: what follows the call; the
+        parser also takes a call before it whose last brace is missing.
         """
         known = ("name", "args", "id")
         for part in keys:
@@ -296,11 +304,15 @@ class Builder(Primitives):
                 members += [self.member(key), written[part]]
             strict = n.Sequence.of(*members, n.Space("", True), "}")
             # The grammar asks for each tool, and reads only the strict half.
-            return strict if tool is not ANY_TOOL else n.Lenient(strict, self._any_order(keys, name, wrapped))
+            return (
+                strict
+                if tool is not ANY_TOOL
+                else n.Lenient(strict, self._any_order(keys, name, wrapped, closer))
+            )
 
         return self.each_tool(call)
 
-    def _any_order(self, keys: dict[str, str], name: Node, wrapped: bool) -> Node:
+    def _any_order(self, keys: dict[str, str], name: Node, wrapped: bool, closer: Nodelike | None) -> Node:
         """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
         the arguments, others could be arguments themselves: then it is no call."""
         name_key = self.member(*dict.fromkeys((keys["name"], "name")))
@@ -323,6 +335,8 @@ class Builder(Primitives):
 
         comma: Node = n.Space("") + "," + n.Space("")
         opening, closing = "{" + n.Space(""), n.Space("") + "}"
+        if closer is not None:
+            closing = closing | n.Peek(n.Sequence.of(n.Space(""), closer))
         # Rules: the program has each of them once.
         label = " ".join(keys.values())
         before = self.rule(f"before {label}", self.many(other(named, objects, wrapper) + comma))

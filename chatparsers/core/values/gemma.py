@@ -28,11 +28,17 @@ __all__ = ["GemmaScanner", "gemma_key"]
 
 _WINDOW = 256
 
-_key_run = re.compile(r"[^:,{} \t\r\n]*").match
+_key_run = re.compile(r"[^:,{}= \t\r\n]*").match
+
+# Behind a key, in place of its colon: what begins a value and stands in no key.
+_assigns = re.compile(rf"""=(?:['"\[{{]|(?:{NUMBER}|[Tt]rue|[Ff]alse|[Nn]one|null)[,\]}})])""").match
+_assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 
 # Taken at once if they are whole: a plain key and its colon, a JSON scalar.
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
-_whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}}])").match
+_whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
+
+_CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 # The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar,
 # _TEXT in a value without quotes.
@@ -50,6 +56,7 @@ _EXPECTED = {
 def gemma_key(name: str, quote: str) -> str:
     """A key: without quotes, or as a JSON string if it holds what ends a key."""
     bare = name and quote not in name and not any(char in ':,{}[]"' or char.isspace() for char in name)
+    bare = bare and "='" not in name
     return name if bare else json.dumps(name, ensure_ascii=False)
 
 
@@ -66,7 +73,7 @@ class GemmaScanner(Transcoder):
     these are errors."""
 
     __slots__ = (
-        "bare", "closers", "comma", "inner", "key", "kinds", "open", "quote", "stack", "state", "waiting"
+        "bare", "closers", "comma", "inner", "key", "kinds", "open", "quote", "sign", "stack", "state", "waiting"
     )  # fmt: skip
 
     def __init__(self, quote: str, kinds: str = "", closers: tuple[str, ...] = ()) -> None:
@@ -82,6 +89,8 @@ class GemmaScanner(Transcoder):
         self.stack: list[str] = []
         self.key = False
         """True while a key is being read."""
+        self.sign = ":"
+        """What the model writes behind a key."""
         self.bare: list[str] = []
         """The value without quotes that is being read."""
         self.comma: list[str] = []
@@ -166,7 +175,7 @@ class GemmaScanner(Transcoder):
 
     def _behind_comma(self, text: str, i: int, parts: list[str]) -> None:
         """Puts out the comma before what stands at ``i``; not before a closing bracket."""
-        if text[i] == ("}" if self.stack[-1] == "{" else "]"):
+        if text[i] == _CLOSE[self.stack[-1]]:
             self.notes.append((i, _EXPECTED[self.state], text[i]))
             self.state = _NEXT
             del self.comma[0]
@@ -257,7 +266,7 @@ class GemmaScanner(Transcoder):
         self._keep(text, i, start, parts)
         if expected:
             self.notes.append((start, expected, text[start : start + 1]))
-        parts.extend({"{": "}", "[": "]"}[bracket] for bracket in reversed(self.stack))
+        parts.extend("]" if bracket == "[" else "}" for bracket in reversed(self.stack))
         self.stack.clear()
         self.done = True
         return found.start() + len(close)
@@ -275,7 +284,7 @@ class GemmaScanner(Transcoder):
     def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
-        found = self._text_end(ends(self.quote, self.closers), text, i)
+        found = self._text_end(ends(self.quote, self.closers, self.sign), text, i)
         if found is None or not ((final and not self.open) or self._certain(found, text)):
             end = n if found is None or final else found.start()
             end = max(i, min(end, n - HELD)) if not final else end
@@ -330,6 +339,8 @@ class GemmaScanner(Transcoder):
         if text[i] in ",{}":
             self._fail()
             return i
+        if text[i] == "=":
+            return self._equals(text, i, final, parts)
         limit = i + _WINDOW
         match = white(text, i, limit)
         end = match.end() if match else i
@@ -343,6 +354,25 @@ class GemmaScanner(Transcoder):
             return end
         return i
 
+    def _equals(self, text: str, i: int, final: bool, parts: list[str]) -> int:
+        """Reads an equals sign: in place of the colon if a value follows, else part of the key."""
+        quote = self.quote
+        behind = text[i + 1 : i + 1 + len(quote)]
+        if _assigns(text, i) or behind == quote:
+            self.notes.append((i, "':'", "="))
+            parts.append('":')
+            self.sign = "="
+            self.state = _VALUE
+            self.key = False
+        elif not final and (
+            _assigns_begun(text, i) or (len(behind) < len(quote) and quote.startswith(behind))
+        ):
+            self.waiting = True
+            return i
+        else:
+            parts.append("=")
+        return i + 1
+
     def _between(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads one token outside strings, keys and scalars, or begins one of these."""
         char = text[i]
@@ -352,7 +382,7 @@ class GemmaScanner(Transcoder):
             end = match.end() if match else i
             (self.comma if self.comma else parts).append(text[i:end])
             return end
-        if state == _NEXT or char in "}]":
+        if state == _NEXT or char in "}])":
             return self._next(text, i, parts)
         if state == _COLON:
             if char == ":":
@@ -362,6 +392,13 @@ class GemmaScanner(Transcoder):
             self._fail()
             return i
         self.key = state == _KEY or state == _KEY_OR_END
+        if self.kinds and not self.stack and char == "(" and self.closers:
+            self.notes.append((i, "'{'", char))
+            parts.append("{")
+            self.sign = "="
+            self.stack.append(char)
+            self.state = _KEY_OR_END
+            return i + 1
         if self.kinds and not self.stack and char not in self.kinds:
             self.error = "an object" if self.kinds == "{" else _EXPECTED[_VALUE]
         elif text.startswith(self.quote, i):
@@ -412,14 +449,15 @@ class GemmaScanner(Transcoder):
     def _next(self, text: str, i: int, parts: list[str]) -> int:
         """Reads the token after a value in brackets, or a closing bracket."""
         char = text[i]
-        close = {"{": "}", "[": "]"}[self.stack[-1]] if self.stack else ""
+        close = _CLOSE[self.stack[-1]] if self.stack else ""
         if char == close and self.state in (_NEXT, _KEY_OR_END, _ITEM_OR_END):
+            char = "]" if close == "]" else "}"
             self.stack.pop()
             self.key = False
             self._over()
         elif char == "," and self.state == _NEXT:
-            self.state = _KEY if close == "}" else _VALUE
-            if text[i + 1 : i + 2] in " \t\r\n}]":  # or nothing
+            self.state = _VALUE if close == "]" else _KEY
+            if text[i + 1 : i + 2] in " \t\r\n}])":  # or nothing
                 self.comma.append(char)
                 return i + 1
         else:

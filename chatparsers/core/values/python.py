@@ -20,9 +20,9 @@ A number is consumed at once. It goes out when it has ended and is JSON, or is m
 is passed on unchanged and must be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
 
 A double-quoted string that is JSON keeps JSON's meaning if Python's differs (``\\/``, surrogate pairs). Text that is
-Python but not JSON is respelt silently. Text that is neither (a line break in a string, an unknown escape, ``007``), or
-that loses its type (keys, bytes, f-strings, numbers that JSON has not), is mended with a note. Anything else is an
-error at its place.
+Python but not JSON is respelt silently. Text that is neither (a line break in a string, an apostrophe in single quotes,
+an unknown escape, ``007``), or that loses its type (keys, bytes, f-strings, numbers that JSON has not), is mended with
+a note. Anything else is an error at its place.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ _first = re.compile(rf"(?:(?:{_PREFIX}(?:{_STRINGS}){WS})+|[-+.0-9A-Za-z_]+{WS})
 _COMMA = rf"{WS},(?={WS}[^ \t\r\n\])}}])"
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{_COMMA})+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
+
+# The quote of a single-quoted string, where it ends none: a letter follows, and no other literal.
+_apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"])").match
+_apostrophe_begun = re.compile(rf"'{_PREFIX}\Z").match
 
 _SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
 _single = re.compile(_SINGLE).match
@@ -520,6 +524,13 @@ class PythonScanner(Transcoder):
                 return i
             char = text[i]
             if char == quote[0]:
+                if single and _apostrophe_begun(text, i):
+                    self.waiting = True
+                    return i
+                if single and _apostrophe(text, i):
+                    self.notes.append((i, "an escaped quote", text[i : i + 2]))
+                    i += 1
+                    continue
                 if text.startswith(quote, i):
                     return self._closed_string(text, i, len(quote), final)
                 if not final and n - i < len(quote) and quote.startswith(text[i:]):

@@ -25,7 +25,8 @@ MOST = 8
 NEAR = 1024
 """How many characters behind such a marker its string's own quote may stand, so that the marker is text."""
 _WS = rf"[ \t\r\n]{{0,{MOST}}}"
-_KEY = r",[A-Za-z_]\w{0,63}:"
+_KEYS = {":": r",[A-Za-z_]\w{0,63}:", "=": rf",{_WS}[A-Za-z_]\w{{0,63}}[:=]"}
+"""The next key, by the sign behind the value's own."""
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
@@ -33,27 +34,29 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call. ``stops`` finds any of them. A match of the others has the groups ``close``, closing
-    brackets before the marker, ``sure`` and ``likely``, the marker."""
+    marker that ends a call, ``sign`` stands behind the value's key. ``stops`` finds any marker. A match of the others
+    has the groups ``close``, closing brackets before the marker, ``sure`` and ``likely``, the marker."""
 
-    def __init__(self, quote: str, closers: tuple[str, ...]) -> None:
+    def __init__(self, quote: str, closers: tuple[str, ...], sign: str = ":") -> None:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
         likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
-        over = rf"(?P<close>(?:[}}\]]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
+        shut = r"}\]" if sign == ":" else r"}\])"
+        key = _KEYS[sign]
+        over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
         self.stops = StopFinder((quote, *closers))
         quote = re.escape(quote)
         self.string = re.compile(over).search
-        self.member = re.compile(rf"(?={quote}|{_KEY})|{over}").search
-        self.inner = re.compile(rf"(?={quote}|{_KEY}|\}})|{over}").search
+        self.member = re.compile(rf"(?={quote}|{key})|{over}").search
+        self.inner = re.compile(rf"(?={quote}|{key}|\}})|{over}").search
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
-        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{_KEY}|[}}\]]))|{over}").search
+        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{key}|[{shut}]))|{over}").search
         self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
 
 
 @lru_cache(maxsize=64)
-def ends(quote: str, closers: tuple[str, ...]) -> Ends:
+def ends(quote: str, closers: tuple[str, ...], sign: str = ":") -> Ends:
     """The patterns for these markers; compiled once."""
-    return Ends(quote, closers)
+    return Ends(quote, closers, sign)
 
 
 def is_scalar(text: str, i: int, final: bool) -> bool | None:
@@ -62,4 +65,4 @@ def is_scalar(text: str, i: int, final: bool) -> bool | None:
     end = match.end() if match else i
     if end == len(text) and end - i < 72 and not final:
         return None
-    return bool(match and _scalar(match[1]) and (end == len(text) or text[end] in ",}]"))
+    return bool(match and _scalar(match[1]) and (end == len(text) or text[end] in ",}])"))

@@ -247,6 +247,7 @@ RESPELT = [
     ("{1: 2}", '{"1": 2}', [(1, "a string as key", "1")]),
     ("{None: 1, 0x10: 2}", '{"null": 1, "16": 2}', None),
     ("'a\nb'", '"a\\nb"', [(2, "an escaped line break", "\n")]),
+    ("['it's','b']", '["it\'s","b"]', [(4, "an escaped quote", "'s")]),
     ("'\\d\\N{DASH}\\x4'", '"\\\\d\\\\N{DASH}\\\\x4"', None),
     ("'\\U00110000'", '"\\\\U00110000"', [(1, "an escape", "\\U")]),
     ("b'\\xff'", '"\u00ff"', [(0, "a plain string", "b'")]),
@@ -263,11 +264,11 @@ RESPELT = [
 def test_what_is_respelt_and_what_is_noted(
     read: Read, text: str, out: str, notes: list[tuple[int, str, str]] | None
 ) -> None:
-    whole = read(PythonScanner, text)
-    assert (whole.out, whole.done, whole.error) == (out, True, "")
+    whole = read(PythonScanner, text + ")")
+    assert (whole.out, whole.done, whole.position) == (out, True, len(text))
     assert whole.notes == notes if notes is not None else whole.notes
     json.loads(whole.out)
-    assert read(PythonScanner, text, range(len(text)), last_empty=True) == whole
+    assert read(PythonScanner, text + ")", range(len(text) + 1), last_empty=True) == whole
 
 
 BROKEN = [

@@ -1,14 +1,15 @@
 cimport cython
 from .base cimport Transcoder, escape
 from .json cimport JsonScanner
-cdef object _key_run, _whole_key, _whole_scalar
-cdef dict _EXPECTED
+cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_scalar
+cdef dict _CLOSE, _EXPECTED
 cdef class GemmaScanner(Transcoder):
     cdef public list bare, comma, stack
     cdef public tuple closers
     cdef public JsonScanner inner
     cdef public bint key, open, waiting
     cdef public object kinds, quote
+    cdef public str sign
     cdef public int state
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, parts=list, state=int)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
@@ -24,6 +25,8 @@ cdef class GemmaScanner(Transcoder):
     cdef Py_ssize_t _scalar(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, limit=Py_ssize_t)
     cdef Py_ssize_t _bare(self, str text, Py_ssize_t i, bint final, list parts) except? -1
+    @cython.locals(quote=str, behind=str)
+    cdef Py_ssize_t _equals(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(char=str, state=int, end=Py_ssize_t)
     cdef Py_ssize_t _between(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     cdef _word(self, str text, Py_ssize_t i, bint final, list parts)
