@@ -58,9 +58,7 @@ class Definition:
             return body
         always = reasoning.mode == "implicit"
         opener, closer = _markers(m, reasoning)
-        if reasoning.left_open:
-            return p.think(opener, closer, always=always, optional=True) + body
-        think = p.think(opener, closer, always=always) + body
+        think = p.think(opener, closer, always=always, optional=reasoning.left_open) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
 
     def _blocks(self, m: Markup, section: Node | None) -> Node:

@@ -167,6 +167,26 @@ def test_python_calls_with_strings_that_the_template_does_not_escape() -> None:
     assert turn.parse("<|calls|>[f(a='it's')]<|/calls|><|end|>").diagnostics
 
 
+SECTIONS = (
+    "{% if tools %}<|caps|>{{ tools | tojson }}\n{% endif %}{% for m in messages %}{% if m.role == 'assistant' %}"
+    "{% if m.reasoning_content %}<|think|>\n{{ m.reasoning_content }}\n{% endif %}"
+    "{% if m.content %}<|out|>\n{{ m.content }}\n{% endif %}"
+    "{% for c in m.tool_calls or [] %}<|act|>\n"
+    '{"name":{{ c.function.name | tojson }},"arguments":{{ c.function.arguments | tojson }}}\n{% endfor %}'
+    "{% else %}<|{{ m.role }}|>\n{{ m.content }}\n{% endif %}<|eot|>\n{% endfor %}"
+)
+
+
+def test_sections_that_nothing_closes() -> None:
+    """The opener of the answer ends the thought; it stands there without a thought too, and calls end thoughts."""
+    found = analyse(Template(SECTIONS))
+    assert found.format is not None and found.analysis is not None and found.analysis.tools
+    turn = found.format.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
+    assert turn.parse("<|out|>\nHi.\n<|eot|>").content == "Hi."
+    message = turn.parse('<|think|>\nHm.\n<|act|>\n{"name":"f","arguments":{"a": 1}}\n<|eot|>')
+    assert message.reasoning.strip() == "Hm." and message.tool_calls[0].parsed_arguments == {"a": 1}
+
+
 def test_a_marker_that_ends_messages_and_opens_calls_is_no_stop() -> None:
     chat = load((OWN / "gigachat-3.jinja").read_text(encoding="utf-8"), format="auto")
     turn = chat.bind(tools=[{"name": "f", "parameters": {"type": "object"}}])
