@@ -118,17 +118,29 @@ class cached(Generic[_V]):  # named as a decorator
         return value
 
 
-class Kept(Generic[_V]):
-    """Values by key, together at most ``most`` bytes. The ones that were not asked for the longest go first.
+class _Entry(Generic[_V]):
+    """A value of `Kept`. ``asked``: it was asked for since it was put last."""
 
-    A value of more than ``largest`` bytes (if not given, an eighth of ``most``) is not kept. Threads may share it.
+    __slots__ = ("asked", "size", "value")
+
+    def __init__(self, value: _V, size: int) -> None:
+        self.value = value
+        self.size = size
+        self.asked = False
+
+
+class Kept(Generic[_V]):
+    """Values by key, together at most ``most`` bytes. The oldest go first; one that was asked for counts as new again.
+
+    A value of more than ``largest`` bytes (if not given, an eighth of ``most``) is not kept. Threads may share it, and
+    asking takes no lock.
     """
 
     def __init__(self, most: int, largest: int | None = None) -> None:
         self.most = most
         self.largest = most >> 3 if largest is None else largest
         self.size = 0
-        self._values: OrderedDict[Hashable, tuple[_V, int]] = OrderedDict()
+        self._values: OrderedDict[Hashable, _Entry[_V]] = OrderedDict()
         self._lock = Lock()
         renewed_in_child(self)
 
@@ -143,12 +155,11 @@ class Kept(Generic[_V]):
 
     def get(self, key: Hashable) -> _V | None:
         """The value of ``key``; None if it is not kept."""
-        with self._lock:
-            found = self._values.get(key)
-            if found is None:
-                return None
-            self._values.move_to_end(key)
-            return found[0]
+        found = self._values.get(key)
+        if found is None:
+            return None
+        found.asked = True
+        return found.value
 
     def add(self, key: Hashable, value: _V, size: int) -> None:
         """Keeps a value of ``size`` bytes, its key included."""
@@ -156,10 +167,15 @@ class Kept(Generic[_V]):
             return
         with self._lock:
             before = self._values.pop(key, None)
-            self.size += size - (before[1] if before else 0)
-            self._values[key] = value, size
+            self.size += size - (before.size if before else 0)
             while self.size > self.most:
-                self.size -= self._values.popitem(last=False)[1][1]
+                oldest, entry = self._values.popitem(last=False)
+                if entry.asked:
+                    entry.asked = False
+                    self._values[oldest] = entry
+                else:
+                    self.size -= entry.size
+            self._values[key] = _Entry(value, size)
 
     def clear(self) -> None:
         """Forgets all values."""

@@ -163,11 +163,11 @@ class Machine:
         other.program, other.tools, other.place, other.found = self.program, self.tools, self.place, None
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.hope = self.final, self.cut_off, self.hope
-        other.stack, other.floor, other.flags = self.stack[:], self.floor, self.flags
-        other.trail, other.live = self.trail[:], self.live
+        other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
+        other.trail, other.live = self.trail.copy(), self.live
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.far, other.want = self.far, self.want[:]
+        other.far, other.want = self.far, self.want.copy()
         other.drafted, other.resumed = self.drafted, self.resumed
         return other
 

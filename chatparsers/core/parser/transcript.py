@@ -185,7 +185,7 @@ class Transcript:
         # Parts of the last message that will not change any more.
         self.regions: list[Region] = []
         self.diagnostics: list[Diagnostic] = []
-        self.text = _Text(origin)
+        self.text: _Text | None = None
 
     def copy(self) -> Transcript:
         """An independent copy at this point."""
@@ -197,7 +197,7 @@ class Transcript:
         other.calls = [call.copy() for call in self.calls]
         other.call = other.calls[-1] if self.call is not None else None
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
-        other.text = self.text.copy()
+        other.text = self.text.copy() if self.text is not None else None
         return other
 
     def sink(self, region: int) -> Sink | None:
@@ -363,6 +363,8 @@ class Transcript:
         ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed. ``regions``:
         whether it has its regions.
         """
+        if self.text is None:
+            self.text = _Text(self.origin)
         text = self.text.whole(self.pieces, self.spelling)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
         return Message(
@@ -370,8 +372,8 @@ class Transcript:
             reasoning=_joined(self.reasoning),
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
-            diagnostics=self._diagnostics(text),
-            regions=self._regions(offsets) if regions else [],
+            diagnostics=self._diagnostics(text, self.text),
+            regions=self._regions(offsets, self.text) if regions else [],
             text=text,
         )
 
@@ -383,12 +385,12 @@ class Transcript:
             call.record = record
         return record
 
-    def _diagnostics(self, text: str) -> list[Diagnostic]:
+    def _diagnostics(self, text: str, places: _Text) -> list[Diagnostic]:
         """One diagnostic for each note, in the order of the text. A diagnostic whose snippet is whole is made once."""
         kept = self.diagnostics
         found = []
         for code, at, expected, call in self.notes[len(kept) :]:
-            place = self.text.position(at)
+            place = places.position(at)
             snippet = text[place : place + _SNIPPET]
             if code == "unknown-token":
                 call = self._call_at(at)
@@ -406,14 +408,14 @@ class Transcript:
         call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
         return self.calls[call].index if call >= 0 else None
 
-    def _regions(self, offsets: Sequence[int] | None) -> list[Region]:
+    def _regions(self, offsets: Sequence[int] | None, text: _Text) -> list[Region]:
         """One region for each run. A region that is over is made once."""
         kept = self.regions
         runs = self.runs[len(kept) :]
         if not runs:
             return []
         bounds = [*map(_start, runs), self.length]
-        places = pairwise(map(self.text.position, bounds))
+        places = pairwise(map(text.position, bounds))
         if offsets is None:
             made = [Region(KINDS[kind], *place) for (_, kind), place in zip(runs, places, strict=True)]
         else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
@@ -145,22 +144,15 @@ class Toolset:
     the tool and the field. A tool's schema is read at the first `get`.
     """
 
-    __slots__ = ("_functions", "_places", "_seen", "_tools", "kept", "raw")
+    __slots__ = ("_checked", "_tools", "kept", "raw")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
-        self.raw: Sequence[Mapping[str, Any]] = ()
+        checked = _seen.get(id(given)) if given else None
+        if checked is None or not (checked.raw is given and checked.copy == given):
+            checked = _Checked(*functions_of(given))
+        self._checked = checked
+        self.raw = checked.raw
         """The tools in OpenAI's shape; the request's own list, if they have that shape there."""
-        self._functions: list[Mapping[str, Any]] = []
-        self._places: Mapping[str, int] = {}
-        """The place of each tool's name in the list."""
-        self._seen: _Seen | None = None
-        if given:
-            seen = _seen.get(id(given))
-            if seen is not None and seen.raw is given and seen.copy == given:
-                self.raw, self._places, self._seen = seen.raw, seen.places, seen
-                self._functions = [*map(_function, self.raw)]
-            else:
-                self.raw, self._functions, self._places = functions_of(given)
         self._tools: dict[str, Tool] = {}
         self.kept: dict[Any, Any] = {}
         """What the parser found out about the tools' names."""
@@ -169,20 +161,20 @@ class Toolset:
         return bool(self.raw)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self._checked.places
 
     def names(self) -> tuple[str, ...]:
         """The tools' names, in the order of the request."""
-        return tuple(self._places)
+        return tuple(self._checked.places)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name; None if the request has no such tool."""
         tool = self._tools.get(name)
         if tool is None:
-            place = self._places.get(name)
+            place = self._checked.places.get(name)
             if place is None:
                 return None
-            tool = self._tools[name] = _tool(name, self._functions[place])
+            tool = self._tools[name] = _tool(name, self._checked.functions[place])
         return tool
 
     @property
@@ -191,22 +183,20 @@ class Toolset:
 
         What was found of a list is remembered with it, so that binding it again walks no schema.
         """
-        seen = self._seen
-        if seen is None:
+        checked = self._checked
+        if checked.respelt is None:
             plain = _dumped(list(self.raw), marshal.version)
             spelt = plain is None or any(map(plain.__contains__, _SPELT))
-            warning = _warning(zip(self._places, self._functions, strict=True)) if spelt else ""
-            copy = [{"type": "function", "function": {**function}} for function in self._functions]
-            seen = self._seen = _Seen(
-                self.raw, tuple(copy) if isinstance(self.raw, tuple) else copy, self._places, warning
-            )
+            checked.respelt = _warning(zip(checked.places, checked.functions, strict=True)) if spelt else ""
+            copy = [{"type": "function", "function": {**function}} for function in checked.functions]
+            checked.copy = tuple(copy) if isinstance(self.raw, tuple) else copy
             if plain is not None:
-                _seen.add(id(self.raw), seen, _size(plain) + _COPY * len(copy))
-        return seen.respelt
+                _seen.add(id(self.raw), checked, _size(plain) + _COPY * len(copy))
+        return checked.respelt
 
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
-        return tuple(tool for name in self._places if (tool := self.get(name)) is not None)
+        return tuple(tool for name in self._checked.places if (tool := self.get(name)) is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Toolset, (self.raw,)
@@ -233,19 +223,30 @@ _read: Kept[Tool] = Kept(16_000_000)
 """The tools that were read last, by their data. What a tool finds out about its schema is about as large as that."""
 
 
-class _Seen(NamedTuple):
+class _Checked:
     """A list of tools that was checked: it is not checked again while it has the same tools with the same fields.
-    ``copy`` tells; it shares what is inside the fields, such as schemas, whose changes are seen where they are read."""
 
-    raw: Sequence[Mapping[str, Any]]
-    copy: Sequence[Mapping[str, Any]]
-    places: Mapping[str, int]
-    respelt: str
+    ``copy`` tells; it shares what is inside the fields, such as schemas, whose changes are seen where each request
+    reads them. ``functions`` and ``places``: the functions, and the place of each name. ``respelt`` is
+    as in `Toolset`; it and ``copy`` are found out when it is asked for.
+    """
+
+    __slots__ = ("copy", "functions", "places", "raw", "respelt")
+
+    def __init__(
+        self,
+        raw: Sequence[Mapping[str, Any]],
+        functions: list[Mapping[str, Any]],
+        places: Mapping[str, int],
+    ) -> None:
+        self.raw = raw
+        self.functions = functions
+        self.places = places
+        self.copy: Sequence[Mapping[str, Any]] = ()
+        self.respelt: str | None = None
 
 
-_function = itemgetter("function")
-
-_seen: Kept[_Seen] = Kept(32_000_000, 16_000_000)
+_seen: Kept[_Checked] = Kept(32_000_000, 16_000_000)
 """The tools of the last requests, by their identity."""
 
 _BYTES, _DICT, _COPY = 22, 232, 500
