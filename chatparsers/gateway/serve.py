@@ -134,7 +134,8 @@ async def _serve(
             gc.collect()
             gc.freeze()  # what is there now stays: the collector need not look at it again
             server = _Draining(config, app.state.metrics, app.state.stop)
-            await server.serve(sockets=[listening])
+            with suppress(KeyboardInterrupt):  # Python 3.10 raises it here, when all has ended
+                await server.serve(sockets=[listening])
     finally:
         listening.close()
 
