@@ -27,16 +27,16 @@ class Lines:
 
     def take(self, data: bytes) -> list[bytes]:
         """The lines that are whole now, without their ends. Raises `EngineError` for a line without an end."""
-        if b"\n" not in data:
-            self._held.append(data)
-            self._size += len(data)
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        if lines and self._held:
+            lines[0] = b"".join([*self._held, lines[0]])
+            self._held, self._size = [], 0
+        if rest:
+            self._held.append(rest)
+            self._size += len(rest)
             if self._size > _LONGEST:
                 raise EngineError(f"the engine sent more than {_LONGEST:,} bytes without the end of a line")
-            return []
-        if self._held:
-            data = b"".join([*self._held, data])
-        *lines, rest = data.split(b"\n")
-        self._held, self._size = [rest] if rest else [], len(rest)
         return lines
 
 
