@@ -1,14 +1,15 @@
 """Measures the gateway under load, beside a bare pass-through proxy of the same stack, over a scripted engine.
 
-    python benchmarks/gateway.py                    # 500 streams of 500 tokens; 100 paced streams; 10,000 requests
-    python benchmarks/gateway.py --streams 50 --requests 500
+    python benchmarks/gateway.py                    # start, memory; 20 and 500 streams; 100 paced ones; 10,000 requests
+    python benchmarks/gateway.py --streams 50 --open 100 --paced 20 --requests 500
     python benchmarks/gateway.py --minutes 10       # 1,000 open streams for so long; then 20,000 requests
 
 Engine, proxy, gateway and clients are processes of this machine. The engine writes the events of llama-server, each
 token with its id; the proxy hands the bytes on. Throughput: all streams at once, as fast as they go. Latency: paced
 streams; a token's text has the time at which the engine sent it, and the client subtracts. Proxy and gateway take turns
 and change who is first, so that the machine's other work meets both. What the gateway adds is the median of the rounds'
-differences. CPU is the process's own (user and system), RSS is read from /proc.
+differences. CPU is the process's own (user and system), RSS is read from /proc. The start is that of the command
+``chatparsers serve`` with the files of a tiny model, until it says where it listens.
 """
 
 from __future__ import annotations
@@ -18,10 +19,15 @@ import asyncio
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 TOOLS = [
@@ -36,6 +42,8 @@ TOOLS = [
 STAMP = 12
 """How many tokens the text of a time has: the engine must not write more than it is asked for."""
 PATH = {"proxy": "/completion", "gateway": "/v1/chat/completions"}
+ENOUGH = 100_000
+"""How many tokens a round has at least: few streams run several times."""
 
 
 # the engine
@@ -131,8 +139,6 @@ async def engine() -> None:
 
 
 def serve(app: Any, beats: str | None = None, **options: Any) -> None:
-    import socket
-
     import uvicorn
 
     listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
@@ -280,6 +286,13 @@ async def many(port: int, kind: str, requests: int, at_once: int, tokens: int) -
 # measuring
 
 
+def cpu(pid: int) -> float:
+    """Seconds of CPU that a process has taken."""
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Process:
     """A role of this script as a process. ``port``: where it listens."""
 
@@ -291,9 +304,7 @@ class Process:
 
     def cpu(self) -> float:
         """Seconds of CPU so far."""
-        with open(f"/proc/{self.process.pid}/stat") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu(self.process.pid)
 
     def rss(self) -> float:
         """Resident memory in MB."""
@@ -334,28 +345,92 @@ def turns(rounds: int) -> list[str]:
     return [kind for number in range(rounds) for kind in ("proxy", "gateway")[:: -1 if number % 2 else 1]]
 
 
+@contextmanager
+def model_files() -> Iterator[Path]:
+    """A folder with what the gateway reads of a model."""
+    from chatparsers.testing.tiny import tiny_model
+
+    model = tiny_model("qwen3")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        model.tokenizer.save(str(folder / "tokenizer.json"))
+        config = {"chat_template": model.template, "eos_token": model.eos_token}
+        (folder / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+        yield folder
+
+
+def start(engine_port: int) -> float:
+    """The seconds of CPU that the command takes until it says where it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with model_files() as folder:
+        command = [sys.executable, "-m", "chatparsers", "serve", "--model", str(folder), "--port", str(port)]
+        command += ["--upstream", f"http://127.0.0.1:{engine_port}", "--upstream-kind", "llama-server"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            taken = cpu(process.pid)
+            process.kill()
+    assert "at http" in said
+    return taken
+
+
+async def memory(server: Process, streams: int) -> float:
+    """The kB that an open stream takes: one piece of each has come, and none has ended."""
+    before, late = server.rss(), list[float]()
+    opened = asyncio.create_task(load(server.port, "gateway", streams, 1, 15.0, late, 1.0))
+    while len(late) < streams:
+        await asyncio.sleep(0.1)
+    held = (server.rss() - before) * 1e3 / streams
+    if await opened:
+        raise SystemExit("memory: streams were lost")
+    return held
+
+
+async def speed(servers: dict[str, Process], streams: int, options: argparse.Namespace) -> None:
+    """Prints the tokens/s of both, their CPU, and the ratios of both."""
+    each = streams * options.tokens
+    times = -(-ENOUGH // each)
+    print(f"\n{streams} streams of {options.tokens} tokens at once (best of {options.rounds})\n")
+    speeds: dict[str, list[float]] = {kind: [] for kind in servers}
+    costs: dict[str, list[float]] = {kind: [] for kind in servers}
+    lost = dict.fromkeys(servers, 0)
+    for kind in turns(options.rounds):
+        server = servers[kind]
+        before, start = server.cpu(), time.perf_counter()
+        for _ in range(times):
+            lost[kind] += await load(server.port, kind, streams, options.tokens, 0, None)
+        speeds[kind].append(each * times / (time.perf_counter() - start))
+        costs[kind].append((server.cpu() - before) / (each * times) * 1e6)
+    print("| server | tokens/s | CPU µs a token | lost |\n|---|---:|---:|---:|")
+    for kind in servers:
+        print(f"| {kind} | {max(speeds[kind]):,.0f} | {min(costs[kind]):.1f} | {lost[kind]} |")
+
+    def pairs(values: dict[str, list[float]]) -> str:
+        found = [ours / bare for ours, bare in zip(values["gateway"], values["proxy"], strict=True)]
+        return f"{statistics.median(found):.2f} ({min(found):.2f} to {max(found):.2f})"
+
+    print(
+        f"\nratio of tokens/s: {max(speeds['gateway']) / max(speeds['proxy']):.2f}; median of the rounds "
+        f"{pairs(speeds)}; of CPU {pairs(costs)}",
+        flush=True,
+    )
+
+
 async def measure(options: argparse.Namespace) -> None:
     engine_process = Process("engine")
     servers = {kind: Process(kind, "--engine", engine_process.port) for kind in ("proxy", "gateway")}
     try:
         for kind, server in servers.items():
             await settled(server.port, kind)
+        taken = [start(engine_process.port) for _ in range(options.rounds)]
+        print(f"\nstart: {min(taken):.2f} s of CPU (least of {options.rounds})")
+        held = await memory(servers["gateway"], options.open)
+        print(f"an open stream: {held:.0f} kB, of {options.open:,} at once", flush=True)
+        for kind, server in servers.items():
             await load(server.port, kind, 20, options.tokens, 0, None)
-        total = options.streams * options.tokens
-        print(f"\n{options.streams} streams of {options.tokens} tokens at once (best of {options.rounds})\n")
-        speeds: dict[str, list[float]] = {kind: [] for kind in servers}
-        costs: dict[str, list[float]] = {kind: [] for kind in servers}
-        lost = dict.fromkeys(servers, 0)
-        for kind in turns(options.rounds):
-            server = servers[kind]
-            cpu, start = server.cpu(), time.perf_counter()
-            lost[kind] += await load(server.port, kind, options.streams, options.tokens, 0, None)
-            speeds[kind].append(total / (time.perf_counter() - start))
-            costs[kind].append((server.cpu() - cpu) / total * 1e6)
-        print("| server | tokens/s | CPU µs a token | lost |\n|---|---:|---:|---:|")
-        for kind in servers:
-            print(f"| {kind} | {max(speeds[kind]):,.0f} | {min(costs[kind]):.1f} | {lost[kind]} |")
-        print(f"\nratio: {max(speeds['gateway']) / max(speeds['proxy']):.2f}", flush=True)
+        for streams in options.streams:
+            await speed(servers, streams, options)
         rate = 1 / options.pace
         print(f"\n{options.paced} paced streams, {rate:.0f} tokens/s each: ms from engine to client\n")
         cuts: dict[str, list[list[float]]] = {kind: [] for kind in servers}
@@ -442,7 +517,7 @@ def main() -> None:
     parser.add_argument("--engine", type=int)
     parser.add_argument("--tokenizer")
     parser.add_argument("--beats")
-    parser.add_argument("--streams", type=int, default=500)
+    parser.add_argument("--streams", type=int, nargs="+", default=[20, 500])
     parser.add_argument("--tokens", type=int, default=500)
     parser.add_argument("--paced", type=int, default=100)
     parser.add_argument("--pace", type=float, default=0.05)
