@@ -7,7 +7,7 @@ says of itself is in `definition`, what reads a model's output in `parser`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -183,26 +183,26 @@ class Format(Shown):
         if response_format is not None:
             response_format = read_response_format(response_format)
             options = options._replace(schema=read_schema(response_format))
-        turn: Any = _Fields()
-        turn.format = self
-        turn.tools = known
-        turn.options = options
-        turn.named = named
-        turn.response_format = response_format
-        turn.prefix = prefix
-        turn.prompt = prompt
-        turn.tokenizer = read_tokenizer(tokenizer)
-        turn.token_config = token_config
-        turn.id_seed = urandom(8).hex() if id_seed is None else id_seed
-        turn.polyfills = polyfills
-        return _frozen(turn)
+        return Turn._made(
+            format=self,
+            tools=known,
+            options=options,
+            named=named,
+            response_format=response_format,
+            prefix=prefix,
+            prompt=prompt,
+            tokenizer=read_tokenizer(tokenizer),
+            token_config=token_config,
+            id_seed=urandom(8).hex() if id_seed is None else id_seed,
+            polyfills=polyfills,
+        )
 
 
 _options = lru_cache(maxsize=64)(Options)
 
 
 @public
-@dataclass(frozen=True, eq=False, repr=False, init=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Turn(Shown):
     """One request bound to one format: it makes streams, parses whole outputs and writes the grammar.
 
@@ -226,12 +226,16 @@ class Turn(Shown):
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
 
-    def _values(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+    @classmethod
+    def _made(cls, **values: Any) -> Turn:
+        """``values``: all fields."""
+        turn = cls.__new__(cls)
+        turn.__dict__.update(values)
+        return turn
 
     def _replace(self, **changes: Any) -> Turn:
         """This turn with other values of some fields."""
-        return _restored({**self._values(), **changes})
+        return Turn._made(**{**self.__dict__, **changes})
 
     def __repr__(self) -> str:
         tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
@@ -241,7 +245,7 @@ class Turn(Shown):
         return f"<Turn: {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ({**self._values(), "tokenizer": Named(self.tokenizer)},)
+        return _restored, ({**self.__dict__, "tokenizer": Named(self.tokenizer)},)
 
     @property
     def tree(self) -> Node:
@@ -420,21 +424,5 @@ class Turn(Shown):
         return call_id(self.id_seed, index)
 
 
-class _Fields(Shown):
-    """A turn whose fields are being set. Then it becomes a `Turn`, which refuses that: to set the fields of a frozen
-    class costs five times as much."""
-
-    __slots__ = Turn.__slots__
-
-
-def _frozen(turn: Any) -> Turn:
-    turn.__class__ = Turn
-    found: Turn = turn
-    return found
-
-
 def _restored(values: dict[str, Any]) -> Turn:
-    turn = _Fields()
-    for name, value in values.items():
-        setattr(turn, name, value)
-    return _frozen(turn)
+    return Turn._made(**values)

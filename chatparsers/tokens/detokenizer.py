@@ -9,21 +9,12 @@ from __future__ import annotations
 
 from codecs import register_error, utf_8_decode
 from collections.abc import Iterable
-from typing import TypeGuard
 
 from .vocabulary import Pieces, Vocabulary
 
 __all__ = ["Detokenizer"]
 
 _EACH_BYTE = "chatparsers.each_byte"
-
-
-def _are_texts(pieces: list[str | bytes]) -> TypeGuard[list[str]]:
-    try:
-        "".join(pieces)  # type: ignore[arg-type]
-    except TypeError:
-        return False
-    return all(pieces)
 
 
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
@@ -44,23 +35,19 @@ class Detokenizer:
     U+FFFD as in ``decode``: one for each incomplete sequence (ByteLevel), or one for each byte (byte-fallback).
     """
 
-    __slots__ = ("_errors", "_held", "_pieces", "vocabulary")
+    __slots__ = ("_errors", "_pieces", "held", "vocabulary")
 
     def __init__(self, vocabulary: Vocabulary, held: bytes = b"") -> None:
         self.vocabulary = vocabulary
         self._pieces: Pieces = vocabulary.pieces
         self._errors = _EACH_BYTE if vocabulary.bytewise else "replace"
-        self._held = held
+        self.held = held
+        """The held bytes of an incomplete character."""
 
     @property
     def pending(self) -> int:
         """The number of held bytes of an incomplete character."""
-        return len(self._held)
-
-    @property
-    def held(self) -> bytes:
-        """The held bytes of an incomplete character."""
-        return self._held
+        return len(self.held)
 
     def decode(self, id: int) -> str:
         """The text that ``id`` completes; ``""`` while a character is incomplete, and for an unknown id.
@@ -68,16 +55,9 @@ class Detokenizer:
         Raises TypeError if ``id`` is not an integer.
         """
         piece = self._pieces[id]
-        if isinstance(piece, str) and not self._held:
+        if isinstance(piece, str) and not self.held:
             return piece
         return self._mend(piece)
-
-    def whole(self, ids: Iterable[int]) -> list[str] | None:
-        """The text of each id; None if one of them begins or ends inside a character, or has no text."""
-        if self._held:
-            return None
-        found = list(map(self._pieces.__getitem__, ids))
-        return found if _are_texts(found) else None
 
     def decode_all(self, ids: Iterable[int]) -> str:
         """The text that ``ids`` complete, as if decoded one by one."""
@@ -85,21 +65,21 @@ class Detokenizer:
 
     def flush(self) -> str:
         """Returns the held bytes as U+FFFD, ``""`` if nothing is held. The next id starts anew."""
-        held, self._held = self._held, b""
+        held, self.held = self.held, b""
         return utf_8_decode(held, self._errors, True)[0] if held else ""
 
     def copy(self) -> Detokenizer:
         """An independent detokenizer at this point of the stream."""
-        return Detokenizer(self.vocabulary, self._held)
+        return Detokenizer(self.vocabulary, self.held)
 
     def _mend(self, piece: str | bytes) -> str:
         """Decodes ``piece`` after the held bytes; holds bytes that end inside a character."""
         if isinstance(piece, str):
             return self.flush() + piece if piece else ""
-        data = self._held + piece
+        data = self.held + piece
         text, used = utf_8_decode(data, self._errors, False)
-        self._held = data[used:]
+        self.held = data[used:]
         return text
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Detokenizer, (self.vocabulary, self._held)
+        return Detokenizer, (self.vocabulary, self.held)

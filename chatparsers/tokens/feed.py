@@ -13,13 +13,13 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..core.parser.alphabet import Alphabet
 from ..core.parser.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
-from .vocabulary import Vocabulary
+from .vocabulary import Pieces, Vocabulary
 
 __all__ = ["IdFeed", "Spelling", "id_feed", "marker_ids", "stop_ids"]
 
@@ -77,26 +77,41 @@ class IdFeed:
 
     ``alphabet``: the markers that are single tokens. ``special`` maps each id that becomes one character to a
     kind of end and that character. `END` ends the turn. `END_IN_VALUE` ends it only inside a value: it is a
-    marker of the format, and elsewhere the parser reads it.
+    marker of the format, and elsewhere the parser reads it. ``table`` has what each id becomes: as ``special`` says,
+    else its piece of the vocabulary.
     """
 
-    __slots__ = ("_detokenizer", "_special", "alphabet", "offsets", "spelling", "tokenizer", "unknown")
+    __slots__ = (
+        "_detokenizer",
+        "_special",
+        "_table",
+        "alphabet",
+        "marks",
+        "offsets",
+        "spelling",
+        "tokenizer",
+        "unknown",
+    )
 
     def __init__(
         self,
         tokenizer: Any,
         detokenizer: Detokenizer,
         special: dict[int, tuple[int, str]],
+        table: dict[int, Any],
         alphabet: Alphabet,
         spelling: Spelling,
     ) -> None:
         self.tokenizer = tokenizer
         self._detokenizer = detokenizer
         self._special = special
+        self._table = table
         self.alphabet = alphabet
         self.spelling = spelling
         self.offsets = array("I")
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
+        self.marks: list[int] = []
+        """The positions of the characters that stand for tokens."""
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
 
@@ -108,14 +123,14 @@ class IdFeed:
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
         detokenizer = self._detokenizer.copy()
-        other = IdFeed(self.tokenizer, detokenizer, self._special, self.alphabet, self.spelling)
-        other.offsets = self.offsets[:]
+        other = IdFeed(self.tokenizer, detokenizer, self._special, self._table, self.alphabet, self.spelling)
+        other.offsets, other.marks = self.offsets[:], self.marks[:]
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the tokenizer by name, with the held bytes and the offsets."""
         made = Named(self.tokenizer), self._special, self.alphabet.key, self.spelling
-        return _restored, (*made, self._detokenizer.held, self.offsets)
+        return _restored, (*made, self._detokenizer.held, self.offsets, self.marks)
 
     def is_marker(self, text: str) -> bool:
         """Whether the character stands for a marker of the format."""
@@ -123,9 +138,12 @@ class IdFeed:
 
     def text(self, id: int, position: int) -> str | None:
         """The text of an ordinary ``id``. Returns None and changes nothing if ``id`` is special."""
-        if id in self._special:
+        piece = self._table[id]
+        if type(piece) is tuple:
             return None
         self.offsets.append(position)
+        if type(piece) is str and piece and not self._detokenizer.held:
+            return piece
         return self._detokenizer.decode(id) or self._empty(id, position)
 
     def _empty(self, id: int, position: int) -> str:
@@ -136,54 +154,46 @@ class IdFeed:
         self.unknown.append((position + len(held), id))
         return held + _UNKNOWN
 
-    def decode(self, ids: Iterable[int], position: int) -> Iterator[tuple[int, str]]:
+    def decode(self, ids: Iterable[int], position: int) -> list[tuple[int, str]]:
         """The text of ``ids``, which begins at ``position``, cut before and after each token that may end the turn.
 
-        Yields the kind of end and the text. `ORDINARY` text has no special token. The character of an end comes alone.
+        Each part is a kind of end and its text. `ORDINARY` text has no special token. The character of an end comes
+        alone. Bytes that a special id cuts off belong to the id before it.
         """
-        special = self._special
-        ids = list(ids)
-        places = [place for place, id in enumerate(ids) if id in special]
-        if places and not places[0] and (held := self._detokenizer.flush()):
-            yield ORDINARY, held
-            position += len(held)
-        texts = self._detokenizer.whole(ids)
-        if texts is None:
-            texts = self._one_by_one(ids, position)
-        for place in places:
-            texts[place] = special[ids[place]][1]
-        begins: list[int] = []
-        for text in texts:
-            begins.append(position)
-            position += len(text)
-        self.offsets.fromlist(begins)
-        kind, begun = ORDINARY, 0
-        for place in places:
-            end, text = special[ids[place]]
-            if not end:
-                kind = NOT_AN_END
-                continue
-            if begun < place:
-                yield kind, "".join(texts[begun:place])
-            yield end, text
-            kind, begun = ORDINARY, place + 1
-        yield kind, "".join(texts[begun:] if begun else texts)
-
-    def _one_by_one(self, ids: list[int], position: int) -> list[str]:
-        """The text of each of ``ids``, which begin at ``position``. Bytes that a special id cuts off belong to the id
-        before it."""
+        table, detokenizer = self._table, self._detokenizer
+        parts: list[tuple[int, str]] = []
         texts: list[str] = []
+        begins: list[int] = []
+        kind = ORDINARY
         for id in ids:
-            if id in self._special:
-                held, text = self._detokenizer.flush(), self._special[id][1]
-                if held:
-                    texts[-1] += held
+            piece = table[id]
+            if type(piece) is str and piece and not detokenizer.held:
+                text = piece
+            elif type(piece) is tuple:
+                if held := detokenizer.flush():
+                    texts.append(held)
                     position += len(held)
+                end, text = piece
+                self.marks.append(position)
+                if end:
+                    if texts:
+                        parts.append((kind, "".join(texts)))
+                        texts = []
+                    parts.append((end, text))
+                    kind = ORDINARY
+                    begins.append(position)
+                    position += 1
+                    continue
+                kind = NOT_AN_END
             else:
-                text = self._detokenizer.decode(id) or self._empty(id, position)
+                text = detokenizer.decode(id) or self._empty(id, position)
+            begins.append(position)
             texts.append(text)
             position += len(text)
-        return texts
+        self.offsets.fromlist(begins)
+        if texts:
+            parts.append((kind, "".join(texts)))
+        return parts
 
     def flush(self) -> str:
         """Returns the held bytes of an incomplete character as U+FFFD."""
@@ -197,11 +207,18 @@ def _restored(
     spelling: Spelling,
     held: bytes,
     offsets: array[int],
+    marks: list[int],
 ) -> IdFeed:
-    detokenizer = Detokenizer(Vocabulary.of(tokenizer), held)
-    feed = IdFeed(tokenizer, detokenizer, special, Alphabet(*alphabet), spelling)
-    feed.offsets = offsets
+    vocabulary = Vocabulary.of(tokenizer)
+    table = _table(vocabulary, special)
+    feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), special, table, Alphabet(*alphabet), spelling)
+    feed.offsets, feed.marks = offsets, marks
     return feed
+
+
+def _table(vocabulary: Vocabulary, special: dict[int, tuple[int, str]]) -> dict[int, Any]:
+    """What each id becomes: as ``special`` says, else its piece."""
+    return Pieces(vocabulary.pieces.__getitem__, cast(Any, special))
 
 
 @lru_cache(maxsize=64)
@@ -212,7 +229,7 @@ def _special_ids(
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[dict[int, tuple[int, str]], Alphabet, Spelling]:
+) -> tuple[dict[int, tuple[int, str]], dict[int, Any], Alphabet, Spelling]:
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
@@ -230,7 +247,7 @@ def _special_ids(
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
-    return special, alphabet, Spelling(spelt, skip)
+    return special, _table(vocabulary, special), alphabet, Spelling(spelt, skip)
 
 
 def id_feed(

@@ -206,8 +206,7 @@ class Stream:
         """The message so far, with or without its regions."""
         if self._has_shortcut:
             self._note_region()
-        offsets = self._ids.offsets if self._ids is not None else None
-        return self._transcript.message(self._finished == "stop", offsets, regions)
+        return self._transcript.message(self._finished == "stop", self._ids, regions)
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.

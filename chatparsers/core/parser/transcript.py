@@ -13,7 +13,6 @@ Invariants:
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -357,15 +356,15 @@ class Transcript:
 
     # the message
 
-    def message(self, ended: bool, offsets: Sequence[int] | None, regions: bool) -> Message:
+    def message(self, ended: bool, ids: Any, regions: bool) -> Message:
         """The message of the text so far.
 
-        ``ended``: the model ended its turn. ``offsets``: the position of each token, if ids were fed. ``regions``:
-        whether it has its regions.
+        ``ended``: the model ended its turn. ``ids``: the feed of ids, None if text was fed. ``regions``: whether it has
+        its regions.
         """
         if self.text is None:
             self.text = _Text(self.origin)
-        text = self.text.whole(self.pieces, self.spelling)
+        text = self.text.whole(self.pieces, ids)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
         return Message(
             content=_joined(self.content),
@@ -373,7 +372,7 @@ class Transcript:
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text, self.text),
-            regions=self._regions(offsets, self.text) if regions else [],
+            regions=self._regions(None if ids is None else ids.offsets, self.text) if regions else [],
             text=text,
         )
 
@@ -469,22 +468,23 @@ class _Text:
         other.marks, other.grown, other.spelt = self.marks[:], self.grown[:], self.spelt[:]
         return other
 
-    def whole(self, pieces: list[str], spelling: Spelling | None) -> str:
+    def whole(self, pieces: list[str], ids: Any) -> str:
         """All that was fed, as the model writes it."""
         encoded = _joined(pieces)
-        if spelling is None:
+        if ids is None:
             return encoded
-        parts = _special(encoded[self.read :])
-        at, grown, texts = self.read, self.grown[-1], spelling.texts
-        for place in range(1, len(parts), 2):  # each second part is a mark
-            at += len(parts[place - 1])
+        texts, marks = ids.spelling.texts, ids.marks
+        grown = self.grown[-1]
+        for mark in marks[len(self.marks) :]:
+            at = mark - self.origin
+            text = texts[encoded[at]]
             self.marks.append(at)
-            at += 1
-            parts[place] = text = texts[parts[place]]
             grown += len(text) - 1
             self.grown.append(grown)
+            self.spelt += encoded[self.read : at], text
+            self.read = at + 1
+        self.spelt.append(encoded[self.read :])
         self.read = len(encoded)
-        self.spelt.append("".join(parts))
         return _joined(self.spelt)
 
     def position(self, at: int) -> int:
@@ -518,6 +518,5 @@ def _holding(offsets: Sequence[int], first: int, start: int) -> int:
     return first if first < len(offsets) and offsets[first] == start else max(first - 1, 0)
 
 
-_special = re.compile("([\ud800-\udfff])").split
 _place = attrgetter("position")
 _start = itemgetter(0)

@@ -7,9 +7,10 @@ cdef class Spelling:
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
     cdef public dict _special
-    cdef public object alphabet, offsets, spelling, tokenizer
-    cdef public list unknown
+    cdef public object _table, alphabet, offsets, spelling, tokenizer
+    cdef public list marks, unknown
     cpdef str text(self, id, Py_ssize_t position)
     cdef str _empty(self, id, Py_ssize_t position)
-    cdef list _one_by_one(self, list ids, Py_ssize_t position)
+    @cython.locals(parts=list, texts=list, begins=list, kind=int, text=str, detokenizer=Detokenizer)
+    cpdef list decode(self, ids, Py_ssize_t position)
     cpdef str flush(self)

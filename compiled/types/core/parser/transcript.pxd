@@ -38,6 +38,6 @@ cdef class Transcript:
 cdef class _Text:
     cdef public list grown, marks, spelt
     cdef public Py_ssize_t origin, read
-    @cython.locals(encoded=str, parts=list, at=Py_ssize_t, grown=Py_ssize_t, place=Py_ssize_t, text=str)
-    cpdef str whole(self, list pieces, spelling)
+    @cython.locals(encoded=str, texts=dict, marks=list, mark=Py_ssize_t, at=Py_ssize_t, grown=Py_ssize_t, text=str)
+    cpdef str whole(self, list pieces, ids)
     cpdef Py_ssize_t position(self, Py_ssize_t at) except -1
