@@ -8,6 +8,9 @@ within a round, in which all take turns. A peer that is not installed has no fig
 otherwise says so. The peers are used as their own servers use them:
 
 - mlx-lm: `TextStateMachine` and `ToolCallFormatter`, in the loop of its server. A call comes out whole, at its end.
+  Setting up is measured twice: these two objects beside `bind` and `stream`; and all that its server does for a request
+  up to the first id (look up the machine, copy the detokenizer, make the two objects, decode the id, split its text)
+  beside `bind`, `stream` and `feed` of the first id with the same tokenizer. Neither renders the prompt.
 - transformers: `ResponseParser`, with a template that `write_response_template` writes for the format.
 - renderers: `Qwen3Renderer.parse_response`.
 """
@@ -21,6 +24,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cache, partial
 from importlib import import_module
 from itertools import count
@@ -384,6 +388,8 @@ def setup_table(tokenizer: Tokenizer, rounds: int) -> Table:
     """Setting up a request whose tools were seen before: µs."""
     table = Table("set-up", "Setting up a request, tools seen before: µs, and × each peer", ["µs", *PEERS])
     format = get_format("qwen3")
+    first = tokenizer.encode("Okay", add_special_tokens=False).ids[0]
+    requests = _mlx_requests(tokenizer, first)
     for count_of_tools in (3, 60):
         tools = many_tools(count_of_tools)
         cases: dict[str, Run | str] = {
@@ -395,7 +401,39 @@ def setup_table(tokenizer: Tokenizer, rounds: int) -> Table:
         ):
             cases[peer] = usable(make, [], []) or repeated(make, 2000)
         table.rows.append(row(f"{count_of_tools} tools", cases, PEERS, 1e6, rounds))
+
+        def by_ids(tools: list[dict[str, Any]] = tools) -> object:
+            turn = format.bind(tools=tools, prefix="<think>\n", tokenizer=tokenizer)
+            return turn.stream().feed(first)
+
+        cases = {"ours": repeated(by_ids, 2000)}
+        if requests is not None:
+            cases["mlx-lm"] = repeated(partial(requests, tools), 2000)
+        table.rows.append(row(f"{count_of_tools} tools, to the first id", cases, PEERS, 1e6, rounds))
     return table
+
+
+def _mlx_requests(tokenizer: Tokenizer, first: int) -> Callable[[list[dict[str, Any]]], object] | None:
+    """What mlx-lm's server does for a request up to the text of the first id; None where it is not installed."""
+    try:
+        utils, transformers = import_module("mlx_lm.tokenizer_utils"), import_module("transformers")
+        machine, _ = _mlx_lm("json_tools")
+    except ModuleNotFoundError:
+        return None
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    detokenizer = utils.BPEStreamingDetokenizer(fast)
+    machines = {(("model", None, None), ()): machine}
+
+    def request(tools: list[dict[str, Any]]) -> object:
+        stop_words: list[str] = []
+        assert machines[("model", None, None), tuple(stop_words)] is machine
+        own = copy(detokenizer)
+        own.reset()
+        reader = MlxLm("json_tools", tools, "reasoning")
+        own.add_token(first)
+        return reader.feed(own.last_segment)
+
+    return request
 
 
 _THOUGHT = "The user wants the weather and the ferry. Both need a tool, so I ask for them at once. "

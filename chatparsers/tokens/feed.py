@@ -282,7 +282,7 @@ def stop_ids(
     ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
     """
     try:
-        named = json.dumps(dict(config or {}))
+        named = json.dumps(dict(config)) if config else "{}"
     except TypeError:  # values that no file has
         return _ends(Vocabulary.of(tokenizer), stops, config or {}, texts)
     return _stop_ids(Vocabulary.of(tokenizer), stops, named, texts)

@@ -25,7 +25,7 @@ class Alphabet:
     that no text is read as one of them.
     """
 
-    __slots__ = ("also_text", "chars", "unspellable")
+    __slots__ = ("_longest_first", "also_text", "chars", "key", "unspellable")
 
     def __init__(
         self, texts: Iterable[str] = (), also_text: bool = False, unspellable: Iterable[str] = ()
@@ -33,20 +33,18 @@ class Alphabet:
         self.chars = {text: chr(_FIRST + index) for index, text in enumerate(sorted(set(texts)))}
         self.also_text = also_text
         self.unspellable = frozenset(unspellable)
+        self.key: AlphabetKey = tuple(self.chars), also_text, tuple(sorted(self.unspellable))
+        """All that this alphabet depends on: `Alphabet(*key)` makes an equal one."""
+        self._longest_first = sorted(self.chars, key=len, reverse=True)
 
     @property
     def no_token(self) -> str:
         """A pattern to put before a character, so that it matches no token."""
         return "(?![\ud800-\udfff])" if self.chars else ""
 
-    @property
-    def key(self) -> AlphabetKey:
-        """All that this alphabet depends on: `Alphabet(*key)` makes an equal one."""
-        return tuple(self.chars), self.also_text, tuple(sorted(self.unspellable))
-
     def encode(self, text: str) -> str:
         """``text`` with each special token as its one character. Longer tokens go first."""
-        for token in sorted(self.chars, key=len, reverse=True):
+        for token in self._longest_first:
             text = text.replace(token, self.chars[token])
         return text
 
