@@ -106,6 +106,10 @@ def shown() -> dict[str, list[str]]:
 class Build(build_ext):
     """Puts the modules into the folder of this package. They keep their names in ``chatparsers``."""
 
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
     def get_ext_fullpath(self, ext_name: str) -> str:
         path = Path(super().get_ext_fullpath(ext_name)).relative_to(self.build_lib)
         inside = path if path.parts[0] == "chatparsers_compiled" else "chatparsers_compiled" / path

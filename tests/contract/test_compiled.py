@@ -27,52 +27,54 @@ needs_compiled = pytest.mark.skipif(
 ROOT = Path(chatparsers.__file__).parents[1]
 
 FEED = """
-import hashlib, pickle, random, sys
+import hashlib, itertools, pickle, random, sys
 from chatparsers import CORE, OutputError, list_formats
 from chatparsers.testing import fuzz
 
 chance, feedings, digest = random.Random(sys.argv[1]), 0, hashlib.sha256()
-formats = [info.load() for info in list_formats() if info.origin == "chatparsers"]
-while feedings < int(sys.argv[2]):
-    case = fuzz.TARGETS["texts"].draw(chance, chance.choice(formats))
-    text, strict = case["text"], chance.random() < 0.2
-    stream = fuzz._bound(case, id_seed="1").stream(strict=strict)
-    seen, size = [], chance.choice([1, 2, 4, 9, 30, 1000])
-    try:
-        for at in range(0, len(text), size):
-            feedings += 1
-            seen.append((stream.feed(text[at : at + size]), stream.region))
-            if chance.random() < 0.02:
-                stream = chance.choice([stream.fork, lambda: pickle.loads(pickle.dumps(stream))])()
-        seen.append(stream.finish(chance.choice([None, "stop", "length"])))
-    except OutputError as error:
-        seen.append(str(error))
-    digest.update(repr((case["format"], seen, stream.message)).encode("utf-8", "surrogatepass"))
-    if feedings % 500 < 30:
-        print(feedings, case["format"], digest.hexdigest())
+formats = [info for info in list_formats() if info.origin == "chatparsers"]
+chance.shuffle(formats)
+for info in itertools.cycle(formats):
+    if feedings > int(sys.argv[2]):
+        break
+    case = fuzz.TARGETS["texts"].draw(chance, info.load())
+    text, strict, turn = case["text"], chance.random() < 0.2, fuzz._bound(case, id_seed="1")
+    for size in (1, 2, 4, 9, 30, 1000):
+        stream, seen = turn.stream(strict=strict), []
+        try:
+            for at in range(0, len(text), size):
+                feedings += 1
+                seen.append((stream.feed(text[at : at + size]), stream.region))
+                if chance.random() < 0.02:
+                    stream = chance.choice([stream.fork, lambda: pickle.loads(pickle.dumps(stream))])()
+            seen.append(stream.finish(chance.choice([None, "stop", "length"])))
+        except OutputError as error:
+            seen.append(str(error))
+        digest.update(repr((case["format"], size, seen, stream.message)).encode("utf-8", "surrogatepass"))
+    print(feedings, case["format"], digest.hexdigest())
 print(CORE, file=sys.stderr)
 """
 
 
-def fed(seed: int, feedings: int, **environment: str) -> tuple[str, str]:
-    """Which core ran, and a line for each few cases that it read."""
-    done = subprocess.run(
-        [sys.executable, "-c", FEED, str(seed), str(feedings)],
+def fed(feedings: int, **environment: str) -> subprocess.Popen[str]:
+    """Prints a line for each case that it reads, and to the other stream which core ran."""
+    return subprocess.Popen(
+        [sys.executable, "-c", FEED, "7", str(feedings)],
         env={**os.environ, **environment},
         cwd=ROOT,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    return done.stderr.split()[-1], done.stdout
 
 
 @needs_compiled
 def test_both_cores_say_the_same(amount: Callable[[int, int, int], int]) -> None:
-    feedings = amount(10_000, 100_000, 1_000_000)
-    (compiled, found), (pure, expected) = fed(7, feedings), fed(7, feedings, CHATPARSERS_PURE="1")
-    assert (compiled, pure) == ("compiled", "pure")
-    assert found == expected
+    feedings = amount(25_000, 100_000, 1_000_000)
+    running = [fed(feedings), fed(feedings, CHATPARSERS_PURE="1")]  # beside each other
+    (found, compiled), (expected, pure) = [process.communicate() for process in running]
+    assert (compiled, pure) == ("compiled\n", "pure\n")
+    assert found == expected and len(found.splitlines()) > 80
 
 
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
