@@ -145,6 +145,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "itself; repeat a class of characters",
         ),
         (
+            "a header that takes minutes",
+            call(lambda p, tool: p.header(r"(?P<name>a*?a*[a]*a+)", p.name(tool)) + ":" + p.args(tool)),
+            "p.header('(?P<name>a*?a*[a]*a+)', …): '(?P<name>a*?a*[a]*a+)' has 4 repetitions without a bound; keep 3, "
+            "or bound some: write {0,64} for *",
+        ),
+        (
             "half a character",
             lambda p: p.token("\ud800") + p.body(),
             r"p.token('\ud800'): a lone surrogate is no character; write the character that it is a half of",
