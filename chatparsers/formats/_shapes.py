@@ -133,30 +133,19 @@ def keyed_call(
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
     after_name = p.peek(key | closer | "{" | opener + key_text)
     begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
-    close = f"</{arg}_value>"
-
     value_begun = mark(arg + "_value")
     careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
 
-    def raw(argument: Argument) -> Node:
-        return p.value(argument, Raw(until=close)) + p.token(close)
+    def valued(argument: Argument, opener: Node) -> Node:
+        if value is not None:
+            return value(argument)
+        close = f"</{arg}_value>"
+        return opener + p.value(argument, Raw(until=close)) + p.token(close)
 
     def argument(argument: Argument) -> Node:
         name = p.arg_name(argument, r"[^<>\n]") + key_end
-        written = (
-            key
-            + name
-            + p.space(line)
-            + (value(argument) if value else value_begun + raw(argument))
-            + p.space(after)
-        )
-        careless = (
-            careless_key
-            + name
-            + again(p, key_end)
-            + p.space()
-            + (value(argument) if value else careless_value + raw(argument))
-        )
+        written = key + name + p.space(line) + valued(argument, value_begun) + p.space(after)
+        careless = careless_key + name + again(p, key_end) + p.space() + valued(argument, careless_value)
         return p.reads(written, written, no_value, careless + p.space())
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
