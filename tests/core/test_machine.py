@@ -91,7 +91,7 @@ def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed("The answer")
     machine.take()
-    machine.skip_to(1000)
+    machine.skip_to(1000, "")
     machine.feed("</tool_call>")
     notes = [value for op, _, value in machine.take() if op == m.NOTE]
     assert notes == [("stray-marker", 1000, "")]

@@ -201,34 +201,38 @@ class Machine:
                 self.found = text, step, begun
                 return False
             self.hope = begun
-        elif self.i == len(self.text) or self.value is None or not self.value.holds(text[self.i :]):
+        else:
             return False
         self.text = text
         return True
 
-    def wait(self, held: str) -> None:
-        """Holds the end of a piece whose text before it the open value has scanned elsewhere."""
-        self.text = held
-
     def waiting(self) -> tuple[int, Search | None] | None:
-        """The region and a search, if the machine waits in the middle of running text or of a value, holds nothing and
-        cannot go back; else None.
+        """The region and a search, if the machine waits in the middle of a value, or of running text and holds
+        nothing, and cannot go back; else None.
 
         A piece in which the search finds nothing would become trail items unchanged. The search is None where only the
         value's transcoder can decide this.
         """
-        if self.live or self.i < len(self.text):
+        if self.live:
             return None
         ins = self.program.code[self.ip]
+        if self.i < len(self.text):
+            return None if self.value is None else (ins[1], None)
         if ins[0] == TEXT:
             return ins[1], ins[4]
         if ins[0] == LINES:
             return ins[1], ins[2].plain(self.tools)
         return None if self.value is None else (ins[1], self.value.plain)
 
-    def skip_to(self, position: int) -> None:
-        """Continues at ``position`` of the text. The text before it was read elsewhere, as `waiting` allows."""
-        self.base, self.text, self.i = position, "", 0
+    def release(self) -> str:
+        """Gives up the text that the open value has left. It is read elsewhere."""
+        held, self.text, self.i = self.text[self.i :], "", 0
+        return held
+
+    def skip_to(self, position: int, held: str) -> None:
+        """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
+        `waiting` allows."""
+        self.base, self.text, self.i = position, held, 0
 
     @property
     def region(self) -> int:

@@ -5,8 +5,8 @@ parts. When the machine waits in the middle of text, `_settle` leaves a shortcut
 may need the machine. Most pieces have no such character; they are passed on unchanged.
 
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
-character). While a shortcut stands, the machine has read everything but does not know how much that was. `_catch_up`
-gives it the position before it runs again.
+character). While a shortcut stands, the machine has read everything but does not know how much that was; ``_held`` is
+the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Stream:
         "_ended",
         "_fed",
         "_finished",
+        "_held",
         "_ids",
         "_kind",
         "_machine",
@@ -125,6 +126,7 @@ class Stream:
         self._parts: list[str] = self._pieces
         self._kind = m.CONTENT
         self._value: Transcoder | None = None
+        self._held = ""
         if call:
             machine.hope = ""
             self._transcript.apply(call, self._early)
@@ -312,18 +314,26 @@ class Stream:
         self._begin(start, ids, None, self._strict, transcript.tools, transcript.seed)
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
-        """The second shortcut: a piece inside arguments goes straight to the value's transcoder. It goes to the machine
-        only if it brings more than text of the value."""
-        end = value.scan(piece, 0, False)
+        """The second shortcut: a piece inside arguments goes straight to the value's transcoder, behind what the
+        transcoder left of the last piece. It goes to the machine only if it brings more than text of the value."""
+        text = piece
+        if self._held:
+            text = self._held + piece
+            if value.holds(text):
+                self._pieces.append(piece)
+                self._fed += len(piece)
+                self._held = text
+                return []
+        end = value.scan(text, 0, False)
         if not (value.done or value.error or value.notes or value.marked >= 0):
             self._pieces.append(piece)
-            self._fed += end
-            if end == len(piece):
+            self._fed += len(piece)
+            if end == len(text):
                 self._plain = value.plain or _no_shortcut
+                self._held = ""
             else:
-                self._catch_up()
-                self._machine.wait(piece[end:])
-                self._fed += len(piece) - end
+                self._plain = _no_shortcut
+                self._held = text[end:]
             if not value.out:
                 return []
             self._parts.append(value.out)
@@ -445,18 +455,22 @@ class Stream:
         if region == m.ARGUMENT:
             self._kind = m.CALL
             self._value = self._machine.value
+            if self._machine.i < len(self._machine.text):
+                self._held = self._machine.release()
 
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            self._machine.skip_to(self._fed)
-            self._note_region()
+            at = self._fed - len(self._held)
+            self._machine.skip_to(at, self._held)
+            self._transcript.advance(self._kind, at - self._transcript.length)
             self._plain = _no_shortcut
             self._value = None
+            self._held = ""
 
     def _note_region(self) -> None:
         """Gives the transcript the region of the pieces that took the shortcut."""
-        self._transcript.advance(self._kind, self._fed - self._transcript.length)
+        self._transcript.advance(self._kind, self._fed - len(self._held) - self._transcript.length)
 
     # strict mode
 

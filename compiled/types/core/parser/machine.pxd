@@ -18,10 +18,10 @@ cdef class Machine:
     cpdef feed(self, piece, Py_ssize_t scanned=*)
     @cython.locals(text=str, ins=tuple, steps=Steps)
     cpdef bint hold(self, str piece) except -1
-    cpdef wait(self, str held)
     @cython.locals(ins=tuple, op=int)
     cpdef waiting(self)
-    cpdef skip_to(self, Py_ssize_t position)
+    cpdef str release(self)
+    cpdef skip_to(self, Py_ssize_t position, str held)
     cpdef finish(self, bint cut_off=*)
     @cython.locals(stack=list, floor=Py_ssize_t, height=Py_ssize_t, kept=Py_ssize_t, items=list, frame=tuple)
     cpdef list take(self)

@@ -8,7 +8,7 @@ cdef class Stream:
     cdef public list _early, _parts, _pieces
     cdef public bint _ended, _strict
     cdef public Py_ssize_t _fed
-    cdef public str _finished
+    cdef public str _finished, _held
     cdef public object _ids, _make, _not_given, _plain, _start_ids
     cdef public int _kind
     cdef public Machine _machine
@@ -17,9 +17,10 @@ cdef class Stream:
     cpdef _feed(self, piece)
     @cython.locals(other=Stream)
     cpdef Stream fork(self)
-    @cython.locals(end=Py_ssize_t)
+    @cython.locals(end=Py_ssize_t, text=str)
     cdef list _feed_value(self, Transcoder value, str piece)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
+    @cython.locals(at=Py_ssize_t)
     cdef _catch_up(self)
     cdef _note_region(self)
