@@ -9,9 +9,9 @@ Each name is imported when it is first used: ``import chatparsers`` alone loads 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING
+from warnings import warn
 
 from .lazy import lazy_names
 
@@ -167,9 +167,16 @@ __getattr__ = lazy_names(__name__, _HOME)
 
 CORE = "pure"
 """The core that runs: "compiled" where chatparsers-compiled of the same version is installed, else "pure"."""
-with suppress(ModuleNotFoundError):
-    if os.environ.get("CHATPARSERS_PURE", "0") == "0":
+if os.environ.get("CHATPARSERS_PURE", "0") == "0":
+    try:
         CORE = import_module("chatparsers_compiled").use(__version__)
+    except ImportError as error:
+        if error.name != "chatparsers_compiled":  # it is there, and broken
+            warn(
+                f"chatparsers {__version__} runs without its compiled core: chatparsers-compiled cannot be "
+                f"imported: {error}; install it again, or set CHATPARSERS_PURE=1",
+                stacklevel=2,
+            )
 
 
 def __dir__() -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from typing import TYPE_CHECKING
 
-from .files import Refused, existing, print_json, read_text
+from .files import Refused, existing, name_of, print_json, read_template
 
-__all__ = ["run", "template_text"]
+if TYPE_CHECKING:
+    from ..templates import Template
+
+__all__ = ["run"]
 
 _MODEL_FILES = (".json", ".gguf")
 
 
 def run(arguments: Namespace) -> int:
     """Prints name, score and evidence; returns 1 if no format explains the template."""
-    from .. import detect
+    from ..detection.detect import detect_in
 
-    found = detect(template_text(arguments.file))
+    found = detect_in(_template(arguments.file))
     if arguments.json:
         print_json({"name": found.name, "score": found.score, "evidence": list(found.evidence)}, indent=2)
     else:
@@ -25,16 +29,16 @@ def run(arguments: Namespace) -> int:
     return 0 if found.name else 1
 
 
-def template_text(path: str) -> str:
-    """Reads the chat template from a template file, from a model's files, or (``-``) from standard input.
+def _template(path: str) -> Template:
+    """The chat template from a template file, from a model's files, or (``-``) from standard input.
 
     Raises `Refused` if there is no such file or it has no template, and `LoadError` if it is broken.
     """
-    if path == "-":
-        return read_text(path)
-    source = existing(path)
-    if source.is_file() and source.suffix not in _MODEL_FILES:
-        return read_text(path)
+    source = None if path == "-" else existing(path)
+    if source is None or (source.is_file() and source.suffix not in _MODEL_FILES):
+        from ..templates import Template
+
+        return Template(read_template(path), name=name_of(path))
     from .. import load
 
     chat = load(source)
@@ -43,4 +47,4 @@ def template_text(path: str) -> str:
             f"{path}: no chat template (chat_template in tokenizer_config.json, chat_template.jinja, "
             f"tokenizer.chat_template in a GGUF file); load would serve it with the built-in one {chat.builtin!r}"
         )
-    return chat.template().source
+    return chat.template()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 __all__ = [
     "Refused",
@@ -15,7 +15,9 @@ __all__ = [
     "one_line",
     "print_json",
     "read_json",
+    "read_template",
     "read_text",
+    "standard_input",
     "to_json",
 ]
 
@@ -45,11 +47,19 @@ def existing(path: str) -> Path:
     raise Refused(f"{path}: no such file or folder")
 
 
+def standard_input() -> TextIO:
+    """Standard input. Raises `Refused` if it is closed."""
+    if sys.stdin is None:
+        raise Refused("standard input: expected text, found it closed (name a file)")
+    return sys.stdin
+
+
 def read_text(path: str) -> str:
     """The text of a file, or (``-``) of standard input, line ends unchanged. Raises `Refused` if it cannot be read."""
     if path == "-":
-        stdin = getattr(sys.stdin, "buffer", None)
-        raw = stdin.read() if stdin is not None else sys.stdin.read().encode("utf-8", "surrogatepass")
+        stdin = standard_input()
+        buffer = getattr(stdin, "buffer", None)
+        raw = buffer.read() if buffer is not None else stdin.read().encode("utf-8", "surrogatepass")
     else:
         file = existing(path)
         if file.is_dir():
@@ -66,14 +76,23 @@ def read_text(path: str) -> str:
         ) from error
 
 
+def read_template(path: str) -> str:
+    """The text of a chat template, as `read_text` gives it. Raises `LoadError` if it is none."""
+    from ..tokens.loaders import checked_template
+
+    return checked_template(read_text(path), name_of(path))
+
+
 def read_json(path: str) -> Any:
     """The JSON value in a file, or (``-``) in standard input. Raises `Refused` with line and column."""
     text = read_text(path).removeprefix("\ufeff")
+    if not text.strip():
+        raise Refused(f"{name_of(path)}: expected JSON, found nothing in it")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise Refused(f"{name_of(path)}: expected JSON: {error.msg} at {where}") from error
+        raise Refused(f"{name_of(path)}: expected JSON, found at {where}: {error.msg}") from error
     except (ValueError, RecursionError) as error:
         raise Refused(f"{name_of(path)}: expected JSON: {error}") from error
 

@@ -74,7 +74,10 @@ def _warn(
 
 
 def _speak_utf8() -> None:
-    """Makes the output UTF-8 with plain line ends, whatever the terminal is set to: it holds prompts and JSON."""
+    """Makes the output UTF-8 with plain line ends, whatever the terminal is set to: it holds prompts and JSON. If it is
+    closed, what is printed goes nowhere."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 -- for as long as the process runs
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8", errors="backslashreplace", newline="\n")

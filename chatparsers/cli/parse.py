@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused, name_of, one_line, print_json, read_text, to_json
+from .files import Refused, name_of, one_line, print_json, read_text, standard_input, to_json
 from .request import turn_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _arriving() -> Iterator[str]:
     """Reads standard input, as much at a time as has arrived. Raises `Refused` if it is not UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        number = sys.stdin.fileno()
+        number = standard_input().fileno()
     except (OSError, ValueError):  # not a file of the system
         yield read_text("-")
         return

@@ -6,7 +6,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused, existing, items, name_of, read_json, read_text
+from .files import Refused, existing, items, name_of, read_json, read_template, read_text
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -26,7 +26,7 @@ def chat_of(source: str, arguments: Namespace, *, tokenizer: Any = None) -> Chat
     """The chat of the model file or template ``source``; ``-`` reads a template from standard input."""
     from .. import load
 
-    where: Any = _template_text() if source == "-" else existing(source)
+    where: Any = read_template(source) if source == "-" else existing(source)
     given = vars(arguments)
     return load(
         where,
@@ -65,13 +65,6 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         else:
             turn = chat.bind(prefix=arguments.prefix, **options)
     return turn
-
-
-def _template_text() -> str:
-    text = read_text("-")
-    if "{%" not in text and "{{" not in text:
-        raise Refused("standard input: expected a chat template, found neither {% nor {{ in it")
-    return text
 
 
 def _response_format(path: str | None) -> Mapping[str, Any] | None:

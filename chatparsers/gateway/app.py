@@ -318,8 +318,12 @@ class _Gateway:
             "display_name": self.settings.model,
             "created": self._created,
             "owned_by": "chatparsers",
+            "created_at": "1970-01-01T00:00:00Z",  # in Anthropic's API: it is not known
+            "lifecycle": "active",
+            "max_input_tokens": self.engine.context,
         }
-        return JSONResponse(model if name is not None else {"object": "list", "data": [model]})
+        ends = {"first_id": model["id"], "last_id": model["id"], "has_more": False}
+        return JSONResponse(model if name is not None else {"object": "list", "data": [model], **ends})
 
 
 class _Places:

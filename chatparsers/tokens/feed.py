@@ -13,7 +13,7 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ..core.parser.alphabet import Alphabet
 from ..core.parser.tokenizer import Named
@@ -28,6 +28,8 @@ _FIRST_OTHER = 0xDC00
 _LAST_OTHER = 0xDFFF
 _characters = re.compile("[\ud800-\udfff]")
 _runs = re.compile("([\udc00-\udfff]+)")
+
+_Recipe: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], frozenset[int], bool, bool]"
 
 ORDINARY, NOT_AN_END, END, END_IN_VALUE = range(-1, 3)
 
@@ -75,15 +77,15 @@ class Spelling:
 class IdFeed:
     """Turns ids into the machine's text.
 
-    ``alphabet``: the markers that are single tokens. ``special`` maps each id that becomes one character to a
-    kind of end and that character. `END` ends the turn. `END_IN_VALUE` ends it only inside a value: it is a
-    marker of the format, and elsewhere the parser reads it. ``table`` has what each id becomes: as ``special`` says,
-    else its piece of the vocabulary.
+    ``recipe``: the arguments of `_tables`, by which a pickle has its results. ``table`` maps each id that becomes one
+    character to a kind of end and that character, any other to its piece of the vocabulary. `END` ends the turn.
+    `END_IN_VALUE` ends it only inside a value: it is a marker of the format, and elsewhere the parser reads it.
+    ``alphabet``: the markers that are single tokens.
     """
 
     __slots__ = (
         "_detokenizer",
-        "_special",
+        "_recipe",
         "_table",
         "alphabet",
         "marks",
@@ -97,14 +99,14 @@ class IdFeed:
         self,
         tokenizer: Any,
         detokenizer: Detokenizer,
-        special: dict[int, tuple[int, str]],
+        recipe: _Recipe,
         table: dict[int, Any],
         alphabet: Alphabet,
         spelling: Spelling,
     ) -> None:
         self.tokenizer = tokenizer
         self._detokenizer = detokenizer
-        self._special = special
+        self._recipe = recipe
         self._table = table
         self.alphabet = alphabet
         self.spelling = spelling
@@ -123,14 +125,14 @@ class IdFeed:
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
         detokenizer = self._detokenizer.copy()
-        other = IdFeed(self.tokenizer, detokenizer, self._special, self._table, self.alphabet, self.spelling)
+        other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._table, self.alphabet, self.spelling)
         other.offsets, other.marks = self.offsets[:], self.marks[:]
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles the tokenizer by name, with the held bytes and the offsets."""
-        made = Named(self.tokenizer), self._special, self.alphabet.key, self.spelling
-        return _restored, (*made, self._detokenizer.held, self.offsets, self.marks)
+        """Pickles the tokenizer by name and the recipe of the tables, with the held bytes and the offsets."""
+        made = Named(self.tokenizer), self._recipe, self._detokenizer.held
+        return _restored, (*made, self.offsets, self.marks)
 
     def is_marker(self, text: str) -> bool:
         """Whether the character stands for a marker of the format."""
@@ -200,36 +202,27 @@ class IdFeed:
         return self._detokenizer.flush()
 
 
-def _restored(
-    tokenizer: Any,
-    special: dict[int, tuple[int, str]],
-    alphabet: tuple[tuple[str, ...], bool],
-    spelling: Spelling,
-    held: bytes,
-    offsets: array[int],
-    marks: list[int],
-) -> IdFeed:
-    vocabulary = Vocabulary.of(tokenizer)
-    table = _table(vocabulary, special)
-    feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), special, table, Alphabet(*alphabet), spelling)
+def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
+    feed = _made(tokenizer, recipe, held)
     feed.offsets, feed.marks = offsets, marks
     return feed
 
 
-def _table(vocabulary: Vocabulary, special: dict[int, tuple[int, str]]) -> dict[int, Any]:
-    """What each id becomes: as ``special`` says, else its piece."""
-    return Pieces(vocabulary.pieces.__getitem__, cast(Any, special))
+def _made(tokenizer: Any, recipe: _Recipe, held: bytes = b"") -> IdFeed:
+    vocabulary = Vocabulary.of(tokenizer)
+    return IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
 
 
 @lru_cache(maxsize=64)
-def _special_ids(
+def _tables(
     vocabulary: Vocabulary,
     texts: tuple[str, ...],
     stops: tuple[str, ...],
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[dict[int, tuple[int, str]], dict[int, Any], Alphabet, Spelling]:
+) -> tuple[dict[int, Any], Alphabet, Spelling]:
+    """What all feeds of one recipe share: what each id becomes, the alphabet, the texts of its characters."""
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
@@ -247,7 +240,8 @@ def _special_ids(
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
-    return special, _table(vocabulary, special), alphabet, Spelling(spelt, skip)
+    table = Pieces(vocabulary.pieces.__getitem__, cast(Any, special))
+    return table, alphabet, Spelling(spelt, skip)
 
 
 def id_feed(
@@ -267,8 +261,7 @@ def id_feed(
     """
     vocabulary = Vocabulary.of(tokenizer)
     ends = stop_ids(vocabulary, stops, config, texts)
-    found = _special_ids(vocabulary, texts, stops, ends, skip_special_tokens, token_text_fallback)
-    return IdFeed(tokenizer, Detokenizer(vocabulary), *found)
+    return _made(tokenizer, (texts, stops, ends, skip_special_tokens, token_text_fallback))
 
 
 def stop_ids(

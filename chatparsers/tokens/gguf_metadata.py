@@ -40,12 +40,14 @@ class Metadata:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with opened(path) as (file, _), mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-                self._fields = _Scanner(data).fields()
+            with opened(path) as (file, size):
+                if not size:
+                    raise ValueError("it is empty")
+                with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                    self._fields = _Scanner(data).fields()
         except (ValueError, error) as problem:
-            raise LoadError(
-                f"{path}: not a GGUF file, or cut short: {problem}; download it again"
-            ) from problem
+            what = f"it ends inside a value: {size} bytes" if isinstance(problem, error) else problem
+            raise LoadError(f"{path}: not a GGUF file, or cut short: {what}; download it again") from problem
         except OSError as problem:
             raise LoadError(f"{path}: cannot be read: {problem.strerror or problem}") from problem
 

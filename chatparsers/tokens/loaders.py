@@ -20,7 +20,7 @@ from .model_files import ModelFiles, no_tokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["is_template_text", "read_model", "read_tokenizer"]
+__all__ = ["checked_template", "is_template_text", "read_model", "read_tokenizer"]
 
 _TOKENIZER_BYTES = 256_000_000
 
@@ -51,7 +51,8 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
     if source.name in _FOLDER_FILES:
         return _read_folder(source.parent, source)
     if source.suffix in {".jinja", ".jinja2", ".j2"}:
-        return ModelFiles(source, {"default": read_text(source)}, names=(source.stem,))
+        text = checked_template(read_text(source), str(source))
+        return ModelFiles(source, {"default": text}, names=(source.stem,))
     raise LoadError(
         f"{source}: not a model file by its name; expected a folder, a .jinja or .gguf file, or one of "
         + ", ".join(_FOLDER_FILES)
@@ -61,6 +62,14 @@ def read_model(path: str | PathLike[str]) -> ModelFiles:
 def is_template_text(source: object) -> bool:
     """Whether ``source`` is the text of a template, not a path."""
     return isinstance(source, str) and any(mark in source for mark in ("{%", "{{", "\n"))
+
+
+def checked_template(text: str, name: str) -> str:
+    """``text``. Raises LoadError, which names its file, if no part of it is Jinja: it is no chat template."""
+    if "{%" not in text and "{{" not in text:
+        found = f"neither {{% nor {{{{ in its {len(text):,} characters" if text.strip() else "nothing in it"
+        raise LoadError(f"{name}: expected a chat template, found {found}; pass the model's own template")
+    return text
 
 
 def read_tokenizer(path: str | PathLike[str]) -> Tokenizer:

@@ -60,12 +60,14 @@ def _reduced(thing: Any) -> tuple[Any, ...]:
 
 def use(version: str) -> str:
     """From now on, ``chatparsers`` of this version is imported with the compiled modules. Returns which core runs."""
-    if version == VERSION:
+    missing = sorted(PUBLIC.keys() - _FILES.keys())
+    if version == VERSION and not missing:
         sys.meta_path.insert(0, _Finder)
         return "compiled"
+    found = f"it without {missing[0]}" if version == VERSION else VERSION
     warnings.warn(
         f"chatparsers {version} runs without its compiled core: expected chatparsers-compiled {version}, found "
-        f"{VERSION}; install that version, or set CHATPARSERS_PURE=1",
+        f"{found}; install that version, or set CHATPARSERS_PURE=1",
         stacklevel=3,
     )
     return "pure"

@@ -131,7 +131,12 @@ def test_a_template_that_no_format_explains(run: Run, tmp_path: Path) -> None:
 def test_detecting_what_is_no_template(run: Run, tmp_path: Path) -> None:
     refused(run("detect", tmp_path / "nothing.jinja"), "nothing.jinja: no such file")
     refused(run("detect", tmp_path), str(tmp_path))
-    refused(run("detect", put(tmp_path / "broken.jinja", "{% if %}")))
+    refused(run("detect", put(tmp_path / "broken.jinja", "{% if %}")), "broken.jinja, line 1")
+    for text, found in (("no model here", "neither {% nor {{"), ("", "nothing in it")):
+        for name in ("plain.txt", "plain.jinja"):
+            file = put(tmp_path / name, text)
+            refused(run("detect", file), name, "expected a chat template", found)
+        refused(run("inspect", file), "plain.jinja", "expected a chat template", found)
     refused(run("detect", put(tmp_path / "x.json", "{}")), "x.json")
 
 
@@ -237,10 +242,10 @@ def test_help_and_version(run: Run) -> None:
 
 
 def test_an_own_error_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch, template: Path) -> None:
-    def fail(template: str) -> None:
+    def fail(template: object) -> None:
         raise ZeroDivisionError("division\nby zero")
 
-    monkeypatch.setitem(vars(chatparsers), "detect", fail)
+    monkeypatch.setattr("chatparsers.detection.detect.detect_in", fail)
     ran = run("detect", template)
     assert ran.status == 2 and "ZeroDivisionError: division by zero; CHATPARSERS_TRACEBACK=1" in ran.err
     monkeypatch.setenv("CHATPARSERS_TRACEBACK", "1")
@@ -248,11 +253,26 @@ def test_an_own_error_is_one_line_too(run: Run, monkeypatch: pytest.MonkeyPatch,
         cli.main(["detect", str(template)])
 
 
+def test_a_closed_input_and_a_closed_output(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    for command in (
+        ["parse", "--format", "qwen3"],
+        ["detect", "-"],
+        ["parse", "--jsonl", "--format", "qwen3"],
+    ):
+        assert cli.main(command) == 2 and "expected text, found it closed" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["formats"]) == 0 and capsys.readouterr() == ("", "")
+    sys.stdout.close()
+
+
 def test_an_interrupt_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch, template: Path) -> None:
-    def interrupt(template: str) -> None:
+    def interrupt(template: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(vars(chatparsers), "detect", interrupt)
+    monkeypatch.setattr("chatparsers.detection.detect.detect_in", interrupt)
     assert run("detect", template) == (130, "", "")
 
 

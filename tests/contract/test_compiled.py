@@ -132,14 +132,25 @@ def test_a_stream_can_be_copied_derived_from_and_fed_in_threads() -> None:
         )
 
 
-def test_a_compiled_core_of_another_version_is_not_used(tmp_path: Path) -> None:
+BROKEN = {
+    "another version": ('VERSION, PUBLIC = "0.0.0", {}', "found 0.0.0; install that version"),
+    "a module is missing": (
+        f'VERSION, PUBLIC = "{chatparsers.__version__}", {{"chatparsers.core.x": []}}',
+        "found it without chatparsers.core.x; install that version",
+    ),
+    "it cannot be imported": ("import nowhere", "cannot be imported: No module named 'nowhere'"),
+}
+
+
+@pytest.mark.parametrize(("built", "said"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_compiled_core_that_does_not_fit_is_not_used(tmp_path: Path, built: str, said: str) -> None:
     source = ROOT / "compiled" / "chatparsers_compiled" / "__init__.py"
     if not source.exists():
         pytest.skip("no sources of chatparsers-compiled: not a checkout")
     other = tmp_path / "chatparsers_compiled"
     other.mkdir()
     shutil.copy(source, other)
-    (other / "_built.py").write_text('VERSION, PUBLIC = "0.0.0", {}', encoding="utf-8")
+    (other / "_built.py").write_text(built, encoding="utf-8")
     (other / "_names.py").write_text("rename = None", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-c", "import chatparsers; print(chatparsers.CORE)"],
@@ -148,7 +159,7 @@ def test_a_compiled_core_of_another_version_is_not_used(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    assert done.stdout == "pure\n" and "found 0.0.0; install that version" in done.stderr
+    assert done.stdout == "pure\n" and said in done.stderr
 
 
 def types() -> list[Path]:

@@ -93,7 +93,7 @@ def target(pytestconfig: Any, tmp_path_factory: Any) -> Iterator[Target]:
     engine = Upstream(Engine(["Hello."], tiny.tokenizer))
     if not pytestconfig.getoption("--nightly"):
         app = create_app(
-            tiny.chat, LlamaServer(engine.url, stall=1), Settings(body_timeout=1, max_tokens=5_000)
+            tiny.chat, LlamaServer(engine.url, stall=1), Settings(body_timeout=2, max_tokens=5_000)
         )
         server = Server(app, http=timed_protocol(2, slow=1))
         yield Target(server.port, engine)

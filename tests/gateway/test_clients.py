@@ -257,6 +257,9 @@ def test_the_clients_raise_their_own_errors(gateway: Any) -> None:
         with pytest.raises(sdk.NotFoundError):
             client.models.retrieve("huge")
     other = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
+    with anthropic(gateway) as client:
+        other.types.ModelInfo.model_validate(client.models.retrieve("tiny").to_dict())  # it has every field
+        assert [model.id for model in client.models.list()] == ["tiny"]
     with anthropic(gateway) as client, pytest.raises(other.BadRequestError, match="text alone"):
         source = {"type": "base64", "media_type": "image/png", "data": "AA"}
         block = {"type": "image", "source": source}

@@ -157,6 +157,8 @@ def test_a_stream_of_ids_is_forked_and_pickled(bytewise: Any) -> None:
             twin.feed(fed[cut:])
             twin.finish()
             assert twin.message == whole
+        again = pickle.loads(pickle.dumps(moved))
+        assert again._ids._table is moved._ids._table  # it takes megabytes
 
 
 def test_the_prefix_is_read_by_ids_too(bytewise: Any) -> None:

@@ -61,7 +61,12 @@ def find_inputs(names: Iterable[str]) -> list[Input]:
             continue
         paths = list(_paths(name))
         if not paths:
-            raise BatchError(f"{name}: no such file, and no file of that pattern or folder ({_known()})")
+            what = (
+                "no file of rows in that folder"
+                if Path(name).is_dir()
+                else "no such file, or no file of rows"
+            )
+            raise BatchError(f"{name}: {what} ({_known()})")
         for path in paths:
             found.setdefault(path, _input(path))
     if STDIN in found and len(found) > 1:
@@ -107,6 +112,8 @@ def opened(input: Input) -> BinaryIO:
     if input.path == STDIN:
         import sys
 
+        if sys.stdin is None:
+            raise BatchError("standard input: expected rows, found it closed (name a file)")
         stdin: BinaryIO = sys.stdin.buffer
         return stdin
     if input.packed == "gzip":

@@ -6,8 +6,7 @@ cdef class Spelling:
     cpdef str text(self, str text)
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public dict _special
-    cdef public object _table, alphabet, offsets, spelling, tokenizer
+    cdef public object _recipe, _table, alphabet, offsets, spelling, tokenizer
     cdef public list marks, unknown
     cpdef str text(self, id, Py_ssize_t position)
     cdef str _empty(self, id, Py_ssize_t position)
