@@ -145,6 +145,7 @@ tools = many_tools({tools})
 begun = clock()
 turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
 stream = turn.stream()
+stream.feed("Hm")
 print(json.dumps([clock() - begun]))
 """
 _GRAMMAR = """

@@ -7,8 +7,7 @@ says of itself is in `definition`, what reads a model's output in `parser`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, fields
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -20,11 +19,12 @@ from .definition.nodes import Node
 from .definition.write import names_of, write
 from .definition.wrong import check_texts
 from .errors import RequestError, warn_of_request
+from .kept import cached
 from .message import Message
 from .parser.readable import check_names
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
 from .parser.start import start
-from .parser.stream import Piece, Start, Stream
+from .parser.stream import Piece, Start, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .parser.transcript import call_id
 from .public import made_by, public
@@ -74,6 +74,7 @@ class Format(Shown):
             check_texts(f"format {self.name!r}: {option}", getattr(self, option))
         for pattern in self.models:
             check_model(f"format {self.name!r}: models", pattern)
+        self.__setstate__({})
 
     def __hash__(self) -> int:
         # Programs, trees and features are kept by format, so it is asked for many times in a request.
@@ -83,8 +84,11 @@ class Format(Shown):
         return found
 
     def __getstate__(self) -> dict[str, Any]:
-        # Another process hashes texts in another way.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+        # Another process hashes texts in another way, and makes its own turns.
+        return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_shared")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _shared={})
 
     def tree(self, options: Options) -> Node:
         """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong.
@@ -162,8 +166,9 @@ class Format(Shown):
         of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
         tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
         this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
-        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself. Warns
-        if a tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as JSON's.
+        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself, and
+        `DefinitionError` if the format's definition is wrong. Warns if a tool's schema names types as Python (``int``)
+        or Google's API (``STRING``) does, which are read as JSON's.
 
         >>> turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
         >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning
@@ -176,29 +181,38 @@ class Format(Shown):
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         known = read_tools(tools)
-        if known.raw and known.respelt:
+        if known.respelt:
             warn_of_request(known.respelt, stacklevel=2)
-        mode, named = read_choice(tool_choice, known)
-        options = _options(bool(known.raw), mode, bool(parallel_tool_calls) and named is None, thinking)
+        mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
+        asked = (not known.raw, mode, not parallel_tool_calls or named is not None, thinking)
+        shared = self.__dict__["_shared"].get(asked) or self._share(*asked)
+        turn = Turn.__new__(Turn)
+        # Each request passes here: what its turn shares with others is copied at once, and the rest is set.
+        found = turn.__dict__
+        found |= shared
+        found["tools"] = known
+        found["prefix"] = prefix
+        found["prompt"] = prompt
+        found["named"] = named
+        found["token_config"] = token_config
+        found["polyfills"] = polyfills
+        if tokenizer is not None:
+            found["tokenizer"] = read_tokenizer(tokenizer)
         if response_format is not None:
-            response_format = read_response_format(response_format)
-            options = options._replace(schema=read_schema(response_format))
-        return Turn._made(
-            format=self,
-            tools=known,
-            options=options,
-            named=named,
-            response_format=response_format,
-            prefix=prefix,
-            prompt=prompt,
-            tokenizer=read_tokenizer(tokenizer),
-            token_config=token_config,
-            id_seed=urandom(8).hex() if id_seed is None else id_seed,
-            polyfills=polyfills,
-        )
+            found["response_format"] = read_response_format(response_format)
+            found["options"] = turn.options._replace(schema=read_schema(found["response_format"]))
+        if id_seed is not None:
+            found["id_seed"] = id_seed
+        return turn
 
-
-_options = lru_cache(maxsize=64)(Options)
+    def _share(self, bare: bool, mode: str, single: bool, thinking: bool | None) -> dict[str, Any]:
+        """What turns with the same options have in common. Raises `DefinitionError` if the tree for these is wrong."""
+        options = Options(not bare, mode, not single, thinking)
+        self.tree(options)
+        shared: dict[str, Any] = dict.fromkeys(_FIELDS)
+        shared.update(format=self, options=options)
+        self.__dict__["_shared"][bare, mode, single, thinking] = shared
+        return shared
 
 
 @public
@@ -220,22 +234,20 @@ class Turn(Shown):
     prompt: str
     tokenizer: Any
     token_config: Mapping[str, Any] | None
-    id_seed: str
     polyfills: tuple[str, ...]
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
 
-    @classmethod
-    def _made(cls, **values: Any) -> Turn:
-        """``values``: all fields."""
-        turn = cls.__new__(cls)
-        turn.__dict__.update(values)
-        return turn
+    @cached
+    def id_seed(self) -> str:
+        """What the ids of calls follow from, if the model writes none. If the request names no seed, it is made when it
+        is first asked for."""
+        return urandom(8).hex()
 
     def _replace(self, **changes: Any) -> Turn:
         """This turn with other values of some fields."""
-        return Turn._made(**{**self.__dict__, **changes})
+        return _restored({"id_seed": self.id_seed, **self.__dict__, **changes})
 
     def __repr__(self) -> str:
         tools = f"{len(self.tools.names())} tools" if self.tools else "no tools"
@@ -245,7 +257,7 @@ class Turn(Shown):
         return f"<Turn: {', '.join(parts)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, ({**self.__dict__, "tokenizer": Named(self.tokenizer)},)
+        return _restored, ({"id_seed": self.id_seed, **self.__dict__, "tokenizer": Named(self.tokenizer)},)
 
     @property
     def tree(self) -> Node:
@@ -322,16 +334,17 @@ class Turn(Shown):
         >>> [type(event).__name__ for event in stream.feed(call) + stream.finish()]
         ['CallStart', 'CallArguments', 'CallEnd']
         """
-        if reasoning not in ("split", "inline"):
+        if reasoning != "split" and reasoning != "inline":
             raise RequestError(f"reasoning: expected 'split' or 'inline', found {reasoning!r}")
-        inline = reasoning == "inline"
-        ids = None
-        if self.tokenizer is not None:
-            ids = partial(self._start_ids, inline, skip_special_tokens, token_text_fallback)
-        begin = start(
+        return opened(
+            (self, reasoning == "inline", skip_special_tokens, token_text_fallback, id_seed), strict
+        )
+
+    def _start(self, inline: bool) -> Start:
+        """How a stream of text begins."""
+        return start(
             self.format, self.options, self.prefix, inline=inline, shaped=self.response_format is not None
         )
-        return Stream._made(begin, ids, strict, self.tools, self.id_seed if id_seed is None else id_seed)
 
     def _start_ids(
         self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
@@ -425,4 +438,10 @@ class Turn(Shown):
 
 
 def _restored(values: dict[str, Any]) -> Turn:
-    return Turn._made(**values)
+    """The turn with these values of its fields."""
+    turn = Turn.__new__(Turn)
+    turn.__dict__.update(values)
+    return turn
+
+
+_FIELDS = [field.name for field in fields(Turn)]

@@ -67,6 +67,7 @@ class Text(str):
 def count(format: Format, context: str, text: str, piece: int, strict: bool) -> tuple[int, int, int]:
     """Steps, copied characters and calls for ``text`` after ``context``, in pieces of that size."""
     stream = format.bind(tools=TOOLS).stream(strict=strict)
+    stream.feed("")
     work = Code.work = Text.work = Work()
     program = stream._machine.program
     code = program.code

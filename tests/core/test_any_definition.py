@@ -355,7 +355,7 @@ def check(build: Callable[[Builder], Node], seed: int) -> None:
         return
     counted["streamed"] += 1
     turn = format.bind(tools=TOOLS)
-    turn.stream()  # compiled here, outside of the bound
+    turn.stream().feed("")  # compiled here, outside of the bound
     with bounded(20_000_000):
         for choice, dialect in (("required", "gbnf"), ("auto", "lark"), ("auto", "structural_tag")):
             with suppress(SchemaError):  # a tool whose name the format cannot write

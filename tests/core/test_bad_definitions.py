@@ -716,10 +716,10 @@ def test_what_an_author_s_code_raises_is_told_with_the_format() -> None:
     assert told(lambda p: {}["missing"]) == "build failed: KeyError: 'missing'"
 
 
-def test_a_broken_definition_is_told_where_a_stream_begins() -> None:
-    turn = Format("acme", "Acme", "https://example.org", lambda p: p.many(p.space()) + p.body()).bind()
+def test_a_broken_definition_is_told_where_a_request_is_bound() -> None:
+    format = Format("acme", "Acme", "https://example.org", lambda p: p.many(p.space()) + p.body())
     with pytest.raises(DefinitionError, match=r"^format 'acme': "):
-        turn.stream()
+        format.bind()
 
 
 GOOD: dict[str, Any] = {

@@ -160,6 +160,7 @@ def test_what_saves_work_reads_as_the_other_instructions_do(name: str) -> None:
     for left_out, text in product((m.USUAL, m.UNLESS), texts):
         for size in (1, 5, len(text)):
             saving, other = turn.stream(), turn.stream()
+            other.feed("")
             machine = other._machine
             machine.program = plain(machine.program, left_out)
             for at in range(0, len(text), size):
@@ -177,7 +178,9 @@ def told(message: Message) -> Message:
 
 def test_a_usual_call_is_read_in_few_steps() -> None:
     """A call of Hermes takes two steps: to its arguments, and to its end."""
-    machine = get_format("hermes-2-pro").bind(tools=TOOLS).stream()._machine
+    stream = get_format("hermes-2-pro").bind(tools=TOOLS).stream()
+    stream.feed("")
+    machine = stream._machine
     machine.feed('<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>')
     read = [kind for kind, _, _ in machine.trail]
     assert machine.program.code[machine.ip][0] == m.USUAL

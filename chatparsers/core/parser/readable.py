@@ -21,7 +21,7 @@ from ..definition.write import write
 from ..errors import RequestError
 from ..schema.tools import Tool, Toolset, read_tools
 from .start import start
-from .stream import Stream
+from .stream import begun
 
 __all__ = ["check_names", "unreadable"]
 
@@ -96,7 +96,7 @@ def _reads(
     declared = [{"name": name, "parameters": schema}, *other]
     known, options = read_tools(declared), Options(tools=True)
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    stream = Stream._made(start(format, options, ""), None, False, known, "")
+    stream = begun(start(format, options, ""), known)
     stream.feed(write(format, format.tree(options), {"tool_calls": [call]}, known))
     stream.finish()
     message = stream.message

@@ -4,6 +4,9 @@ Strategy: the machine hands out trail items that are final. The transcript turns
 parts. When the machine waits in the middle of text, `_settle` leaves a shortcut: a search for the first character that
 may need the machine. Most pieces have no such character; they are passed on unchanged.
 
+A stream begins at its first piece, because only that tells whether text or ids come. Until then it holds only what was
+asked of it (``_asked``), and ``_ids`` is False. Whatever looks at it before lets it begin with text.
+
 Invariants: ``_fed`` is the position of the end of the fed text, in the machine's characters (a special token is one
 character). While a shortcut stands, the machine has read everything but does not know how much that was; ``_held`` is
 the end of the text, which an open value has left. `_catch_up` gives the machine both before it runs again.
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from operator import index
-from typing import Any, NamedTuple, SupportsIndex, TypeAlias, TypeGuard
+from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeGuard
 
 from ..errors import OutputError, RequestError
 from ..events import Content, Event
@@ -26,7 +29,7 @@ from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
-__all__ = ["Piece", "Start", "Stream"]
+__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "opened"]
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -34,6 +37,26 @@ Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 
 _no_shortcut: Callable[[str], object] = len
 """In place of a search: it finds something in every piece."""
+
+
+class Opening(Protocol):
+    """What a stream asks of its turn when it begins (`chatparsers.core.format.Turn`)."""
+
+    @property
+    def tools(self) -> Toolset: ...
+    @property
+    def tokenizer(self) -> Any: ...
+    @property
+    def id_seed(self) -> str: ...
+    def _start(self, inline: bool) -> Start: ...
+    def _start_ids(
+        self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
+    ) -> tuple[Start, Any]: ...
+
+
+Asked: TypeAlias = "tuple[Opening, bool, bool, bool, str | None]"
+"""A turn and what was asked of its stream: inline reasoning, ``skip_special_tokens``, ``token_text_fallback``, and a
+seed of its own."""
 
 
 class Start(NamedTuple):
@@ -56,6 +79,7 @@ class Stream:
     """Reads one turn of the model as it is written. Made by `Turn.stream`."""
 
     __slots__ = (
+        "_asked",
         "_early",
         "_ended",
         "_fed",
@@ -69,47 +93,49 @@ class Stream:
         "_parts",
         "_pieces",
         "_plain",
-        "_start_ids",
         "_strict",
         "_transcript",
         "_value",
     )
 
+    _asked: Asked | None
+    _strict: bool
+    _ids: Any
+    _finished: str
+    _ended: bool
+
     def __init__(self) -> None:
         made_by("a stream", "Turn.stream()")
 
-    @classmethod
-    def _made(
-        cls,
-        start: Start,
-        start_ids: Callable[[], tuple[Start, Any]] | None,
-        strict: bool,
-        tools: Toolset,
-        id_seed: str,
-    ) -> Stream:
-        """The arguments are those of `_begin`."""
-        stream = cls.__new__(cls)
-        stream._begin(start, None, start_ids, strict, tools, id_seed)
-        return stream
+    # how it begins
 
-    def _begin(
-        self,
-        start: Start,
-        ids: Any,
-        start_ids: Callable[[], tuple[Start, Any]] | None,
-        strict: bool,
-        tools: Toolset,
-        id_seed: str,
-    ) -> None:
-        """``ids``: the feed of ids, None if text is fed. ``start_ids`` makes a new start and that feed if the first
-        piece is an id; it is None without a tokenizer. `Transcript` describes ``tools`` and ``id_seed``."""
+    def _begin_with_text(self) -> None:
+        """Begins to read text. If the turn has a tokenizer, ids may still come in its place."""
+        assert self._asked is not None
+        turn, inline, _, _, seed = self._asked
+        self._begin(turn._start(inline), None, turn.tools, turn.id_seed if seed is None else seed)
+        if turn.tokenizer is None:
+            self._asked = None
+
+    def _begin_with_ids(self) -> None:
+        """Begins to read ids, with a program in which markers are single tokens."""
+        if self._ids is None and self._pieces:
+            raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
+        if self._asked is None or self._asked[0].tokenizer is None:
+            raise RequestError(
+                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
+            )
+        turn, inline, skip_special_tokens, token_text_fallback, seed = self._asked
+        start, ids = turn._start_ids(inline, skip_special_tokens, token_text_fallback)
+        self._begin(start, ids, turn.tools, turn.id_seed if seed is None else seed)
+        self._asked = None
+
+    def _begin(self, start: Start, ids: Any, tools: Toolset, id_seed: str) -> None:
+        """``ids``: the feed of ids, None if text is fed. `Transcript` describes ``tools`` and ``id_seed``."""
         begun, origin, read, call, self._not_given = start
         self._machine = machine = begun.copy()
         machine.tools = tools
         self._ids = ids
-        self._start_ids = start_ids
-        self._strict = strict
-        self._finished = ""
         self._fed = origin
         spelling = ids.spelling if ids is not None else None
         program = machine.program
@@ -117,7 +143,6 @@ class Stream:
             tools, program.unwanted, program.late_ids, id_seed, origin, read, spelling
         )
         self._pieces = self._transcript.pieces
-        self._ended = False
         self._early: list[Event] = []
         """The events of the call that the prefix leaves open. They come with the first piece."""
         # The shortcut: a search for the first character that needs the machine, and what a piece without one becomes.
@@ -178,6 +203,8 @@ class Stream:
             raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
         events: list[Event] = []
         if not self._finished:
+            if self._ids is False:
+                self._begin_with_text()
             self._finished = reason or "stop"
             if self._ids is not None:
                 self._run(self._ids.flush(), events)
@@ -197,6 +224,8 @@ class Stream:
     @property
     def region(self) -> RegionKind:
         """The region that the stream is in: ``reasoning``, ``content``, ``call`` or ``markup``."""
+        if self._ids is False:
+            self._begin_with_text()
         return "markup" if self._ended else KINDS[self._machine.region]
 
     @property
@@ -206,6 +235,8 @@ class Stream:
 
     def _message(self, regions: bool) -> Message:
         """The message so far, with or without its regions."""
+        if self._ids is False:
+            self._begin_with_text()
         if self._has_shortcut:
             self._note_region()
         return self._transcript.message(self._finished == "stop", self._ids, regions)
@@ -226,6 +257,8 @@ class Stream:
         ``starts``: the character of the fed text at which each token begins; None if ids were fed. Raises
         `RequestError` if text was fed and ``starts`` is None, and the other way round.
         """
+        if self._ids is False:
+            self._begin_with_text()
         origin = self._transcript.origin
         fed_ids = self._ids is not None and bool(self._ids.offsets)
         if (starts is None) != (fed_ids or not self._pieces):
@@ -260,12 +293,16 @@ class Stream:
         return other
 
     def __repr__(self) -> str:
+        if self._ids is False:
+            self._begin_with_text()
         state = "finished" if self._finished else f"in {self.region}"
         transcript = self._transcript
         return f"<Stream: {state}, {self._fed - transcript.origin} characters read, {len(transcript.calls)} calls>"
 
     def __getstate__(self) -> dict[str, Any]:
         """All but the shortcut, which `__setstate__` finds again."""
+        if self._ids is False:
+            self._begin_with_text()
         return {name: getattr(self, name) for name in Stream.__slots__ if name not in _SHORTCUT}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -279,39 +316,30 @@ class Stream:
         if self._finished:
             raise RequestError("feed: the stream is finished; make a new one with turn.stream()")
         events: list[Event] = []
-        if type(piece) is int and self._ids is not None:
+        if type(piece) is int and self._ids:
             self._feed_id(piece, events)
         elif isinstance(piece, str):
-            if self._ids is not None and self._ids.offsets:
+            if self._ids is False:
+                self._begin_with_text()
+            elif self._ids is not None and self._ids.offsets:
                 raise RequestError(
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
                 )
             self._run(piece, events)
         else:
             ids = piece if type(piece) is int else _ids(piece)
-            if self._ids is None:
-                self._start_with_ids()
+            if not self._ids:
+                self._begin_with_ids()
             if isinstance(ids, int):
                 self._feed_id(ids, events)
             else:
                 self._feed_ids(ids, events)
-        if self._ids is not None and self._ids.unknown:
+        if self._ids and self._ids.unknown:
             for at, id in self._ids.take_unknown():
                 self._transcript.note("unknown-token", at, f"a token of the vocabulary, which has no id {id}")
         if self._strict:
             self._check()
         return events
-
-    def _start_with_ids(self) -> None:
-        if self._pieces:
-            raise RequestError("feed: text was fed before, and ids cannot be mixed with it: feed text alone")
-        if self._start_ids is None:
-            raise RequestError(
-                "feed: ids need the model's tokenizer: bind(tokenizer=…) or load(…, tokenizer=…)"
-            )
-        transcript = self._transcript
-        start, ids = self._start_ids()
-        self._begin(start, ids, None, self._strict, transcript.tools, transcript.seed)
 
     def _feed_value(self, value: Transcoder, piece: str) -> list[Event]:
         """The second shortcut: a piece inside arguments goes straight to the value's transcoder, behind what the
@@ -481,6 +509,28 @@ class Stream:
             message = self.message
             wrong = next(d for d in message.diagnostics if d.code in SERIOUS)
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+
+
+def opened(asked: Asked, strict: bool) -> Stream:
+    """A stream that has not begun. ``strict`` is as in `Turn.stream`."""
+    stream = Stream.__new__(Stream)
+    stream._asked = asked
+    stream._strict = strict
+    stream._ids = False
+    stream._finished = ""
+    stream._ended = False
+    return stream
+
+
+def begun(start: Start, tools: Toolset) -> Stream:
+    """A stream that reads text without a turn."""
+    stream = Stream.__new__(Stream)
+    stream._asked = None
+    stream._strict = False
+    stream._finished = ""
+    stream._ended = False
+    stream._begin(start, None, tools, "")
+    return stream
 
 
 def _ids(piece: object) -> int | list[int]:

@@ -144,15 +144,17 @@ class Toolset:
     the tool and the field. A tool's schema is read at the first `get`.
     """
 
-    __slots__ = ("_checked", "_tools", "kept", "raw")
+    __slots__ = ("_checked", "_tools", "kept", "raw", "respelt")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
-        checked = _seen.get(id(given)) if given else None
-        if checked is None or not (checked.raw is given and checked.copy == given):
+        checked = _seen.get(id(given)) if given else _NO_TOOLS
+        if checked is None or (given and not (checked.raw is given and checked.copy == given)):
             checked = _Checked(*functions_of(given))
         self._checked = checked
         self.raw = checked.raw
         """The tools in OpenAI's shape; the request's own list, if they have that shape there."""
+        self.respelt = checked.respelt
+        """A warning that names the types in other words than JSON's, which are read as JSON's; "" if there are none."""
         self._tools: dict[str, Tool] = {}
         self.kept: dict[Any, Any] = {}
         """What the parser found out about the tools' names."""
@@ -176,23 +178,6 @@ class Toolset:
                 return None
             tool = self._tools[name] = _tool(name, self._checked.functions[place])
         return tool
-
-    @property
-    def respelt(self) -> str:
-        """A warning that names the types in other words than JSON's, which are read as JSON's; "" if there are none.
-
-        What was found of a list is remembered with it, so that binding it again walks no schema.
-        """
-        checked = self._checked
-        if checked.respelt is None:
-            plain = _dumped(list(self.raw), marshal.version)
-            spelt = plain is None or any(map(plain.__contains__, _SPELT))
-            checked.respelt = _warning(zip(checked.places, checked.functions, strict=True)) if spelt else ""
-            copy = [{"type": "function", "function": {**function}} for function in checked.functions]
-            checked.copy = tuple(copy) if isinstance(self.raw, tuple) else copy
-            if plain is not None:
-                _seen.add(id(self.raw), checked, _size(plain) + _COPY * len(copy))
-        return checked.respelt
 
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
@@ -227,8 +212,8 @@ class _Checked:
     """A list of tools that was checked: it is not checked again while it has the same tools with the same fields.
 
     ``copy`` tells; it shares what is inside the fields, such as schemas, whose changes are seen where each request
-    reads them. ``functions`` and ``places``: the functions, and the place of each name. ``respelt`` is
-    as in `Toolset`; it and ``copy`` are found out when it is asked for.
+    reads them. It shares the keys too, so that nearly all that is compared is the same object. ``functions`` and
+    ``places``: the functions, and the place of each name. ``respelt`` is as in `Toolset`.
     """
 
     __slots__ = ("copy", "functions", "places", "raw", "respelt")
@@ -242,8 +227,13 @@ class _Checked:
         self.raw = raw
         self.functions = functions
         self.places = places
-        self.copy: Sequence[Mapping[str, Any]] = ()
-        self.respelt: str | None = None
+        plain = _dumped(list(raw), marshal.version)
+        spelt = plain is None or any(map(plain.__contains__, _SPELT))
+        self.respelt = _warning(zip(places, functions, strict=True)) if spelt else ""
+        copy = [{**tool, "function": {**tool["function"]}} for tool in raw]
+        self.copy = tuple(copy) if isinstance(raw, tuple) else copy
+        if plain is not None and raw:
+            _seen.add(id(raw), self, _size(plain) + _COPY * len(copy))
 
 
 _seen: Kept[_Checked] = Kept(32_000_000, 16_000_000)
@@ -303,3 +293,6 @@ def read_tools(tools: Iterable[AnyTool] | None) -> Toolset:
             hint = ": put one tool into a list" if isinstance(tools, Mapping) or callable(tools) else ""
         raise RequestError(f"tools: expected a list of tools, found {type(tools).__name__}{hint}")
     return Toolset(tuple(tools))
+
+
+_NO_TOOLS = _Checked((), [], {})
