@@ -2,6 +2,10 @@
 
     <think>The user wants the weather.</think>Text.<|tool_call_start|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|tool_call_end|>
 
+Embedded:
+
+    [unused16]The user wants the weather.[unused17]Text.[unused11][{"name": "get_weather", "arguments": {"city": "Oslo"}}][unused12]
+
 Quirks:
 - openPangu 2.0: the prompt opens the thought. A turn without a thought begins with `</think>` alone.
 - openPangu Embedded has no names for its tokens: `[unused16]` and `[unused17]` are around the thought, `[unused11]` and

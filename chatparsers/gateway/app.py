@@ -298,9 +298,7 @@ class _Gateway:
         if not isinstance(error, ChatParsersError):
             traceback.print_exception(error)
         found = ApiError.of(error)
-        if found.code is not None:
-            record.fields["error"] = found.code
-        record.end(found.status)
+        record.failed(found)
         return api.failed(found)
 
     def models(self, http: HttpRequest) -> Response:

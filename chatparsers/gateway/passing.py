@@ -61,7 +61,7 @@ class Passing:
     def stop(self) -> None:
         """Ends the response, because the server ends: with an error, or broken off if it has begun."""
         self._ending = True
-        self._record.end(ending().status)
+        self._record.failed(ending())
         self._tasks.cancel()
 
     async def _until_left(self, receive: Receive) -> None:
@@ -79,7 +79,7 @@ class Passing:
             )
         except httpx2.HTTPError as error:
             failed = ApiError.of(engine.broken(error))
-            record.end(failed.status)
+            record.failed(failed)
             await CHAT.failed(failed)(scope, receive, send)
             return
         try:
@@ -90,7 +90,7 @@ class Passing:
                 record.first()
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         except httpx2.HTTPError as error:
-            record.end(ApiError.of(engine.broken(error)).status)
+            record.failed(ApiError.of(engine.broken(error)))
             return  # without an end: the client sees that its response breaks off
         finally:
             await response.aclose()

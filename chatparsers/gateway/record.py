@@ -12,7 +12,7 @@ from typing import Any, TextIO
 from uuid import uuid4
 
 from ..core.message import Message
-from ..serving import Usage
+from ..serving import ApiError, Usage
 from .metrics import Metrics
 
 __all__ = ["LEFT", "Log", "Record", "request_id"]
@@ -118,6 +118,12 @@ class Record:
         codes = Counter(diagnostic.code for diagnostic in message.diagnostics)
         if codes:
             self.fields["diagnostics"] = dict(codes + Counter(self.fields.get("diagnostics", {})))
+
+    def failed(self, error: ApiError) -> None:
+        """The request is over, with an error."""
+        if error.code is not None:
+            self.fields["error"] = error.code
+        self.end(error.status)
 
     def end(self, status: int) -> None:
         """The request is over."""

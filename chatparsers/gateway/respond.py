@@ -185,11 +185,11 @@ class Responding:
             error = self._error
             if error is not None:
                 if not (self._begun or (self._stream and self._some)):
-                    self._record.end(error.status)
+                    self._record.failed(error)
                     response: Response = self._failed(error)
                     return response
                 frames += answers.fail(error, self._record)
-                self._record.end(error.status)
+                self._record.failed(error)
             elif answers.over:
                 self._record.end(200)  # before the client sees that it is over
                 if not self._stream:

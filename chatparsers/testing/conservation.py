@@ -36,7 +36,7 @@ from ..core.definition.nodes import Args, EachArg, Header, Implied, JsonText, Na
 from ..core.definition.tree import walk
 from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
-from ..core.values import Elements, Gemma, Raw
+from ..core.values import Elements, Gemma, Json, Raw
 
 __all__ = ["check_conservation"]
 
@@ -113,7 +113,8 @@ class _Spelling:
     """How a format spells calls: ``headers`` are patterns with the groups ``name``, ``id`` and ``arg``, ``implied`` the
     names that it does not write, ``positional`` whether values may stand without names, ``quotes`` what it writes
     around strings, ``marks`` what it writes before the tags of elements, each with the name of an array's elements,
-    ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values."""
+    ``escapes`` pairs of a character and its spelling in names, ``value_escapes`` the same for values, ``json_values``
+    whether values are JSON, which may have white space around it."""
 
     headers: tuple[str, ...]
     implied: frozenset[str]
@@ -123,6 +124,7 @@ class _Spelling:
     marks: tuple[tuple[str, str], ...]
     escapes: tuple[tuple[str, str], ...]
     value_escapes: tuple[tuple[str, str], ...]
+    json_values: bool
 
 
 @lru_cache(maxsize=256)
@@ -145,6 +147,7 @@ def _spelling(format: Format) -> _Spelling:
         tuple(marks),
         tuple(escapes),
         tuple(of_values),
+        any(isinstance(node, Value) and isinstance(node.syntax, Json) for node in nodes),
     )
 
 
@@ -349,9 +352,11 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
                     or (spelling.marks and value in ([], ("object", [])))
                 ):
                     ends.add(place)
-                if place < len(regions) and _is_value(
-                    regions[place], value, spelling, begun=not whole and number == len(members)
-                ):
+                begun = not whole and number == len(members)
+                texts = [] if place == len(regions) else [regions[place]]
+                if spelling.json_values:
+                    texts += [text.strip() for text in texts]
+                if any(_is_value(text, value, spelling, begun) for text in texts):
                     ends.add(place + 1)
     return ends
 

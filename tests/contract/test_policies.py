@@ -14,7 +14,7 @@ from chatparsers import Format
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Args, Body, EachArg, Header, Name, Peek, Tag, Think
 from chatparsers.core.definition.thoughts import THOUGHTS
-from chatparsers.core.definition.tree import walk
+from chatparsers.core.definition.tree import begins, walk
 from chatparsers.testing import check_conservation, check_cuts
 
 TOOLS = [
@@ -376,7 +376,7 @@ def _slips(format: Format, text: str, bare: str) -> dict[str, list[str]]:
     if any(node.positional is not None for node in each) and "city=" in text:
         found['{"city": "Oslo"}'] = [text.replace("city=", "")]
         found['{"city": "Rome", "days": 2}'] = [text.replace('city="Oslo"', "'Rome', 2")]
-    elif each and not given:
+    elif each and not given and begins(each[0].any):  # else a brace may begin an argument's name
         begun = next(at for at in range(len(text)) if text[at] != bare[at : at + 1])
         at = next(at for at in range(begun, -1, -1) if bare[at] in "<]\n" or text[at - 1] in ">]")
         start = bare.rindex("]<]minimax[>[", 0, at + 9) if "minimax[>" in bare else at

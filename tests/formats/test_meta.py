@@ -47,9 +47,12 @@ def read(format: Format, text: str) -> Message:
 
 def test_the_docstring_has_a_title_a_sample_and_quirks(format: Format) -> None:
     text = inspect.cleandoc(sys.modules[f"chatparsers.formats.{module_of(format).stem}"].__doc__ or "")
-    assert ":" in text.splitlines()[0] and text.splitlines()[0].endswith(".")
-    assert "\nQuirks:\n- " in text
-    assert samples(format)
+    first = text.splitlines()[0]
+    assert ":" in first and first.endswith("."), (
+        f"expected a title with a colon and a full stop, found {first!r}"
+    )
+    assert "\nQuirks:\n- " in text, "expected a line 'Quirks:' and a list behind the sample"
+    assert samples(format), "expected a sample in lines of four spaces, before 'Quirks:'"
 
 
 def test_the_sample_parses(format: Format) -> None:
@@ -62,7 +65,7 @@ def test_the_sample_parses(format: Format) -> None:
         )
         assert message.content or message.reasoning or message.tool_calls
         called += len(message.tool_calls)
-    assert called or not format.features.tools
+    assert called or not format.features.tools, "expected a call in a sample, found none"
 
 
 def test_what_is_data(format: Format) -> None:
@@ -74,7 +77,10 @@ def test_what_is_data(format: Format) -> None:
 
 
 def test_there_are_cases(format: Format) -> None:
-    assert len(list((_CASES / format.name).glob("*.json"))) >= 2
+    folder = _CASES / format.name
+    assert len(list(folder.glob("*.json"))) >= 2, (
+        f"expected two cases in {folder.relative_to(_CASES.parents[2])}"
+    )
 
 
 def test_the_module_is_short() -> None:

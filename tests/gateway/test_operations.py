@@ -80,17 +80,19 @@ def test_the_log_has_no_texts(gateway: Callable[..., Any], tmp_path: Path) -> No
         headers={**key, "x-request-id": "bad id", "traceparent": TRACE},
     )
     assert httpx2.post(server.url + URL, json=ASK).status_code == 401
-    soon(lambda: (tmp_path / "log").read_text().count("\n") == 3)
+    server.engine.close()
+    assert httpx2.post(server.url + URL, json=ASK, headers=key, timeout=20).status_code == 502
+    soon(lambda: (tmp_path / "log").read_text().count("\n") == 4)
     raw = (tmp_path / "log").read_text()
     assert "secret" not in raw
     lines = [json.loads(line) for line in raw.splitlines()]
-    assert [line["status"] for line in lines] == [200, 200, 401]
+    assert [line["status"] for line in lines] == [200, 200, 401, 502]
     assert lines[0]["id"] == "mine-1" and lines[1]["id"] == second.headers["x-request-id"] != "bad id"
     assert lines[1]["trace"] == TRACE and "trace" not in lines[0] and lines[1]["stream"] is True
     prompt = lines[0]["prompt_tokens"]
     assert prompt == 5 and 0 < lines[0]["max_tokens"] < 500 and lines[0]["completion_tokens"] == 3
     assert lines[0]["max_tokens_asked"] == 9000 and "max_tokens_asked" not in lines[1]
-    assert lines[2]["error"] == "invalid_api_key"
+    assert (lines[2]["error"], lines[3]["error"]) == ("invalid_api_key", "engine_error")
 
 
 def test_ids_are_passed_on(gateway: Callable[..., Any]) -> None:
