@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -38,13 +39,16 @@ if TYPE_CHECKING:
 __all__ = ["Dialect", "Format", "GrammarReader", "ReasoningMode", "ToolChoice", "Turn"]
 
 _GRAMMAR = "chatparsers.grammar:write"
-_ID_FEED = "chatparsers.tokens.feed:id_feed"
+_ID_START = "chatparsers.tokens.feed:id_start"
 _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
 
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
 GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
 ReasoningMode: TypeAlias = Literal["split", "inline"]
+
+
+_loaded = lru_cache(load_reference)
 
 
 @public
@@ -303,7 +307,7 @@ class Turn(Shown):
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
         limits = {"max_size": max_size, "max_work": max_work}
-        found: Grammar | None = load_reference(_GRAMMAR)(
+        found: Grammar | None = _loaded(_GRAMMAR)(
             self,
             dialect,
             engine=engine,
@@ -350,23 +354,18 @@ class Turn(Shown):
         self, inline: bool, skip_special_tokens: bool, token_text_fallback: bool
     ) -> tuple[Start, Any]:
         """How a stream of ids begins, with a program in which markers are single tokens; and the feed of its ids."""
-        feed = load_reference(_ID_FEED)(
+        found: tuple[Start, Any] = _loaded(_ID_START)(
             self.tokenizer,
-            self.preserved_tokens,
-            self.stops,
-            config=self.token_config,
-            skip_special_tokens=skip_special_tokens,
-            token_text_fallback=token_text_fallback,
-        )
-        begin = start(
             self.format,
             self.options,
-            feed.alphabet.encode(self.prefix),
-            inline=inline,
-            alphabet=feed.alphabet.key,
-            shaped=self.response_format is not None,
+            self.prefix,
+            self.response_format is not None,
+            self.token_config,
+            inline,
+            skip_special_tokens,
+            token_text_fallback,
         )
-        return begin, feed
+        return found
 
     def parse(
         self,
@@ -406,9 +405,7 @@ class Turn(Shown):
         """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
-        found: dict[str, int] = load_reference(_MARKER_IDS)(
-            self.tokenizer, (*self.preserved_tokens, *self.stops)
-        )
+        found: dict[str, int] = _loaded(_MARKER_IDS)(self.tokenizer, (*self.preserved_tokens, *self.stops))
         return found
 
     @property
@@ -416,9 +413,7 @@ class Turn(Shown):
         """The ids that end the turn, sorted; empty without a tokenizer."""
         if self.tokenizer is None:
             return ()
-        found = load_reference(_STOP_IDS)(
-            self.tokenizer, self.stops, self.token_config, self.preserved_tokens
-        )
+        found = _loaded(_STOP_IDS)(self.tokenizer, self.stops, self.token_config, self.preserved_tokens)
         return tuple(sorted(found))
 
     @property

@@ -15,13 +15,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, cast
 
+from ..core.definition.features import Definition
+from ..core.definition.idioms import Options
 from ..core.parser.alphabet import Alphabet
+from ..core.parser.start import KEPT_PREFIX, start
+from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
 from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary
 
-__all__ = ["IdFeed", "Spelling", "id_feed", "marker_ids", "stop_ids"]
+__all__ = ["IdFeed", "Spelling", "id_start", "marker_ids", "stop_ids"]
 
 _UNKNOWN = "\ufffd"
 _FIRST_OTHER = 0xDC00
@@ -203,14 +207,10 @@ class IdFeed:
 
 
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
-    feed = _made(tokenizer, recipe, held)
+    vocabulary = Vocabulary.of(tokenizer)
+    feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
     feed.offsets, feed.marks = offsets, marks
     return feed
-
-
-def _made(tokenizer: Any, recipe: _Recipe, held: bytes = b"") -> IdFeed:
-    vocabulary = Vocabulary.of(tokenizer)
-    return IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
 
 
 @lru_cache(maxsize=64)
@@ -244,24 +244,61 @@ def _tables(
     return table, alphabet, Spelling(spelt, skip)
 
 
-def id_feed(
+def id_start(
     tokenizer: Any,
-    texts: tuple[str, ...],
-    stops: tuple[str, ...],
-    *,
-    config: Mapping[str, Any] | None = None,
-    skip_special_tokens: bool = True,
-    token_text_fallback: bool = False,
-) -> IdFeed:
-    """A feed for one stream.
+    format: Definition,
+    options: Options,
+    prefix: str,
+    shaped: bool,
+    config: Mapping[str, Any] | None,
+    inline: bool,
+    skip_special_tokens: bool,
+    token_text_fallback: bool,
+) -> tuple[Start, IdFeed]:
+    """How a stream of ids begins, with a program in which markers are single tokens; and the feed of its ids.
 
-    ``texts``: the format's markers. ``stops``: the texts that end the turn. ``config``: the keys of
-    generation_config.json, for the ids that end the turn. ``token_text_fallback``: a marker that the model spells
-    in ordinary tokens counts too.
+    ``shaped`` and ``inline`` are as in `start`. ``config``: the keys of generation_config.json, for the ids that end
+    the turn. ``token_text_fallback``: a marker that the model spells in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
-    ends = stop_ids(vocabulary, stops, config, texts)
-    return _made(tokenizer, (texts, stops, ends, skip_special_tokens, token_text_fallback))
+    if options.schema is not None:
+        options = options._replace(schema=True)
+    named = _named(config)
+    kept = named is not None and len(prefix) <= KEPT_PREFIX
+    begin, recipe, table, alphabet, spelling = (_id_start if kept else _id_start.__wrapped__)(
+        vocabulary,
+        format,
+        options,
+        prefix,
+        shaped,
+        config if named is None else named,
+        inline,
+        skip_special_tokens,
+        token_text_fallback,
+    )
+    return begin, IdFeed(tokenizer, Detokenizer(vocabulary), recipe, table, alphabet, spelling)
+
+
+@lru_cache(maxsize=256)
+def _id_start(
+    vocabulary: Vocabulary,
+    format: Definition,
+    options: Options,
+    prefix: str,
+    shaped: bool,
+    config: Any,
+    inline: bool,
+    skip: bool,
+    also_text: bool,
+) -> tuple[Start, _Recipe, dict[int, Any], Alphabet, Spelling]:
+    """All of `id_start` that streams share, looked up at once. ``config``: as JSON if it can be written so."""
+    texts, stops = format.preserved_tokens, format.stops
+    ends = stop_ids(vocabulary, stops, json.loads(config) if isinstance(config, str) else config, texts)
+    recipe = texts, stops, ends, skip, also_text
+    table, alphabet, spelling = _tables(vocabulary, *recipe)
+    encoded = alphabet.encode(prefix)
+    begin = start(format, options, encoded, inline=inline, alphabet=alphabet.key, shaped=shaped)
+    return begin, recipe, table, alphabet, spelling
 
 
 def stop_ids(
@@ -274,11 +311,18 @@ def stop_ids(
 
     ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
     """
-    try:
-        named = json.dumps(dict(config)) if config else "{}"
-    except TypeError:  # values that no file has
+    named = _named(config)
+    if named is None:
         return _ends(Vocabulary.of(tokenizer), stops, config or {}, texts)
     return _stop_ids(Vocabulary.of(tokenizer), stops, named, texts)
+
+
+def _named(config: Mapping[str, Any] | None) -> str | None:
+    """``config`` as JSON, to keep by it what follows from it; None if it has values that no file has."""
+    try:
+        return json.dumps(dict(config)) if config else "{}"
+    except TypeError:
+        return None
 
 
 @lru_cache(maxsize=64)

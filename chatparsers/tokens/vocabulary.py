@@ -117,6 +117,14 @@ class Vocabulary:
         """
         if isinstance(tokenizer, Vocabulary):
             return tokenizer
+        try:  # without the lock, as it is asked for each stream
+            entry = _cache.get(tokenizer)
+        except TypeError:
+            entry = None
+        if entry is not None and entry.alive is not None and entry.size == tokenizer.get_vocab_size(True):
+            vocabulary = entry.alive()
+            if vocabulary is not None:
+                return vocabulary
         tokenizer = getattr(tokenizer, "backend_tokenizer", tokenizer)
         if not hasattr(tokenizer, "get_vocab_size"):
             raise RequestError(

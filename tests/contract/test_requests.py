@@ -17,7 +17,7 @@ import numpy
 import pytest
 
 import chatparsers
-from chatparsers import Message, OutputError, RequestError, Turn, get_format
+from chatparsers import Message, OutputError, RequestError, Stream, Turn, get_format
 from chatparsers.core.schema import tools as tools_module
 from chatparsers.testing import TOOLS
 
@@ -124,6 +124,18 @@ def test_an_unknown_id_is_a_replacement_character_and_noted(unknown: int) -> Non
     assert stream.message == message
 
 
+def test_a_stream_that_was_looked_at_may_still_read_either() -> None:
+    turn, ids = of_ids()
+    for look in (Stream.fork, lambda s: pickle.loads(pickle.dumps(s)), lambda s: s.feed("") or s):
+        for output in (ids, "Hi" + CALL):
+            stream = turn.stream()
+            assert stream.region and not stream.message.text and not stream.token_regions()
+            stream = look(stream)
+            stream.feed(output)
+            stream.finish()
+            assert stream.message == turn.parse(output)
+
+
 def test_a_tokenizer_of_transformers_is_taken() -> None:
     turn, ids = of_ids()
     wrapped = SimpleNamespace(backend_tokenizer=turn.tokenizer)
@@ -145,6 +157,8 @@ def test_ids_of_calls_are_new_in_each_turn_and_agree_within_one() -> None:
         again.feed(CALL if again.message.text else CALL * 3)
         again.finish()
         assert [call.id for call in again.message.tool_calls] == ids
+    for copied in (pickle.loads(pickle.dumps(other := hermes.bind())), other._replace(prompt="Hi")):
+        assert copied.call_id(0) == other.call_id(0)
     seeded = [hermes.bind(tools=TOOLS, id_seed="a").parse(CALL).tool_calls[0].id for _ in range(2)]
     assert seeded[0] == seeded[1] == turn.parse(CALL, id_seed="a").tool_calls[0].id != ids[0]
 

@@ -14,7 +14,7 @@ from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 
-__all__ = ["start"]
+__all__ = ["KEPT_PREFIX", "start"]
 
 _PLAIN = Alphabet().key
 
@@ -36,12 +36,12 @@ def start(
     if options.schema is not None:
         options = options._replace(schema=True)  # which schema it is matters to the grammar alone
     # A long prefix is read again each time, so that what is kept is small.
-    find = _started if len(prefix) <= _KEPT else _started.__wrapped__
+    find = _started if len(prefix) <= KEPT_PREFIX else _started.__wrapped__
     found = find(format, options, prefix, inline, alphabet)
     return found._replace(not_given=None) if shaped and found.not_given is not None else found
 
 
-_KEPT = 4096
+KEPT_PREFIX = 4096
 """The longest prefix, in characters, whose start is kept."""
 
 

@@ -23,8 +23,11 @@ def read_tokenizer(tokenizer: Any) -> Any:
 
     Raises `RequestError` for anything else.
     """
-    if tokenizer is None:
-        return None
+    try:
+        if _digests.get(tokenizer) is not None:  # it was read before
+            return tokenizer
+    except TypeError:  # it cannot be referred to weakly
+        pass
     found = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(found, "to_str"):
         _digests.setdefault(found, b"")
