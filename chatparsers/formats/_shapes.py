@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
 
@@ -17,6 +18,7 @@ __all__ = [
     "invoke",
     "json_calls",
     "keyed_call",
+    "keyed_value",
     "listed",
     "marked_end",
     "marked_section",
@@ -77,20 +79,33 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     ``gap``: the white space between tags. ``pad``: the white space on each side of a value, which is no part of it.
     """
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
-    raw = Raw(until=pad + "</parameter>", also=also, python=True)
-    begun = ">" + p.trim(pad)
-    missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>"))
-    ended = p.trim(pad) + p.reads("</parameter>", "</parameter>", missing) + p.space(gap)
+    named = (
+        (pad + "</parameter=", ">"),
+        (pad + "<parameter=", ">"),
+        *_seams(close, open),
+        *_seams("</function>" + gap + close, open),
+    )
+    raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named)
+    begun = p.reads(">", ">", p.peek("\n")) + p.trim(pad)
+    missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>") | p.space() + p.token(close))
+    closer = "</parameter>"
+    careless = ("</parameter=" + p.chars(r"^<>\n") + ">") | missing
+    ended = p.trim(pad) + p.reads(closer, closer + again(p, closer), careless) + p.space(gap)
 
     def argument(arg: Argument) -> Node:
         value = p.value(arg, raw)
         return _named(p, "parameter", p.arg_name(arg)) + begun + value + ended
 
-    def function(tool: Tool) -> Node:
-        end = p.reads("</function>", "</function>", p.peek(p.token(close)))
-        return _named(p, "function", p.name(tool)) + ">" + p.space(gap) + p.each_arg(tool, argument) + end
+    # Only what follows tells a careless header from prose about one.
+    follows = p.declared() + p.peek(p.space() + p.choice("<parameter", "</function>"))
 
-    call = p.each_tool(function) + again(p, "</function>")
+    def function(tool: Tool) -> Node:
+        end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
+        header = _named(p, "function", p.name(tool)) + ">"
+        careless = _named(p, "function", p.name(tool)) + follows
+        return p.reads(header, header, careless) + p.space(gap) + p.each_arg(tool, argument) + end
+
+    call = p.each_tool(function) + again(p, p.choice("</function>", "</function_invocation>"))
     end = p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << json_calls(p) << p.token(close)
@@ -100,7 +115,8 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 def _named(p: Builder, tag: str, name: Node) -> Node:
     """A tag and its name. ``<tag=name``; models also write ``<tag="name"`` and ``<tag name="name"``."""
     quote = p.reads("", '"', "'", "")
-    return p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=") + quote + name + quote
+    spaced = [f"<{tag} "] if tag == "parameter" else []
+    return p.reads(f"<{tag}=", f"<{tag}=", f"<{tag} name=", *spaced) + quote + name + quote
 
 
 def keyed_call(
@@ -120,45 +136,91 @@ def keyed_call(
 
     ``call``, ``arg``: the names of the tags. ``line``: the white space after the name and after each key; ``after``:
     after each value; ``end``: before the end of the call. ``also``: other names of the outer tags. ``tag``: makes the tag of a name, ``name_end``: what follows
-    the call's name, ``value``: makes a value in its tags, each if the family writes it in another way. A key without a
-    value is left out, a value without its opener is read. Models also write the arguments, or the whole call, as JSON.
+    the call's name, ``value``: makes a value and its opener, each if the family writes it in another way. A key without a
+    value is left out, a value without its opener or closer is read. Models also write the arguments, or the whole call,
+    as JSON.
     """
     mark = (lambda name: p.token(f"<{name}>")) if tag is None else tag
     opener, closer = mark(call), mark("/" + call)
     key, key_end = mark(arg + "_key"), mark(f"/{arg}_key")
     key_text = p.chars(r"^<>\n") + key_end
     no_value = key + key_text + p.space() + p.peek(key | closer)
+    close = mark(f"/{arg}_value")
     # Models also write the opener of the call in place of that of a key, or a key's tags twice.
-    careless_key = p.choice(key + again(p, key), opener) + p.peek(key_text)
+    careless_key = p.choice(key + again(p, key), opener + p.peek(key_text))
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
-    after_name = p.peek(key | closer | "{" | opener + key_text)
+    after_name = p.peek(key | closer | "{" | opener + key_text | close)
     begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
+    stray = again(p, f"</{arg}_value>")  # a text, as the token stands only in arguments
     value_begun = mark(arg + "_value")
     careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
 
+    raw = keyed_value(call, arg, line=line, after=after)
+    ended = p.reads(close, close + again(p, close), p.space() + p.peek(key | closer))
+
     def valued(argument: Argument, opener: Node) -> Node:
-        if value is not None:
-            return value(argument)
-        close = f"</{arg}_value>"
-        return opener + p.value(argument, Raw(until=close)) + p.token(close)
+        return (opener + p.value(argument, raw) if value is None else value(argument)) + ended
+
+    def careless(argument: Argument) -> Node:
+        any_end = p.reads(key_end, key_end + again(p, key_end), p.space() + p.peek(value_begun))
+        name = p.arg_name(argument, r"[^<>\n]") + any_end
+        return name + p.space() + valued(argument, careless_value) + p.space()
 
     def argument(argument: Argument) -> Node:
         name = p.arg_name(argument, r"[^<>\n]") + key_end
         written = key + name + p.space(line) + valued(argument, value_begun) + p.space(after)
-        careless = careless_key + name + again(p, key_end) + p.space() + valued(argument, careless_value)
-        return p.reads(written, written, no_value, careless + p.space())
+        return p.reads(written, written, no_value, careless_key + careless(argument))
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
-        return p.space() + p.name(tool) + known + begun + p.each_arg(tool, argument) + p.space(end) + closer
+        over = p.reads(closer, closer, p.peek(opener))
+        return (
+            p.space()
+            + p.name(tool)
+            + known
+            + begun
+            + stray
+            + p.each_arg(tool, argument)
+            + p.space(end)
+            + over
+        )
 
     def misnamed(name: str) -> list[Node]:
         open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
         declared = open + p.each_tool(lambda tool: one(tool, p.declared(), close))
         return [declared, open << json_calls(p) << close]
 
+    def unopened(tool: Tool) -> Node:
+        """A call whose first key has no opener."""
+        arguments = p.each_arg(tool, lambda argument: p.optional(key) + careless(argument))
+        return p.space() + p.name(tool) + p.declared() + p.space() + p.peek(key_text) + arguments + closer
+
     json = opener << json_calls(p) << closer
     whole = opener + p.each_tool(one)
-    return p.reads(whole, whole, json, *(way for name in also for way in misnamed(name)))
+    return p.reads(
+        whole, whole, json, opener + p.each_tool(unopened), *(way for name in also for way in misnamed(name))
+    )
+
+
+def keyed_value(
+    call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = ""
+) -> Raw:
+    """The value of a `keyed_call`. ``suffixes``: what the tags of a checkpoint have behind their names."""
+
+    def tags(name: str) -> tuple[str, ...]:
+        return tuple(f"<{name}{suffix}>" for suffix in (*suffixes, ""))
+
+    pairs = zip(tags(arg + "_key"), tags(f"/{arg}_key"), strict=True)
+    seams = [
+        seam
+        for close, open in zip(tags("/" + call), tags(call), strict=True)
+        for seam in _seams(line + close, open)
+    ]
+    return Raw(tags(f"/{arg}_value"), named=(*((after + key, end) for key, end in pairs), *seams))
+
+
+def _seams(close: str, open: str) -> tuple[tuple[str, str], ...]:
+    """What stands between two calls, where it ends a value whose closer is missing."""
+    return tuple((close + gap + open, "") for gap in ("", "\n"))
 
 
 def invoke(
@@ -167,7 +229,7 @@ def invoke(
     space: str = "",
     gap: str = "\n",
     name: Node | None = None,
-    section: Node | None = None,
+    section: str = "",
 ) -> Node:
     """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
 
@@ -177,15 +239,23 @@ def invoke(
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
 
+    another = f"<{space}invoke name="
+    seams = _seams(gap + end, another)
+    if section:
+        seams += _seams(gap + end + gap + section, "<" + section[2:])
+
     def argument(arg: Argument) -> Node:
-        opener = f"<{space}parameter name=" + quote + p.arg_name(arg, _ATTRIBUTE) + quote + ">"
+        begin = f"<{space}parameter name="
+        opener = begin + quote + p.arg_name(arg, _ATTRIBUTE) + quote + ">"
         closer = f"</{space}parameter>"
-        return opener + p.value(arg, Raw(until=closer)) + closer + p.space(gap)
+        raw = Raw(closer, named=((gap + begin + '"', '">'), *seams))
+        ended = p.reads(closer, closer + again(p, closer), p.space() + p.peek(p.choice(begin, end)))
+        return opener + p.value(arg, raw) + ended + p.space(gap)
 
     attributes = p.chars(r"^<>\n", 1) + ">"
     begun = p.reads(">", ">", p.peek(f"<{space}parameter name="), attributes)
     opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
-    ended = end if section is None else p.reads(end, end, p.space() + p.peek(section))
+    ended = p.reads(end, end, p.space() + p.peek(p.token(section) | another)) if section else end
     return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 
 
@@ -200,6 +270,8 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
     ``begun``: what the parser must find after the name, so that prose is no call.
     """
     comma = p.space() + "," + p.space(" ")
+    missing = p.chars(r" \t\r\n") + p.peek(p.chars(r"\w") + p.space() + "=")
+    comma = p.reads(comma, comma, missing)
 
     def argument(arg: Argument) -> Node:
         return p.arg_name(arg) << "=" << p.value(arg, Python())
@@ -268,9 +340,17 @@ _MISSPELT = (
 
 
 def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
-    """The calls of a turn: each in a pair of tokens, and all of them in another pair."""
-    begin = p.token("<｜tool▁calls▁begin｜>")
-    one = p.token("<｜tool▁call▁begin｜>") + call << p.token("<｜tool▁call▁end｜>")
+    """The calls of a turn: each in a pair of tokens, and all of them in another pair. Models of this family also write
+    the other forms of it, with or without a fence around the arguments, or a brace too many."""
+    begin, sep = p.token("<｜tool▁calls▁begin｜>"), p.token("<｜tool▁sep｜>")
+    fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
+
+    def other(tool: Tool) -> Node:
+        header = p.choice("function" + sep + p.name(tool), p.name(tool) + sep) + fence
+        return header + p.args(tool) + p.many(p.space() + "}") + p.space() + p.optional("```")
+
+    written = p.reads(call, p.each_tool(other), call)
+    one = p.token("<｜tool▁call▁begin｜>") + written << p.token("<｜tool▁call▁end｜>")
     end = p.expected(p.space() + p.token("<｜tool▁calls▁end｜>"))
     calls = p.calls(one, separator)
     section = (p.reads(begin, begin, *_MISSPELT) << calls) + end
@@ -291,14 +371,21 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     space = p.space(gap)
     open, close = f"<{mark}" + space, "</" + p.token(mark) + space
     ends = tuple(dict.fromkeys(f"</{mark}{white}parameter>" for white in (gap, "", " ")))
+    over = f"\n</{mark}{gap}invoke>"
+    seams = [seam for text in (f"<{mark}", f"</{mark}") for seam in _seams(over, text)]
+    plain = [(f"</parameter>\n{text}{mark}", "") for text in ("<", "</")]
+    raw = Raw(ends, named=((f'\n<{mark}{gap}parameter name="', '"'), *seams, *plain))
 
     def argument(arg: Argument) -> Node:
-        string = ' string="true">' + p.value(arg, Raw(ends, type="string"))
-        json = ' string="false">' + p.value(arg, Raw(ends, type="json"))
+        string = ' string="true">' + p.value(arg, replace(raw, type="string"))
+        json = ' string="false">' + p.value(arg, replace(raw, type="json"))
         typed = string | json
-        value = p.reads(typed, typed, p.space() + ">" + p.value(arg, Raw(ends)))
-        name = open + 'parameter name="' + p.arg_name(arg, r'[^"<>\n]') + '"'
-        return name + value + close + "parameter>" + p.space("\n")
+        value = p.reads(typed, typed, p.space() + ">" + p.value(arg, raw))
+        name = p.reads(open, open, "<") + 'parameter name="' + p.arg_name(arg, r'[^"<>\n]') + '"'
+        ended = close + "parameter>"
+        missing = p.space() + p.peek(open + "parameter " | close + "invoke>")
+        closer = p.reads(ended, ended + again(p, ended), "</parameter>", missing)
+        return name + value + closer + p.space("\n")
 
     def wrapped(tool: Tool, name: str) -> Node:
         opener = p.declared(lacks=name) + open + f'parameter name="{name}"' + p.chars("^<>", 0) + ">"
@@ -309,8 +396,11 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     def invoke(tool: Tool) -> Node:
         tagged = p.each_arg(tool, argument)
         arguments = p.reads(tagged, *(wrapped(tool, name) for name in _WRAPPERS), tagged)
-        opener = open + 'invoke name="' + p.name(tool) + '"' << ">" + p.space("\n")
-        return opener + arguments + close + "invoke>"
+        header = p.reads(">", ">", p.peek(open + "parameter "))
+        opener = open + 'invoke name="' + p.name(tool) + '"' << header + p.space("\n")
+        ended = close + "invoke>"
+        missing = p.peek(close + p.choice(*_SECTIONS) + ">" | open + 'invoke name="')
+        return opener + arguments + p.reads(ended, ended, "</invoke>", p.space() + missing)
 
     name = p.reads(section, *_SECTIONS)
     calls, end = p.calls(p.each_tool(invoke), p.space("\n")), p.space("\n") + close + name + ">"

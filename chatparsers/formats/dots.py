@@ -25,7 +25,7 @@ from chatparsers.formats._shapes import again, invoke
 
 def build(p: Builder) -> Node:
     open, close = p.token("<dots_function_call>"), p.token("</dots_function_call>")
-    call = p.each_tool(lambda tool: invoke(p, tool, section=close))
+    call = p.each_tool(lambda tool: invoke(p, tool, section="</dots_function_call>"))
     calls = p.calls(p.reads(call, call, p.json_call(name="name", args="arguments")), p.space("\n"))
     section = open + again(p, open) + p.space("\n") + calls + p.space("\n") + close
     bare = p.calls(call, p.space("\n")) + p.optional(p.space() + close)

@@ -22,7 +22,8 @@ def build(p: Builder) -> Node:
         name_end = p.reads("", p.space() + p.peek(p.choice("{", "(") | p.token("<tool_call|>")))
         return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
 
-    calls = p.calls(p.each_tool(call) << p.token("<tool_call|>"), p.space())
+    end = p.token("<tool_call|>")
+    calls = p.calls(p.each_tool(call) + again(p, "}") << end, p.space())
     channel = p.token("<|channel>")
     opener = channel + again(p, channel) + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")

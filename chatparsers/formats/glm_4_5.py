@@ -11,7 +11,8 @@ Quirks:
 - A newline stands before `<think>`. If thinking is off, the prompt holds an empty thought.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The model ends its turn by opening the next: `<|user|>`, or `<|observation|>` after calls.
-- Seen in the wild: missing or additional white space between the tags, a call inside open reasoning.
+- Seen in the wild: missing or additional white space between the tags, a call inside open reasoning, a value without
+  `</arg_value>`.
 """
 
 from chatparsers.core import Builder, Format, Node

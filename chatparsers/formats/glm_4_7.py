@@ -6,8 +6,8 @@ Quirks:
 - The prompt opens the thought. A turn without a thought begins with `</think>` alone.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The model ends its turn by opening the next: `<|user|>`, or `<|observation|>` after calls.
-- Seen in the wild: line breaks between the tags, a call inside open reasoning, `</think>` twice; no `<arg_value>`,
-  `<tool_call>` in place of `<arg_key>`, `</arg_key>` twice.
+- Seen in the wild: line breaks between the tags, a call inside open reasoning, `</think>` twice; no `<arg_value>`
+  or `</arg_value>`, no first `<arg_key>` or `<tool_call>` in its place, `</arg_key>` twice, `</arg_value>` after the name.
 """
 
 from chatparsers.core import Builder, Format, Node

@@ -10,7 +10,8 @@ Quirks:
 - Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing.
 - `<|call|>` ends a call and the turn. Text after it is markup, up to another block.
-- Seen in the wild: a header that begins twice, a word between two blocks.
+- Seen in the wild: a header that begins twice, a word between two blocks, the tool in place of the role, dashes for the
+  token before the channel.
 """
 
 from chatparsers.core import Builder, Format, Node, Tag, Tool
@@ -23,8 +24,10 @@ def build(p: Builder) -> Node:
     channel, constrain = p.token("<|channel|>"), p.token("<|constrain|>")
     start = p.expected(begin + "assistant")
     to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(p.chars(NAME)))
-    kind = p.optional(p.space() + p.negate("to=") + p.optional(constrain) + p.chars("a-zA-Z0-9_/+-"))
-    any_channel = channel + p.choice("commentary", "analysis", "final")
+    constrained = p.optional(constrain + p.space())
+    kind = p.optional(p.space() + p.negate("to=") + constrained + p.chars("a-zA-Z0-9_/+-"))
+    channels = p.choice("commentary", "analysis", "final")
+    any_channel = channel + channels
     twice = p.many(any_channel + to_nobody + kind + p.peek(channel))
     filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel | begin))
 
@@ -40,12 +43,11 @@ def build(p: Builder) -> Node:
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
-        header = p.reads(
-            in_channel | in_role,
-            twice + any_channel + kind + to + kind,
-            to + kind + twice + any_channel + kind,
-        )
-        return start + header + message + p.space() + p.args(tool)
+        to_in_channel, to_in_role = any_channel + kind + to + kind, to + kind + twice + any_channel + kind
+        written = start + p.reads(in_channel | in_role, twice + to_in_channel, to_in_role)
+        dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + kind
+        role = begin + name + p.declared() + p.optional(any_channel) + kind
+        return p.reads(written, written, dashed, role) + message + p.space() + p.args(tool)
 
     closer = p.reads(end, end + filler)
     reasoning = p.span(block("analysis"), closer)
@@ -58,8 +60,10 @@ def build(p: Builder) -> Node:
     )
     unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
     marks = p.reads("", invented, *unread)
-    over = p.negate(p.space() + "to=") + p.until("<|start|>", "<|channel|>")
-    ended = p.optional(p.token("<|call|>") + p.reads("", p.optional(over)))
+    filling = p.negate(p.space() + "to=") + p.until("<|start|>", "<|channel|>")
+    over = p.token("<|call|>")
+    spare = p.reads("", p.optional(p.many(p.space() + "}", 1) + p.peek(over)))
+    ended = spare + p.optional(over + p.reads("", p.optional(filling)))
     return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)
 
 

@@ -16,8 +16,8 @@ Quirks:
 
 from functools import partial
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw
-from chatparsers.formats._shapes import keyed_call
+from chatparsers.core import Argument, Builder, Format, Node
+from chatparsers.formats._shapes import keyed_call, keyed_value
 
 
 def _tag(p: Builder, name: str) -> Node:
@@ -30,10 +30,12 @@ def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     ``separator``: what stands after the name."""
     any_separator = p.optional(_tag(p, "tool_sep")) + p.space()
     name_end = p.reads(separator, any_separator + p.peek(_tag(p, "arg_key") | _tag(p, "/tool_call") | "{"))
-    raw = Raw(until=("</arg_value:opensource>", "</arg_value>"))
+    raw = keyed_value("tool_call", "arg", ":opensource", line=gap, after=gap)
 
     def value(arg: Argument) -> Node:
-        return _tag(p, "arg_value") + p.value(arg, raw) + _tag(p, "/arg_value")
+        return p.reads(opener := _tag(p, "arg_value"), opener, p.peek(p.chars("^<", 1, 1))) + p.value(
+            arg, raw
+        )
 
     tag, begun = partial(_tag, p), name_end + p.space(gap)
     call = keyed_call(p, line=gap, after=gap, tag=tag, name_end=begun, value=value)

@@ -19,20 +19,22 @@ Quirks:
 - Seen in the wild: no section markers, no white space between the tags, a call inside open reasoning.
 """
 
-from chatparsers.core import Argument, Builder, Format, Node, Raw
-from chatparsers.formats._shapes import keyed_call
+from dataclasses import replace
 
-END = "</ifm|arg_value>"
+from chatparsers.core import Argument, Builder, Format, Node
+from chatparsers.formats._shapes import keyed_call, keyed_value
 
 
 def build(p: Builder) -> Node:
     start, type, type_end = p.token("<ifm|arg_value>"), p.token("<ifm|arg_type>"), p.token("</ifm|arg_type>")
 
+    raw = keyed_value("ifm|tool_call", "ifm|arg", line="\n", after="\n")
+
     def value(arg: Argument) -> Node:
-        plain = start + p.value(arg, Raw(END))
-        string = type + "string" + type_end << start + p.value(arg, Raw(END, type="string"))
-        other = type + p.chars("^<") + type_end << start + p.value(arg, Raw(END, type="json"))
-        return p.reads(plain, plain, string, other) + p.token(END)
+        plain = start + p.value(arg, raw)
+        string = type + "string" + type_end << start + p.value(arg, replace(raw, type="string"))
+        other = type + p.chars("^<") + type_end << start + p.value(arg, replace(raw, type="json"))
+        return p.reads(plain, plain, string, other)
 
     call = keyed_call(p, "ifm|tool_call", "ifm|arg", line="\n", after="\n", value=value)
     calls = p.calls(call, p.space("\n"))

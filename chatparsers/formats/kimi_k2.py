@@ -6,10 +6,11 @@ Quirks:
 - The header's text is the call's id. Its number counts the calls of the conversation.
 - Thinking models write `<think>…</think>` first. They also call tools out of open reasoning.
 - Seen in the wild: no section markers, or `<|tool_call_section_begin|>`; headers `functions_get_weather_3`,
-  `functions.get_weather.3`, `get_weather:0`, `functionsexec5`.
+  `functions.get_weather.3`, `get_weather:0`, `functionsexec5`; a brace too many.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.formats._shapes import again
 
 HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)[._]?\d+|(?!)))?)"
 
@@ -24,7 +25,7 @@ def build(p: Builder) -> Node:
             << p.args(tool)
         )
 
-    calls = p.calls(p.each_tool(call) << p.token("<|tool_call_end|>"), p.space())
+    calls = p.calls(p.each_tool(call) + again(p, "}") << p.token("<|tool_call_end|>"), p.space())
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
     section = begin << calls << end
     singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"

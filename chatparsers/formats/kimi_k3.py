@@ -11,6 +11,8 @@ Quirks:
 - Seen in the wild: a thought that is not closed before the response begins, no type attribute.
 """
 
+from dataclasses import replace
+
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 
 NAME = r'[^"<>\n]'
@@ -20,14 +22,19 @@ TYPES = ("string", "number", "boolean", "null", "object", "array")
 
 def build(p: Builder) -> Node:
     open, close, sep = p.token("<|open|>"), p.token("<|close|>"), p.token("<|sep|>")
-    end = "<|close|>argument<|sep|>"
+    between = "<|close|>call<|sep|><|open|>call tool="
+    raw = Raw("<|close|>argument<|sep|>", named=(('<|open|>argument key="', '"'), (between, "")))
 
     def argument(arg: Argument) -> Node:
-        typed = p.choice(*(f' type="{name}"' + sep + p.value(arg, Raw(end, type=name)) for name in TYPES))
-        integer = ' type="integer"' + sep + p.value(arg, Raw(end, type="json"))
-        untyped = sep + p.value(arg, Raw(end))
-        name = open + 'argument key="' + p.arg_name(arg, NAME, ESCAPES) + '"'
-        return name + p.reads(typed, typed, integer, untyped) + close + "argument" + sep
+        typed = p.choice(*(f' type="{name}"' + sep + p.value(arg, replace(raw, type=name)) for name in TYPES))
+        integer = ' type="integer"' + sep + p.value(arg, replace(raw, type="json"))
+        untyped = sep + p.value(arg, raw)
+        begin = open + "argument key="
+        name = begin + '"' + p.arg_name(arg, NAME, ESCAPES) + '"'
+        end = close + "argument" + sep
+        return (
+            name + p.reads(typed, typed, integer, untyped) + p.reads(end, end, p.peek(begin | close + "call"))
+        )
 
     def call(tool: Tool) -> Node:
         index = p.reads(
@@ -42,7 +49,7 @@ def build(p: Builder) -> Node:
     closed = close + "tools" + sep
     tools = open + "tools" + sep + p.calls(p.each_tool(call)) + closed
     thought = close + "think" + sep
-    ended = p.reads(thought, thought, p.peek(begin))
+    ended = p.reads(thought, thought, p.peek(begin | close + "call"))
     reasoning = p.think(open + "think" + sep, ended)
     return reasoning + p.body(
         tools, start=begin + over + tools, content=p.span(begin, over, optional=True), closers=closed

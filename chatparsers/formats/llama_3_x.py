@@ -6,7 +6,7 @@
 
 Quirks:
 - The whole message is the call. Other JSON is content. Several calls are separated by `; `.
-- Seen in the wild: `<|python_tag|>` before the JSON, `"type": "function"` in it, prose before it. After prose, an object
+- Seen in the wild: a comma or nothing between calls, `<|python_tag|>` before the JSON, `"type": "function"` in it, prose before it. After prose, an object
   is a call if it stands alone on its line and names a tool of the request. So it is held until its line ends.
 - Any other text after `<|python_tag|>` is code, if the request has a tool `code_interpreter`.
 """
@@ -22,10 +22,16 @@ def build(p: Builder) -> Node:
         comma = p.space() + "," + p.space(" ")
         return p.name(tool, chars=r"\w") + ".call(" + p.each_arg(tool, argument, comma, Python()) + ")"
 
-    bare = p.calls(p.json_call(name="name", args="parameters"), p.space() + ";" + p.space(" "))
+    call = p.json_call(name="name", args="parameters")
+    between = p.space() + ";" + p.space(" ")
+    tag = p.token("<|python_tag|>")
+    bare = p.calls(
+        call, p.reads(between, p.space() + p.optional(p.choice(";", ",")) + p.space() + p.optional(tag))
+    )
     builtins = p.each_tool(builtin)
     code = p.code_call("code_interpreter", "code", declared=True)
-    tagged = p.token("<|python_tag|>") + p.reads(builtins, builtins, p.space() + bare, code)
+    array = p.space() + p.array(call)
+    tagged = tag + p.reads(builtins, builtins, p.space() + bare, array, code)
     line = p.choice('\n{"name":', '\n{"type": "function", "name":') << '"' + p.json_name(ANY_TOOL) + '"'
     args = p.member("parameters", "arguments") + p.args(ANY_TOOL)
     line_end = p.chars(r" \t\r", 0) + p.choice("\n", p.end(), *p.stops)

@@ -15,7 +15,7 @@ Quirks:
 - The template opens `<think>`.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Several calls stand in one section, with a newline between them.
-- Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning.
+- Seen in the wild: names in single quotes, or without quotes; a call inside open reasoning; no `</parameter>`.
 """
 
 from chatparsers.core import Builder, Format, Node
@@ -24,7 +24,7 @@ from chatparsers.formats._shapes import invoke
 
 def build(p: Builder) -> Node:
     open, close = p.token("<minimax:tool_call>"), p.token("</minimax:tool_call>")
-    calls = p.calls(p.each_tool(lambda tool: invoke(p, tool, section=close)), p.space("\n"))
+    calls = p.calls(p.each_tool(lambda tool: invoke(p, tool, section="</minimax:tool_call>")), p.space("\n"))
     section = open + p.space("\n") + calls + p.space("\n") + close
     return p.think("<think>\n", "\n</think>\n\n") + p.body(section, lead="\n")
 

@@ -12,8 +12,8 @@
 Quirks:
 - One newline on each side of a value is no part of it. Strings are raw text, objects and arrays are JSON, and other
   values stand as Python prints them (`True`, `None`).
-- Seen in the wild: no `<tool_call>`, no `</parameter>` before the next parameter, `</function>` twice, a call inside open
-  reasoning.
+- Seen in the wild: no `<tool_call>`, no `</parameter>` before the next parameter, closing tags twice, `</parameter=name>`,
+  tags without `>`, a call inside open reasoning.
 """
 
 from chatparsers.core import Builder, Format, Node

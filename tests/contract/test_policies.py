@@ -111,6 +111,7 @@ OUT_OF_REASONING = [
 UNWANTED = [
     Row("qwen3", f"Hi. {JSON_CALL} So.", "Hi.  So.", codes=("unwanted-call",), request={"tool_choice": "none"}),
     Row("qwen3", f"Hi. {JSON_CALL}", f"Hi. {JSON_CALL}", codes=("tools-not-given",), request={"tools": None}),
+    Row("qwen3", JSON_CALL[:-20], JSON_CALL[:-20], codes=("tools-not-given",), request={"tools": None}),
     Row("llama-3-x", '{"name": "get_weather", "parameters": {}}', "", codes=("unwanted-call",),
         request={"tool_choice": "none"}),
 ]  # fmt: skip
@@ -123,8 +124,12 @@ GLM_SWALLOWED = (
     "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>NYC</tool_call><tool_call>get_weather\n"
     "<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>"
 )
+GLM_QUOTED = GLM_SWALLOWED.replace("><tool", "> and <tool").replace(
+    "<arg_key>city</arg_key>\n<arg_value>Oslo", "Oslo"
+)
 MARKUP_IN_VALUES = [
-    Row("glm-4-5", GLM_SWALLOWED, "", calls=1, codes=("markup-in-value",)),
+    Row("glm-4-5", GLM_SWALLOWED, "", calls=2, codes=("mended",)),
+    Row("glm-4-5", GLM_QUOTED, "", calls=1, codes=("markup-in-value",)),
     Row("minimax-m2", '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">NYC</invoke>\n'
         '</minimax:tool_call></parameter>\n</invoke>\n</minimax:tool_call>', "", calls=1, codes=("markup-in-value",)),
     Row("qwen3-coder", TAGGED_CALL.replace("Oslo", "Oslo <tool_call> <tool_call>"), "", calls=1,
@@ -228,7 +233,7 @@ def test_a_marker_of_a_call_as_a_token_ends_a_value(schema: dict[str, Any]) -> N
     tools = [{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]
     format = chatparsers.get_format("glm-4-5")
     tokenizer = tokenizer_of(format, True)
-    ids = tokenizer.encode(GLM_SWALLOWED).ids
+    ids = tokenizer.encode(GLM_SWALLOWED.replace("NYC", "NYC<tool_call>")).ids
     turn = format.bind(tools=tools, tokenizer=tokenizer, id_seed="x")
     message = turn.parse(ids)
     broken, whole = message.tool_calls

@@ -105,7 +105,7 @@ def hermes() -> Turn:
 
 def test_tools_are_read_by_name_when_asked() -> None:
     """Binding reads no schema. A broken schema is found when its tool is used."""
-    tools = read_tools([{"type": "function", "function": {"name": "f", "parameters": 5}}])
+    tools = read_tools([{"type": "function", "function": {"name": "f", "parameters": {"type": 5}}}])
     assert "f" in tools and "g" not in tools
 
 

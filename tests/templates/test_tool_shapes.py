@@ -140,11 +140,15 @@ def test_a_list_in_the_usual_shape_is_used_itself() -> None:
         (json.dumps([OPENAI]), "tools: expected a list of tools, found str: json.loads"),
         (get_weather, "tools: expected a list of tools, found function: put one tool into a list"),
         (5, "tools: expected a list of tools, found int"),
+        (
+            [{"type": "function", "function": {"name": "f", "parameters": []}}],
+            r"tools\[0\].function.parameters: expected a JSON Schema, found list: \[\]",
+        ),
         ([json.dumps(OPENAI)], r"tools\[0\]: expected an object, found str \(json.loads reads it\)"),
         ([Path], r"tools\[0\]: expected a function or a pydantic model, found the class 'Path'"),
         ([lambda x: x], r"tools\[0\]: expected a function with a name"),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_is_no_tool_is_refused_by_name(tools: Any, said: str) -> None:
     for take in (

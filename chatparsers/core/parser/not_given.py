@@ -14,7 +14,7 @@ from ..errors import DefinitionError
 from ..schema.tools import Toolset
 from .alphabet import Alphabet, AlphabetKey
 from .compile import program
-from .instructions import CALL_BEGIN, CALL_END, NAME
+from .instructions import CALL_BEGIN, NAME
 from .machine import Machine
 
 __all__ = ["NotGiven"]
@@ -30,8 +30,8 @@ class NotGiven:
     prefix: str
 
     def calls(self, text: str) -> Iterator[tuple[int, str]]:
-        """The whole calls of ``text``, read as if there were tools: the place where each begins behind the prefix, and
-        its name. Positions count the machine's characters."""
+        """The calls of ``text``, read as if there were tools, also broken ones and one that the end of the text cuts
+        off: the place where each begins behind the prefix, and its name. Positions count the machine's characters."""
         alphabet = Alphabet(*self.alphabet)
         openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}
         if not any(opener in text for opener in openers):
@@ -40,14 +40,12 @@ class NotGiven:
         machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
         machine.feed(self.prefix + text)
         machine.finish()
-        at, begin, name = -len(self.prefix), -1, ""
+        at, begin = -len(self.prefix), -1
         for op, raw, value in machine.take():
             if op == CALL_BEGIN:
-                begin, name = at, ""
-            elif op == NAME:
-                name = str(value)
-            elif op == CALL_END and begin >= 0:
-                yield begin, name
+                begin = at
+            elif op == NAME and begin >= 0:
+                yield begin, str(value)
             at += len(raw)
 
 

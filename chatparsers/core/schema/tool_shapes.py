@@ -36,6 +36,7 @@ _DROPPED = (
 _FUNCTION_KEYS = frozenset(_FIELDS)
 _KNOWN = frozenset({*_FIELDS, *_SPELLINGS, *_DROPPED, "type"})
 _TYPES = (None, "function", "custom")
+_NONE: Mapping[str, Any] = {}
 
 
 def functions_of(tools: Sequence[AnyTool]) -> _Functions:
@@ -60,6 +61,8 @@ def _usual(tools: Sequence[Any]) -> _Functions | None:
             if type(name) is not str or not name or name in places:
                 return None
             if tool["type"] != "function" or len(tool) != 2 or not _FUNCTION_KEYS.issuperset(function):
+                return None
+            if type(function.get("parameters", _NONE)) is not dict:
                 return None
             places[name] = len(functions)
             functions.append(function)
@@ -112,8 +115,14 @@ def open_ai_shaped(tool: AnyTool, path: str = "tool") -> dict[str, Any]:
         raise RequestError(f"{at}: expected one schema, found {' and '.join(spelt)}: leave one of them out")
     if spelt and spelt[0] != "parameters":
         fields["parameters"] = function[spelt[0]]
-    if isinstance(fields.get("parameters"), str):
-        raise RequestError(f"{at}.{spelt[0]}: expected a JSON Schema, found a text: json.loads reads it")
+    schema = fields.get("parameters")
+    if not (schema is None or isinstance(schema, (Mapping, bool))):
+        hint = (
+            "a text: json.loads reads it"
+            if isinstance(schema, str)
+            else f"{type(schema).__name__}: {schema!r:.60}"
+        )
+        raise RequestError(f"{at}.{spelt[0]}: expected a JSON Schema, found {hint}")
     if function is tool:
         fields = {key: fields[key] for key in _FIELDS if key in fields}
     return {"type": "function", "function": fields}

@@ -30,12 +30,13 @@ _ANY = Document(True)
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One argument of a tool: its name, its schema, whether it is required. ``document`` resolves the references of the
-    schema."""
+    schema. ``beside``: the names of all arguments of the tool."""
 
     name: str
     schema: Schema
     required: bool
     document: Document = field(default=_ANY, repr=False)
+    beside: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -64,10 +65,14 @@ class Tool:
     def __post_init__(self) -> None:
         document = Document(self.parameters)
         members, required, others = document.members(self.parameters)
-        found = {name: Argument(name, schema, name in required, document) for name, schema in members.items()}
+        names = tuple(members)
+        found = {
+            name: Argument(name, schema, name in required, document, names)
+            for name, schema in members.items()
+        }
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "arguments", found)
-        object.__setattr__(self, "other", Argument("", others, False, document))
+        object.__setattr__(self, "other", Argument("", others, False, document, names))
 
     def argument(self, name: str) -> Argument:
         """The argument of that name."""

@@ -62,7 +62,7 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "bool": (lambda given: isinstance(given, bool), "True or False"),
     "tuple[tuple[str, str], ...]": (
         lambda given: isinstance(given, tuple) and all(_are_texts(pair) and len(pair) == 2 for pair in given),
-        'pairs of a character and its spelling, such as (("<", "&lt;"),)',
+        'pairs of texts, such as (("<", "&lt;"),)',
     ),
 }
 """What the type of a record's field says: whether a value fits, and the expectation in words."""
@@ -225,6 +225,9 @@ class Raw(Syntax):
     and not the schema (``"json"``: any type but a string); it is generated only for values of this type. ``chars``: a
     regular expression for one character, if the model writes only such strings in this way. ``escapes``: pairs of a
     character and its spelling in strings, such as ``("<", "&lt;")``. ``end``: the end of the turn ends the value too.
+    ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``; with a name of the
+    value's tool between them they end the value, for the parser only; a pair whose second text is empty needs no name.
+    White space at their beginning is as in ``until``.
     """
 
     until: str | tuple[str, ...] = ()
@@ -234,6 +237,7 @@ class Raw(Syntax):
     chars: str = ""
     escapes: tuple[tuple[str, str], ...] = ()
     end: bool = False
+    named: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         Syntax.__post_init__(self)
@@ -245,6 +249,10 @@ class Raw(Syntax):
             )
         if not all(_texts(self.also)):
             raise DefinitionError("Raw: expected also=, other texts that end the value, found an empty one")
+        if not all(before.strip() for before, _ in self.named):
+            raise DefinitionError(
+                f"Raw: expected named=, pairs of the texts around a name, found {self.named!r}: give the first text"
+            )
         for char, spelling in self.escapes:
             if len(char) != 1 or not spelling:
                 raise DefinitionError(
@@ -258,10 +266,7 @@ class Raw(Syntax):
     @property
     def stops(self) -> tuple[str, ...]:
         """The texts that end a value: ``until``, also with less white space at its beginning, and ``also``."""
-        found: list[str] = []
-        for stop in _texts(self.until):
-            space = len(stop) - len(stop.lstrip()) if stop.strip() else 0
-            found += (stop[start:] for start in range(space + 1))
+        found = [text for stop in _texts(self.until) for text in _with_less_space(stop)]
         return tuple(dict.fromkeys((*found, *_texts(self.also))))
 
     @property
@@ -280,12 +285,25 @@ class Raw(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         stops = self.stops
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
-        finder = StopFinder(spelt, self.end, stops, markers)
+        named = [
+            (text, close)
+            for before, behind in self.named
+            for less in _with_less_space(before)
+            for text in spellings(less)
+            for close in spellings(behind)
+        ]
+        finder = StopFinder(spelt, self.end, stops, markers, dict.fromkeys(named))
         return RawReader(finder, self.types, self.python, self.escapes)
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
+
+
+def _with_less_space(text: str) -> list[str]:
+    """The text, and what is left of it without a part of the white space at its beginning."""
+    space = len(text) - len(text.lstrip()) if text.strip() else 0
+    return [text[start:] for start in range(space + 1)]
 
 
 _Row = TypeVar("_Row")

@@ -38,6 +38,10 @@ _assigns_begun = re.compile(r"=[-+.0-9A-Za-z]{0,32}\Z").match
 _whole_key = re.compile(r"([A-Za-z_][A-Za-z0-9_]*):").match
 _whole_scalar = re.compile(rf"(?:{NUMBER}|true|false|null)(?=[,\]}})])").match
 
+# The next key, where the comma before it is missing.
+_key_begins = re.compile(r"[A-Za-z_]\w{0,63}[:=]").match
+_key_begun = re.compile(r"[A-Za-z_]\w{0,63}\Z").match
+
 _CLOSE = {"{": "}", "[": "]", "(": ")"}
 
 # The states: what may come next. _STRING is between markers, _BARE in a key without quotes, _JSON in a JSON scalar,
@@ -383,7 +387,7 @@ class GemmaScanner(Transcoder):
             (self.comma if self.comma else parts).append(text[i:end])
             return end
         if state == _NEXT or char in "}])":
-            return self._next(text, i, parts)
+            return self._next(text, i, final, parts)
         if state == _COLON:
             if char == ":":
                 parts.append(char)
@@ -446,7 +450,7 @@ class GemmaScanner(Transcoder):
             self.notes.append((i, "a value in quotes", text[i : i + 1]))
             parts.append('"')
 
-    def _next(self, text: str, i: int, parts: list[str]) -> int:
+    def _next(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads the token after a value in brackets, or a closing bracket."""
         char = text[i]
         close = _CLOSE[self.stack[-1]] if self.stack else ""
@@ -460,6 +464,14 @@ class GemmaScanner(Transcoder):
             if text[i + 1 : i + 2] in " \t\r\n}])":  # or nothing
                 self.comma.append(char)
                 return i + 1
+        elif self.state == _NEXT and self.closers and close != "]" and _key_begins(text, i):
+            self.notes.append((i, "','", char))
+            self.state = _KEY
+            parts.append(",")
+            return i
+        elif self.state == _NEXT and self.closers and close != "]" and not final and _key_begun(text, i):
+            self.waiting = True
+            return i
         else:
             self._fail()
             return i

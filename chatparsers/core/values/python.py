@@ -66,9 +66,10 @@ _COMMA = rf"{WS},(?={WS}[^ \t\r\n\])}}])"
 _members = re.compile(rf'(?:{WS}"{STRING}"{WS}:{WS}{SCALAR}{_COMMA})+').match
 _items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
 
-# The quote of a single-quoted string, where it ends none: a letter follows, and no other literal.
-_apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"])").match
-_apostrophe_begun = re.compile(rf"'{_PREFIX}\Z").match
+# The quote of a single-quoted string, where it ends none: a letter follows, and no other literal or argument.
+_ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
+_apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"]|{_ARGUMENT})").match
+_apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{{0,4}})?)\Z").match
 
 _SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
 _single = re.compile(_SINGLE).match

@@ -10,7 +10,9 @@ Strategy:
 
 Raw text holds a marker of a call only if it is about markers, or if the model forgot the value's closing tag. A marker
 that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
-(``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text.
+(``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text. The tag of
+another argument of the same tool, with its name, and what stands between two calls end the value (``named``): a value
+about markers would hold its own closing tag before them.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -44,8 +46,28 @@ def by_first(texts: Iterable[str]) -> str:
     """
     rests: dict[str, list[str]] = {}
     for text in sorted(texts, key=len, reverse=True):
-        rests.setdefault(text[0], []).append(re.escape(text[1:]))
-    return "|".join(f"(?<={re.escape(first)})(?:{'|'.join(found)})" for first, found in rests.items())
+        rests.setdefault(text[0], []).append(text[1:])
+    return "|".join(f"(?<={re.escape(first)})(?:{_either(found, _DEEP)})" for first, found in rests.items())
+
+
+_DEEP = 32
+"""How many characters of its texts a pattern decides one by one."""
+
+
+def _either(texts: list[str], deep: int) -> str:
+    """A pattern for one of ``texts``, the longest first. It looks at each character once, if it is one of the first
+    ``deep`` ones."""
+    if len(texts) == 1 or not deep:
+        return "|".join(map(re.escape, texts))
+    rests: dict[str, list[str]] = {}
+    for text in texts:
+        rests.setdefault(text[:1], []).append(text[1:])
+    empty = rests.pop("", None)
+    found = [
+        f"{re.escape(first)}(?:{_either(rest, deep - 1)})" if len(rest) > 1 else re.escape(first + rest[0])
+        for first, rest in rests.items()
+    ]
+    return "|".join(found if empty is None else [*found, ""])
 
 
 def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
@@ -65,12 +87,15 @@ class StopFinder:
 
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
-    for those of them that are special tokens, and is None where none is. ``quiet`` is the finder without those that
-    are text, and None where none is.
+    for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
+    where a name of its tool's arguments stands between them, or where the second is empty; the first is found.
+    ``known`` has the stops and these texts. ``quiet`` is the finder without the markers that are text, and None where
+    none is.
     """
 
     __slots__ = (
-        "at", "end", "find", "markers", "plain", "plain_json", "quiet", "shown", "stops", "token", "whole"
+        "at", "end", "find", "known", "markers", "named", "plain", "plain_json", "quiet", "shown", "stops", "token",
+        "whole",
     )  # fmt: skip
 
     def __init__(
@@ -79,17 +104,20 @@ class StopFinder:
         end: bool = False,
         shown: Iterable[str] | None = None,
         markers: Iterable[str] = (),
+        named: Iterable[tuple[str, str]] = (),
     ) -> None:
         self.end = end
         self.shown = None if shown is None else _longest_first(shown)
         self.stops = _longest_first(stops)
         self.markers = _longest_first(set(markers) - set(self.stops))
+        self.named = tuple(named)
+        self.known = (*self.stops, *(before for before, _ in self.named))
         special = [marker for marker in self.markers if _special(marker)]
         self.token = re.compile(f"[{''.join(special)}]").search if special else None
         self.quiet: StopFinder | None = None
         if len(special) < len(self.markers):
-            self.quiet = StopFinder(self.stops, end, shown, special)
-        found = _longest_first((*self.stops, *self.markers))
+            self.quiet = StopFinder(self.stops, end, shown, special, self.named)
+        found = _longest_first((*self.known, *self.markers))
         if not found:
             never = re.compile(r"(?!)")
             self.find: Find = never.search
@@ -119,47 +147,71 @@ class StopFinder:
         return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops, self.end, self.shown, self.markers)
+        return StopFinder, (self.stops, self.end, self.shown, self.markers, self.named)
 
 
 class _Raw(Transcoder):
-    """Reads text up to a stop."""
+    """Reads text up to a stop. ``names``: the arguments of the value's tool."""
 
-    __slots__ = ("stops",)
+    __slots__ = ("names", "stops")
 
-    def __init__(self, stops: StopFinder) -> None:
+    def __init__(self, stops: StopFinder, names: tuple[str, ...] = ()) -> None:
         self._reset()
         self.stops = stops
+        self.names = names
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
         return match is not None and match[1] is not None
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
-        """Returns where the value's text ends, and whether a whole stop follows; sets ``error`` and ``marked``."""
+        """Returns where the value's text ends, and whether it is over there; sets ``error``, ``marked`` and adds to
+        ``notes``."""
         self.marked = -1
         end, over = self.stops.text(text, start, final)
         return self.checked(text, end, final) if over else (end, False)
 
     def checked(self, text: str, end: int, final: bool) -> tuple[int, bool]:
-        """The same, where a stop or a marker stands at ``end``."""
-        if end == len(text):
-            return end, True
-        over, quiet = True, self.stops.quiet
-        if quiet is not None and not text.startswith(self.stops.stops, end):
-            match = quiet.at(text, end)
-            if match is not None and match[1] is not None and not final:
-                return end, False  # it may still become a stop
-            if match is None or match[1] is not None:
-                self.marked, self.stops = end, quiet
-                end, over = quiet.text(text, end, final)
-        if over and self.stops.token is not None and self.stops.token(text[end : end + 1]):
-            stops = self.stops.stops  # a stop may begin with a marker, as in `<|close|>argument`
-            if not text.startswith(stops, end):
-                over = False
-                if final or not any(map(str.startswith, stops, repeat(text[end:]))):
-                    self.error = self.stops.expected
-        return end, over
+        """The same, where something that is searched for stands at ``end``."""
+        stops = self.stops
+        while end < len(text) and not text.startswith(stops.stops, end):
+            named = self._named(text, end, final) if stops.named else 0
+            if named:
+                return end, named > 0
+            if stops.token is not None and stops.token(text[end]):
+                # What is searched for may begin with a marker, as `<|close|>argument` does.
+                if final or not any(map(str.startswith, stops.known, repeat(text[end:]))):
+                    self.error = stops.expected
+                return end, False
+            quiet = stops.quiet
+            if quiet is not None and text.startswith(stops.markers, end):
+                match = quiet.at(text, end)
+                if match is not None and match[1] is not None and not final:
+                    return end, False  # it may still become what is searched for
+                self.marked, self.stops, self.names = end, quiet, ()
+                stops = quiet
+            end, over = stops.text(text, end + 1, final)
+            if not over:
+                return end, False
+        return end, True
+
+    def _named(self, text: str, end: int, final: bool) -> int:
+        """1 if the name of an argument stands at ``end``, in the texts around it; -1 if more text must tell, else 0."""
+        found = 0
+        for before, behind in self.stops.named:
+            if text.startswith(before, end):
+                if not behind:
+                    self.notes = [*self.notes, (end, self.stops.expected, before)]
+                    return 1
+                at = end + len(before)
+                for name in self.names:
+                    whole = name + behind
+                    if text.startswith(whole, at):
+                        self.notes = [*self.notes, (end, self.stops.expected, before)]
+                        return 1
+                    if not final and len(text) - at < len(whole) and whole.startswith(text[at:]):
+                        found = -1
+        return found
 
 
 class RawString(_Raw):
@@ -167,13 +219,15 @@ class RawString(_Raw):
 
     __slots__ = ("begun",)
 
-    def __init__(self, stops: StopFinder) -> None:
-        _Raw.__init__(self, stops)
+    def __init__(self, stops: StopFinder, names: tuple[str, ...] = ()) -> None:
+        _Raw.__init__(self, stops, names)
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
         n = len(text)
         self.marked = -1
+        if self.notes:
+            self.notes = []
         end, self.done = self.stops.text(text, start, final)
         if self.done:
             end, self.done = self.checked(text, end, final)
@@ -200,7 +254,8 @@ class RawString(_Raw):
 
     def cut_off(self) -> None:
         if self.stops.end:
-            self.stops = StopFinder(self.stops.stops, False, self.stops.shown, self.stops.markers)
+            stops = self.stops
+            self.stops = StopFinder(stops.stops, False, stops.shown, stops.markers, stops.named)
 
 
 class EscapedString(RawString):
@@ -209,8 +264,8 @@ class EscapedString(RawString):
 
     __slots__ = ("escapes", "tail")
 
-    def __init__(self, stops: StopFinder, escapes: Escapes) -> None:
-        RawString.__init__(self, stops)
+    def __init__(self, stops: StopFinder, escapes: Escapes, names: tuple[str, ...] = ()) -> None:
+        RawString.__init__(self, stops, names)
         self.escapes = escapes
         self.tail = ""
 
@@ -246,8 +301,10 @@ class RawTyped(_Raw):
 
     __slots__ = ("held", "inner", "python", "types")
 
-    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
-        _Raw.__init__(self, stops)
+    def __init__(
+        self, stops: StopFinder, types: frozenset[str], python: bool = False, names: tuple[str, ...] = ()
+    ) -> None:
+        _Raw.__init__(self, stops, names)
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -315,9 +372,14 @@ class RawUnion(_Raw):
     __slots__ = ("began", "escapes", "held", "others", "probe", "python", "read", "string", "tail")
 
     def __init__(
-        self, stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
+        self,
+        stops: StopFinder,
+        types: frozenset[str],
+        python: bool = False,
+        escapes: Escapes = (),
+        names: tuple[str, ...] = (),
     ) -> None:
-        _Raw.__init__(self, stops)
+        _Raw.__init__(self, stops, names)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -334,6 +396,8 @@ class RawUnion(_Raw):
             self._follow(self.string)
             return end
         self.out = ""
+        if self.notes:
+            self.notes = []
         end, over = self.text(text, start, final)
         self.held.append(text[start:end])
         if self._still_other(text[start:end], over) and not self.error:
@@ -343,7 +407,7 @@ class RawUnion(_Raw):
                 return end
             if not final:
                 return end
-        string = self.string = _string(self.stops, self.escapes)
+        string = self.string = _string(self.stops, self.escapes, self.names)
         string.begun = True
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
@@ -375,7 +439,7 @@ class RawUnion(_Raw):
 
     def _follow(self, string: RawString) -> None:
         self.out, self.done, self.error, self.plain = string.out, string.done, string.error, string.plain
-        self.marked = string.marked
+        self.marked, self.notes = string.marked, string.notes
 
 
 def _types(text: str, whole: bool) -> frozenset[str]:
@@ -412,8 +476,8 @@ _TYPES = {
 }
 
 
-def _string(stops: StopFinder, escapes: Escapes) -> RawString:
-    return EscapedString(stops, escapes) if escapes else RawString(stops)
+def _string(stops: StopFinder, escapes: Escapes, names: tuple[str, ...]) -> RawString:
+    return EscapedString(stops, escapes, names) if escapes else RawString(stops, names)
 
 
 class RawReader:
@@ -434,19 +498,26 @@ class RawReader:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        return raw_transcoder(self.stops, types, self.python, self.escapes)
+        names: tuple[str, ...] = ()
+        if self.stops.named:
+            names = argument.beside if argument.name == name else (*argument.beside, name)
+        return raw_transcoder(self.stops, types, self.python, self.escapes, names)
 
 
 def raw_transcoder(
-    stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
+    stops: StopFinder,
+    types: frozenset[str],
+    python: bool = False,
+    escapes: Escapes = (),
+    names: tuple[str, ...] = (),
 ) -> Transcoder:
     """Makes the transcoder of a raw value whose schema admits these types.
 
     ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
-    that a string spells in another way.
+    that a string spells in another way. ``names``: the arguments of its tool.
     """
     if types == _ONLY_STRING:
-        return _string(stops, escapes)
+        return _string(stops, escapes, names)
     if "string" not in types:
-        return RawTyped(stops, types, python)
-    return RawUnion(stops, types, python, escapes)
+        return RawTyped(stops, types, python, names)
+    return RawUnion(stops, types, python, escapes, names)

@@ -263,6 +263,12 @@ def _key(m: Markup, before: str, calls: CallMarkers, arg: Argument) -> Node:
 def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Node:
     """An argument whose value is raw text; each kind of value in an option of its own."""
     p, given = m.p, calls.arguments
+    closer = _closer(m, given, arg)
+    begun, named = given.key_before.strip(), given.key_behind.split()[:1]
+    if begun[:1] in ("<", "[") and named and not (given.kinds or given.wraps or given.again):
+        space = given.behind[len(given.behind.rstrip()) :]
+        raw = replace(raw, named=((space + begun, named[0]),))  # models leave the closer out
+        closer = p.reads(closer, _closer(m, given, arg), p.space() + p.peek(m.literal(begun)))
 
     def value(key_behind: str, type: str | None, close: str = "") -> Node:
         pad = key_behind[len(key_behind.rstrip()) :]
@@ -271,7 +277,6 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
             plain = _wrapped(m, given, raw, arg)
         return m.lenient(key_behind.rstrip()) + p.trim(pad) + plain
 
-    closer = _closer(m, given, arg)
     if not given.kinds:
         return _key(m, given.key_before, calls, arg) + value(given.key_behind, None) + closer
     if {kind.before for kind in given.kinds} == {given.key_before}:

@@ -112,6 +112,9 @@ class _Writer:
             return value.node() if node else value.argument()
         if isinstance(value, Syntax):
             return self._record(value)
+        if isinstance(value, tuple):
+            parts = [self._argument(part, node) for part in value]
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         return _quoted(value) if isinstance(value, str) else repr(value)
 
     def _record(self, syntax: Syntax) -> str:

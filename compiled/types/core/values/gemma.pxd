@@ -31,4 +31,4 @@ cdef class GemmaScanner(Transcoder):
     cdef Py_ssize_t _between(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     cdef _word(self, str text, Py_ssize_t i, bint final, list parts)
     @cython.locals(char=str, close=str)
-    cdef Py_ssize_t _next(self, str text, Py_ssize_t i, list parts) except? -1
+    cdef Py_ssize_t _next(self, str text, Py_ssize_t i, bint final, list parts) except? -1

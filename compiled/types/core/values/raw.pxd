@@ -2,7 +2,7 @@ cimport cython
 from .base cimport Transcoder, escape
 from .json cimport JsonScanner
 cdef object _ONLY_STRING
-cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
+cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, tuple names=*)
 cdef class RawReader:
     cdef public bint python
     cdef public StopFinder stops
@@ -12,13 +12,16 @@ cdef class StopFinder:
     cdef public object at, find, plain, plain_json, shown, token, whole
     cdef public StopFinder quiet
     cdef public bint end
-    cdef public tuple markers, stops
+    cdef public tuple known, markers, named, stops
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
+    cdef public tuple names
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
-    @cython.locals(over=bint, quiet=StopFinder)
+    @cython.locals(over=bint, stops=StopFinder, quiet=StopFinder, named=int)
     cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
+    @cython.locals(found=int, at=Py_ssize_t, before=str, behind=str, name=str, whole=str)
+    cdef int _named(self, str text, Py_ssize_t end, bint final) except? -2
 cdef class RawString(_Raw):
     cdef public bint begun
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)
