@@ -330,6 +330,15 @@ def arguments(model: Subject) -> Iterator[Finding]:
             excerpt(plain, plain.find('\\"city')),
             "write them as they are if they are a string; chatparsers gives the template an object",
         )
+    inner = model.tried([user("Q"), call({"where": {"city": "Oslo"}})], tools=True) or ""
+    if '\\"city' in inner and '\\"where' not in inner:
+        yield Finding(
+            "arguments-escaped-twice",
+            "warning",
+            "an argument that is an object comes out as a JSON string that holds JSON",
+            excerpt(inner, inner.find('\\"city')),
+            "dump each value once: tojson writes an object or a number as it is",
+        )
     broken = model.raw([user("Q"), call("{bad")])
     shown = plain or "", model.raw([user("Q"), _plain_call({"city": "Oslo"})]) or ""
     if broken is not None and "{bad" not in broken and any("Oslo" in text for text in shown):

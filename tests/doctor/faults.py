@@ -285,6 +285,13 @@ FAULTS = [
         ("as-given",),
     ),
     Fault(
+        "arguments-escaped-twice",
+        "arguments",
+        replaced(("value | tojson", "value | tojson | tojson")),
+        ("arguments-", "loses-", "grammar-", "call-"),
+        ("qwen3-coder", "glm-4-5", "seed-oss", "minimax-m2"),
+    ),
+    Fault(
         "arguments-text-refused",
         "arguments",
         before(_CALLS + "{%- if f.arguments is string -%}" + _REFUSE + "{%- endif -%}" + _ENDS),
