@@ -38,8 +38,9 @@ def _mypy(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
 
 
 def _pyright(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
-    command = Path(sys.executable).with_name("basedpyright")
-    if not command.exists() and shutil.which("basedpyright") is None:
+    beside = Path(sys.executable).with_name("basedpyright")
+    command = beside if beside.exists() else shutil.which("basedpyright")
+    if command is None:
         pytest.skip("basedpyright is not installed: pip install basedpyright")
     (folder / "pyrightconfig.json").write_text(
         json.dumps({"typeCheckingMode": "standard", "extraPaths": [str(ROOT)], "pythonVersion": "3.10"})
