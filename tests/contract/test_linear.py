@@ -14,7 +14,7 @@ import pytest
 
 from chatparsers import get_format
 from chatparsers.core.format import Format
-from chatparsers.core.parser.instructions import MAX_HEADER
+from chatparsers.core.parser.instructions import MAX_HEADER, Item
 from chatparsers.core.parser.machine import Machine
 from chatparsers.core.values import Transcoder
 from chatparsers.core.values.json import ObjectScanner
@@ -30,14 +30,15 @@ class Work:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.calls = self.characters = 0
-        run = Machine.run
+        feed = Machine.feed
 
-        def counted(machine: Machine, *more: int) -> None:
-            before = len(machine.text) - machine.i
-            run(machine, *more)
+        def counted(machine: Machine, piece: str, *more: int) -> list[Item]:
+            before = len(machine.text) - machine.i + len(piece)
+            items = feed(machine, piece, *more)
             self.characters += max(before, len(machine.text) - machine.i)
+            return items
 
-        monkeypatch.setattr(Machine, "run", counted)
+        monkeypatch.setattr(Machine, "feed", counted)
 
     def feed(
         self, format: Format, start: str, text: str, strict: bool = False, polled: bool = False

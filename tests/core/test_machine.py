@@ -78,7 +78,6 @@ def test_where_it_waits(hermes: Turn, text: str, region: int | None, plain: bool
     """`waiting` is None while text is held or may be read again. Else it says what the next piece becomes."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed(text)
-    machine.take()
     waiting = machine.waiting()
     assert (waiting and waiting[0]) == region
     if waiting is not None:
@@ -90,10 +89,8 @@ def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
     """After `skip_to`, the machine reports positions as if it had read the skipped text."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed("The answer")
-    machine.take()
     machine.skip_to(1000, "")
-    machine.feed("</tool_call>")
-    notes = [value for op, _, value in machine.take() if op == m.NOTE]
+    notes = [value for op, _, value in machine.feed("</tool_call>") if op == m.NOTE]
     assert notes == [("stray-marker", 1000, "")]
 
 
@@ -181,14 +178,13 @@ def test_a_usual_call_is_read_in_few_steps() -> None:
     stream = get_format("hermes-2-pro").bind(tools=TOOLS).stream()
     stream.feed("")
     machine = stream._machine
-    machine.feed('<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>')
-    read = [kind for kind, _, _ in machine.trail]
+    items = machine.feed('<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_call>')
+    read = [kind for kind, _, _ in items]
     assert machine.program.code[machine.ip][0] == m.USUAL
     assert read == [
         m.MARKUP,
         m.CALL_BEGIN,
         m.MARKUP,
-        m.CALL,
         m.NAME,
         m.MARKUP,
         m.ARGUMENT,

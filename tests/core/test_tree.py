@@ -115,9 +115,8 @@ def matches(node: Node, text: str) -> bool:
     compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, Ends()))
     code.emit(m.AFTER)
     machine = Machine(m.Program(code.linked(), start.at, fallback.at, False, False, (str, ())), Toolset())
-    machine.feed(text)
-    machine.finish(False)
-    return any(item[0] == m.REASONING for item in machine.take())
+    items = machine.feed(text) + machine.finish(False)
+    return any(item[0] == m.REASONING for item in items)
 
 
 UNSURE = (n.Think, n.Body, n.End, n.Peek, n.Value, n.JsonValue, n.Ref, n.Declared, n.SameName)

@@ -65,7 +65,7 @@ from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentValue
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, Code, Ends, Label, Place, stop_finder
-from .instructions import Program
+from .instructions import Item, Program
 from .names import Names, Parts
 from .recovery import Recovery
 from .usual.steps import usual
@@ -426,27 +426,28 @@ def _begun(nodes: tuple[Node, ...], blank: bool = False) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _unescaped(item: int, run: str) -> list[tuple[int, str]] | None:
+def _unescaped(item: int, run: str) -> list[Item] | None:
     """The inside of a JSON string as a trail item; None if ``run`` is not the inside of a JSON string."""
     try:
-        return [(item, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
+        return [(item, run, _lone.sub("\ufffd", json.loads(f'"{run}"')) if "\\" in run else run)]
     except ValueError:
         return None
 
 
-def _alone(item: int, escapes: dict[str, str], run: str) -> list[tuple[int, str]] | None:
+def _alone(item: int, escapes: dict[str, str], run: str) -> list[Item] | None:
     """A name as a trail item, with its characters in place of their spellings; None if white space is around it."""
     if run[0] in WHITE or run[-1] in WHITE:
         return None
     if not escapes:
-        return [(item, run)]
+        return [(item, run, run)]
     chars = {spelling: char for char, spelling in escapes.items()}
-    return [(item, re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run))]
+    name = re.sub("|".join(map(re.escape, chars)), lambda found: chars[found[0]], run)
+    return [(item, run, name)]
 
 
 def _grouped(
     whole: Callable[[str], re.Match[str] | None], decode: Callable[[str], str], run: str
-) -> list[tuple[int, str]] | None:
+) -> list[Item] | None:
     """What the groups of a header's pattern find, as trail items; None if the pattern does not match the run."""
     match = whole(run)
     if match is None:
@@ -454,7 +455,8 @@ def _grouped(
     found = match.groupdict()
     if not found["name"]:
         return None
-    return [(item, decode(found[group])) for group, item in _GROUPS.items() if found.get(group)]
+    named = [(item, "", decode(found[group])) for group, item in _GROUPS.items() if found.get(group)]
+    return [(m.CALL, run, None), *named]
 
 
 _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_every_kind(

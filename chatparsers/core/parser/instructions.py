@@ -32,10 +32,10 @@ VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
 CAPTURE match parts shown names alone
-    Reads the run that ``match`` matches as part of a call's header. ``parts`` finds items in the run, which go on the
-    trail. If ``parts`` finds no items, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads
-    declared names that the run does not hold (see `Names`). ``alone``: nothing else stands in the run, so white space
-    around it is markup, which is read before it.
+    Reads the run that ``match`` matches as part of a call's header. ``parts`` makes the items of the run. If it
+    makes none, fails and expects ``shown``. Holds the run, up to `MAX_HEADER`. ``names`` reads declared names that the
+    run does not hold (see `Names`). ``alone``: nothing else stands in the run, so white space around it is markup,
+    which is read before it.
 CHOICE label
     Pushes a choice point that continues at the label.
 COMMIT label
@@ -112,7 +112,7 @@ AFTER
     Reads all that follows as markup, because the turn is over.
 USUAL steps label
     Reads in one step what usually follows, if one of ``steps`` (see `Steps`) finds it whole. Holds the beginning of it.
-    Else goes to the label, where instructions read the text one by one.
+    Else, and at the end of the text, goes to the label, where instructions read the text one by one.
 """
 
 from __future__ import annotations

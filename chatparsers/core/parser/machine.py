@@ -2,7 +2,7 @@
 
 Strategy: a program is a flat list of small instructions, written by core/parser/compile.py. The state is an instruction
 pointer, the unread window of the text, a stack, and a trail of what has been read. When an instruction needs more text
-than there is, `Machine.run` returns, and the next call continues at that very instruction. So nothing is parsed twice,
+than there is, `Machine.feed` returns, and the next call continues at that very instruction. So nothing is parsed twice,
 and the state is plain data that can be copied and pickled.
 
 Invariants:
@@ -11,7 +11,7 @@ Invariants:
   puts it in front of the window again. So a choice that holds much text costs no copying while it is open.
 - ``floor`` is a height of the stack. Every choice point below it is dead (`CUT`), and every recovery point below it is
   armed.
-- The trail below the oldest live choice point is final: `Machine.take` hands it out.
+- The trail below the oldest live choice point is final: `Machine.feed` hands it out.
 - ``base`` is the position of the window in the text. All reported positions are ``base + i``, so they do not depend on
   how the text was cut.
 - An instruction leaves text unconsumed only up to a bound of the program (a literal, `MAX_HEADER`).
@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from ..schema.tools import Toolset
 from ..values.base import Search, Transcoder
@@ -97,9 +96,9 @@ _TOLD = 6
 class Machine:
     """One run of a program over a text that comes in pieces.
 
-    ``live``: at the last `take` there was a choice point to which the machine may go back. ``place``: the region of the
-    running text that the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too.
-    ``found``: a window, and what `USUAL` finds in it. ``nth``: how many arguments of the call stood without names.
+    ``live``: there is a choice point to which the machine may go back. ``place``: the region of the running text that
+    the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too. ``nth``: how many
+    arguments of the call stood without names.
     """
 
     __slots__ = (
@@ -112,7 +111,6 @@ class Machine:
         "final",
         "flags",
         "floor",
-        "found",
         "hope",
         "i",
         "ip",
@@ -155,12 +153,11 @@ class Machine:
         self.drafted = -1
         self.resumed = -1
         self.hope = ""
-        self.found: tuple[str, Any, Any] | None = None
 
     def copy(self) -> Machine:
         """An independent copy at this point."""
         other = Machine.__new__(Machine)
-        other.program, other.tools, other.place, other.found = self.program, self.tools, self.place, None
+        other.program, other.tools, other.place = self.program, self.tools, self.place
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.hope = self.final, self.cut_off, self.hope
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
@@ -171,39 +168,12 @@ class Machine:
         other.drafted, other.resumed = self.drafted, self.resumed
         return other
 
-    def feed(self, piece: str, scanned: int = -1) -> None:
-        """Adds ``piece`` to the window and runs until the machine needs more text.
-
-        ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
-        seen no part of the piece.
-        """
-        if self.i:
-            self.base += self.i
-            self.text = self.text[self.i :] + piece
-            self.i = 0
-        else:
-            self.text += piece
-        self.run(scanned)
-
     def hold(self, piece: str) -> bool:
         """Adds ``piece`` to the window, if it goes on with the text that is held and does not end it."""
-        hope = self.hope
-        if len(piece) < len(hope) and hope.startswith(piece):
-            self.hope = hope[len(piece) :]
-            self.text += piece
-            return True
-        text = self.text + piece
-        ins = self.program.code[self.ip]
-        if ins[0] == USUAL:
-            steps = ins[1]
-            step, begun = steps.find(text, self.i, False)
-            if step is not None or begun is None:
-                self.found = text, step, begun
-                return False
-            self.hope = begun
-        else:
+        if len(piece) >= len(self.hope) or not self.hope.startswith(piece):
             return False
-        self.text = text
+        self.hope = self.hope[len(piece) :]
+        self.text += piece
         return True
 
     def waiting(self) -> tuple[int, Search | None] | None:
@@ -241,45 +211,34 @@ class Machine:
         if ins[0] == USUAL:
             other = self.copy()
             other.ip = ins[2]
-            other.run()
+            other.feed("")
             return other.region
         if self.calling or self.value is not None:
             return CALL
         region: int = ins[1] if ins[0] in (TEXT, LINES) else self.place
         return region
 
-    def finish(self, cut_off: bool = False) -> None:
-        """Runs to the end; no more text will come. ``cut_off``: an open value is cut off, not ended, by the end of the
-        text."""
+    def finish(self, cut_off: bool = False) -> list[Item]:
+        """Runs to the end, as no more text will come, and returns the items that are left. ``cut_off``: the end of the
+        text cuts an open value off and does not end it."""
         self.final, self.cut_off = True, cut_off
         if cut_off and self.value is not None:
             self.value.cut_off()
-        self.run()
+        return self.feed("")
 
-    def take(self) -> list[Item]:
-        """Takes the final items off the trail and returns them."""
-        stack, floor = self.stack, self.floor
-        self.live = False
-        for height in range(floor, len(stack)):
-            if stack[height][0] == CHOICE_POINT:
-                kept = stack[height][2]
-                self.live = True
-                break
+    def feed(self, piece: str, scanned: int = -1) -> list[Item]:
+        """Adds ``piece`` to the window and runs until the machine needs more text. Returns the items that are final.
+
+        ``scanned``: how many characters of ``piece`` the transcoder of the open value has already scanned; -1 if it has
+        seen no part of the piece.
+        """
+        i, ip, final = 0, self.ip, self.final
+        if self.i:
+            self.base += self.i
+            text = self.text[self.i :] + piece
         else:
-            items, self.trail = self.trail, []
-            return items
-        if not kept:
-            return []
-        items = self.trail[:kept]
-        del self.trail[:kept]
-        for height in range(floor, len(stack)):
-            kind, ip, length, calling = stack[height]
-            stack[height] = (kind, ip, length - kept, calling)
-        return items
-
-    def run(self, scanned: int = -1) -> None:
+            text = self.text + piece
         code = self.program.code
-        text, i, ip, final = self.text, self.i, self.ip, self.final
         n = len(text)
         stack, trail = self.stack, self.trail
         self.hope = ""
@@ -333,6 +292,15 @@ class Machine:
                     ip = 0
                 else:
                     break
+            elif op == USUAL:
+                steps = ins[1]
+                end = 0 if final else steps.read(self, text, i)
+                if end > 0:
+                    i, ip = end, self.ip
+                elif end < 0:
+                    break
+                else:
+                    ip = ins[2]
             elif op == LIT:
                 literal = ins[2]
                 if text.startswith(literal, i):
@@ -355,20 +323,6 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
                 ip = ins[1]
-            elif op == USUAL:
-                known, self.found = self.found, None
-                if known is None or final or i or known[0] != text:
-                    steps = ins[1]
-                    step, found = steps.find(text, i, final)
-                else:
-                    _, step, found = known
-                if step is None and found is not None:
-                    self.hope = found
-                    break
-                if step is not None and self._take_step(step, found[1]):
-                    i, ip = found[0], step.ip
-                else:
-                    ip = ins[2]
             elif op == LINES:
                 end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
                 behind = end - 1 if named and ins[4].endswith("\n") else end
@@ -496,14 +450,13 @@ class Machine:
                         self._wanted(i, ins[3])
                         ip = 0
                     continue
-                trail.append((CALL, text[i:end], None))
                 i = end
-                for tag, found in parts:
+                for tag, _, found in parts:
                     if tag == NAME:
                         self.tool = found
                     elif tag == ARG_NAME:
                         self.arg = found
-                    trail.append((tag, "", found))
+                trail += parts
                 ip += 1
             elif op == CUT:
                 if not self.flags & HELD:
@@ -652,51 +605,13 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
-
-    def _take_step(self, step: Any, found: list[str]) -> bool:
-        """Does what the instructions would do with the text of ``step`` (a `Step`). ``found`` are the names. False if
-        they must do it, because this text is not usual after all."""
-        if step.cut and self.flags & HELD:
-            return False
-        for names in step.names:
-            if names.declared(self):
-                return False
-        made: list[Item] = step.items
-        if found:
-            made = []
-            left = iter(found)
-            for item in step.items:
-                if item[0] >= 0:
-                    made.append(item)
-                    continue
-                name = next(left)
-                parts = item[2](name)
-                if parts is None:
-                    return False
-                made.append((CALL, name, None))
-                for tag, value in parts:
-                    if tag == NAME:
-                        self.tool = value
-                    elif tag == ARG_NAME:
-                        self.arg = value
-                    made.append((tag, "", value))
-        self.trail += made
-        stack = self.stack
-        if step.popped:
-            del stack[-step.popped :]
-            if self.floor > len(stack):
-                self.floor = len(stack)
-        if step.pushed:
-            stack += step.pushed
-        if step.cut:
-            self.floor = len(stack)
-        if step.begins:
-            self.nth = 0
-        if step.top:
-            self.place = CONTENT
-        if step.calling is not None:
-            self.calling = step.calling
-        return True
+        for frame in stack[self.floor :]:
+            if frame[0] == CHOICE_POINT:
+                self.live = True
+                return self._final(frame[2])
+        self.live = False
+        self.trail = []
+        return trail
 
     def _by_place(self, char: str) -> str | None:
         """The property that the next value without a name is, if ``char`` begins it."""
@@ -710,6 +625,16 @@ class Machine:
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""
         return any(frame[0] == CHOICE_POINT for frame in self.stack[self.floor :])
+
+    def _final(self, length: int) -> list[Item]:
+        """Takes the first ``length`` items off the trail: they stand below the oldest live choice point."""
+        items = self.trail[:length]
+        if items:
+            del self.trail[:length]
+            for height in range(self.floor, len(self.stack)):
+                kind, ip, after, calling = self.stack[height]
+                self.stack[height] = (kind, ip, after - length, calling)
+        return items
 
     def _go_back(self, length: int, text: str, i: int) -> tuple[str, int]:
         """Takes all items after the first ``length`` off the trail. Returns the window, and the index in it at which

@@ -16,14 +16,15 @@ from ..kept import kept
 from .code import WHITE
 
 if TYPE_CHECKING:
+    from .instructions import Item
     from .machine import Machine
 
 __all__ = ["Names", "Parts", "Run", "Spelt"]
 
 Run = Callable[..., "re.Match[str] | None"]
 """Matches the longest run of a class of characters."""
-Parts = Callable[[str], "list[tuple[int, str]] | None"]
-"""Finds the items of a header in a run; None if it is no header."""
+Parts = Callable[[str], "list[Item] | None"]
+"""The trail items of a run; None if it is no header."""
 Spelt = tuple[tuple[str, str], ...]
 """How names are spelt, the longest first, and the names."""
 
@@ -96,7 +97,7 @@ class Names:
 
     def read(
         self, declared: Spelt, parts: Parts, text: str, i: int, final: bool, most: int
-    ) -> tuple[int, list[tuple[int, str]] | None]:
+    ) -> tuple[int, list[Item] | None]:
         """Where the header at ``i`` ends, and its items, None if there is no header. The end is -1 if more text must
         tell; if there is none, no name is read that it could have changed. ``most``: the most characters of a header.
         """
@@ -105,7 +106,7 @@ class Names:
                 end = i + len(spelt)
                 if text.startswith(spelt, i):
                     if not self.follows or self.follow(text, end):
-                        return end, [(self.item, name)]
+                        return end, [(self.item, spelt, name)]
                     undecided = self._undecided(text[end : end + most], most)
                 else:
                     undecided = len(text) < end and spelt.startswith(text[i:])

@@ -38,10 +38,9 @@ class NotGiven:
             return
         options = self.options._replace(tools=True, mode="auto")
         machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
-        machine.feed(self.prefix + text)
-        machine.finish()
+        items = machine.feed(self.prefix + text) + machine.finish()
         at, begin = -len(self.prefix), -1
-        for op, raw, value in machine.take():
+        for op, raw, value in items:
             if op == CALL_BEGIN:
                 begin = at
             elif op == NAME and begin >= 0:

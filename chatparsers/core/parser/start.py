@@ -49,9 +49,7 @@ KEPT_PREFIX = 4096
 def _started(format: Definition, options: Options, prefix: str, inline: bool, alphabet: AlphabetKey) -> Start:
     """As `start`, read once: no stream changes it, and it depends on nothing else."""
     machine = Machine(program(format, options, inline, alphabet), Toolset())
-    if prefix:
-        machine.feed(prefix)
-    items = machine.take()
+    items = machine.feed(prefix) if prefix else []
     begin = len(items)
     for index, item in enumerate(items):
         if item[0] == CALL_BEGIN:

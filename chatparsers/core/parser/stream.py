@@ -179,10 +179,14 @@ class Stream:
                 return [self._make(piece)]
             if self._value is not None:
                 return self._feed_value(self._value, piece)
-            if self._machine.hold(piece):
+            if self._machine.hope and self._machine.hold(piece):
                 self._pieces.append(piece)
                 self._fed += len(piece)
                 return []
+            if not (self._finished or self._strict):
+                events: list[Event] = []
+                self._run(piece, events)
+                return events
         return self._feed(piece)
 
     def finish(self, reason: FinishReason | None = None) -> list[Event]:
@@ -383,7 +387,7 @@ class Stream:
             events.append(self._make(text))
         elif text and self._value is not None:
             events += self._feed_value(self._value, text)
-        elif text and self._machine.hold(text):
+        elif text and self._machine.hope and self._machine.hold(text):
             self._pieces.append(text)
             self._fed += len(text)
         else:
@@ -425,7 +429,8 @@ class Stream:
         if not text:
             return
         self._pieces.append(text)
-        self._catch_up()
+        if self._plain is not _no_shortcut or self._value is not None:
+            self._catch_up()
         self._fed += len(text)
         if self._early:
             events += self._early
@@ -434,11 +439,11 @@ class Stream:
             self._transcript.advance(m.MARKUP, len(text))
             return
         machine = self._machine
-        machine.feed(text, scanned)
-        items = machine.take()
+        items = machine.feed(text, scanned)
         if items:
             self._transcript.apply(items, events)
-        self._settle()
+        if machine.value is not None or machine.i == len(machine.text):
+            self._settle()
 
     def _end(self, events: list[Event], cut_off: bool = False) -> None:
         """Ends the turn and decides the held text. ``cut_off``: the model had more to say."""
@@ -447,8 +452,7 @@ class Stream:
         self._early = []
         machine, transcript = self._machine, self._transcript
         transcript.over()
-        machine.finish(cut_off)
-        transcript.apply(machine.take(), events)
+        transcript.apply(machine.finish(cut_off), events)
         transcript.close(events)
         if self._not_given is not None:
             for at, name in self._not_given("".join(self._pieces)):

@@ -219,52 +219,75 @@ class Transcript:
 
     def apply(self, items: Sequence[m.Item], events: list[Event]) -> None:
         """Takes the items into the message, and adds their events to ``events``."""
-        spelling = self.spelling
+        spelling, origin, call = self.spelling, self.origin, self.call
+        length, region = self.length, self.kind
+        again = bool(events)  # whether neighbours may be of one kind
+        said = ""  # of the call's arguments: it becomes one event
         for op, raw, value in items:
             if raw:
-                if self.length < self.origin:
-                    clipped = min(len(raw), self.origin - self.length)
-                    self.length += clipped
+                if length < origin:
+                    clipped = min(len(raw), origin - length)
+                    length += clipped
                     raw = raw[clipped:]
                 if spelling is not None and m.CONTENT <= op <= m.REASONING:
                     for dropped, text in spelling.runs(raw):
-                        self.advance(m.MARKUP if dropped else op, len(text))
+                        kind = m.MARKUP if dropped else op
+                        if kind != region and text:
+                            self.runs.append((length, kind))
+                            region = kind
+                        length += len(text)
                     raw = spelling.text(raw)
                 elif raw:
                     kind = op if op < m.CALL else m.CALL
-                    if kind != self.kind:
-                        self.runs.append((self.length, kind))
-                        self.kind = kind
-                    self.length += len(raw)
+                    if kind != region:
+                        self.runs.append((length, kind))
+                        region = kind
+                    length += len(raw)
             if op == m.MARKUP:
                 continue
-            if op >= m.CALL:
-                call = self.call
+            if op == m.ARGUMENT:
+                if call is not None:
+                    said += value if spelling is None else spelling.json(value)
+            elif op == m.ARG_NAME:
+                if call is not None:
+                    said += f'{", " if call.members else "{"}"{escape(value)}": '
+                    call.members += 1
+            elif op >= m.CALL:
+                if call is not None:
+                    if op == m.CALL_END:
+                        said += "}" if call.members > 0 else "" if said or call.arguments else "{}"
+                    if said:
+                        self._argue(call, said, events)
+                        said = ""
                 if op == m.CALL_BEGIN:
                     if self.unwanted:
-                        self.note("unwanted-call", self.length, "no call")
+                        self.note("unwanted-call", length, "no call")
                     else:
-                        self.call = _Call(len(self.calls), self.length)
-                        self.calls.append(self.call)
+                        call = self.call = _Call(len(self.calls), length)
+                        self.calls.append(call)
                 elif op == m.NOTE:
                     self.note(*value)
-                elif call is not None and (op != m.CALL or call.broken):
+                elif call is not None:
                     self._in_call(call, op, raw, value, events)
+                    call = self.call
             elif op == m.CONTENT:
                 text = raw if value is None else value if spelling is None else spelling.text(value)
                 if text:
                     self.content.append(text)
                     events.append(Content(text))
+                    again = True
             elif raw:
                 self.reasoning.append(raw)
                 events.append(Reasoning(raw))
-        if len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
+                again = True
+        self.length, self.kind = length, region
+        if said and call is not None:
+            self._argue(call, said, events)
+        if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = _joined_events(events)
 
     def _in_call(self, call: _Call, op: int, raw: str, value: Any, events: list[Event]) -> None:
-        if op == m.ARGUMENT:
-            self._argue(call, value if self.spelling is None else self.spelling.json(value), events)
-        elif op == m.NAME:
+        if op == m.NAME:
             call.name = value
         elif op == m.ID:
             if not call.id:  # if a model writes several ids, the first counts
@@ -272,30 +295,21 @@ class Transcript:
         elif op == m.ARGS_BEGIN:
             call.members = 0
             self._start(call, events)
-        elif op == m.ARG_NAME:
-            self._argue(call, f'{", " if call.members else "{"}"{escape(value)}": ', events)
-            call.members += 1
+        elif op == m.CALL_END:
+            call.complete = True
+            self.close(events)
+        elif op == m.CALL:
+            if call.broken and raw:
+                self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
         elif op == m.BROKEN_VALUE:
             call.broken = call.members <= 0 and not self.ending
-        elif op == m.CALL:
-            if raw:
-                self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)
-        elif op == m.CALL_END:
-            if call.members > 0:
-                self._argue(call, "}", events)
-            elif not call.arguments:
-                self._argue(call, "{}", events)
-            call.complete = True
-            self.close(events)
         elif op == m.BROKEN_END:
             self.close(events)
 
     def _argue(self, call: _Call, text: str, events: list[Event]) -> None:
         """Adds text to the call's arguments."""
-        if not text:
-            return
         call.arguments.append(text)
         if call.started:
             last = events[-1] if events else None

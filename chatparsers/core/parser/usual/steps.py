@@ -12,10 +12,10 @@ first comes there, so a format whose calls nobody reads costs nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...definition import nodes as n
 from ...definition.tree import once
@@ -27,45 +27,42 @@ from .trial import Done, behind, trial
 
 if TYPE_CHECKING:
     from ..instructions import Instruction, Item
+    from ..machine import Machine
 
 __all__ = ["Step", "Steps", "usual"]
 
 _MOST_NAME = 99
-_WHITE = tuple(WHITE)
+_NOT_WHITE = f"[^{WHITE}]"
 _PLAIN = {JSON_INSIDE: r'[^"\\\x00-\x1f]'}
 """Classes of names, and the usual characters of them: a name with an escape is left to the instructions."""
 
-Run = Callable[[str, int], "re.Match[str] | None"]
+Match = Callable[[str, int], "re.Match[str] | None"]
+Begun = tuple[str, "Match | None"]
+"""A text of which the window may hold only the beginning, and what matches what stands before it."""
 
 
 class Step:
-    """A text that the machine reads at once, and what it then does.
+    """What the machine does with one of the texts.
 
-    ``parts``: its texts, and what matches its names.
+    ``items``: the items of the trail. ``names``: of each name, the last one first, where its items stand, the group
+    that matches it, what finds its items, and its declared names (`Names`). ``longer``: texts of
+    earlier steps, of which the window may hold only the beginning though it holds this text.
     """
 
     __slots__ = (
-        "ahead",
         "begins",
         "calling",
         "cut",
         "ip",
         "items",
+        "longer",
         "names",
-        "parts",
         "popped",
         "pushed",
         "top",
     )
 
-    def __init__(self, atoms: tuple[Atom, ...], done: Done, no_token: str) -> None:
-        self.parts: list[str | Run] = [
-            atom.text if atom.kind == "text" else _run(atom.text, no_token)
-            for atom in atoms
-            if atom.kind != "next"
-        ]
-        self.ahead = atoms[-1].text if atoms[-1].kind == "next" else None
-        """What must follow: this text, or if it is empty, no white space; None if it does not matter."""
+    def __init__(self, done: Done, group: str, longer: list[Begun]) -> None:
         self.ip = done.ip
         self.popped = done.popped
         # The lengths of choice points are not needed: a cut has ended all of them.
@@ -73,59 +70,111 @@ class Step:
         self.calling = done.calling
         self.top = done.top
         self.cut = done.cut
-        self.names = done.names
         self.items = list(_merged(done.items))
+        places = [place for place, item in enumerate(self.items) if item[0] < 0]
+        self.names = [(place, f"{group}_{k}", *self.items[place][2]) for k, place in enumerate(places)][::-1]
         self.begins = any(item[0] == m.ARGS_BEGIN for item in done.items)
-
-    def find(self, text: str, i: int, final: bool) -> tuple[int, list[str]] | str | None:
-        """Where the text ends that begins at ``i``, and its names; what comes next, up to a name, if the window is only
-        the beginning of it; None if it is not. ``final``: no more text will come."""
-        names: list[str] = []
-        for part in self.parts:
-            if isinstance(part, str):
-                if text.startswith(part, i):
-                    i += len(part)
-                elif not final and len(text) - i < len(part) and part.startswith(text[i:]):
-                    return part[len(text) - i :]
-                else:
-                    return None
-            else:
-                match = part(text, i)
-                end = match.end() if match is not None else i
-                if end == len(text):
-                    return None if final else ""
-                if match is None:
-                    return None
-                names.append(text[i:end])
-                i = end
-        ahead = self.ahead
-        if ahead is not None:
-            if not final and (i == len(text) or (len(text) - i < len(ahead) and ahead.startswith(text[i:]))):
-                return ""
-            if not text.startswith(ahead, i) or (not ahead and text.startswith(_WHITE, i)):
-                return None
-        return i, names
+        self.longer = longer
 
 
 class Steps:
-    """The steps of one place of the program; ``make`` makes them."""
+    """The steps of one place of the program; ``make`` finds their texts and what they do.
 
-    __slots__ = ("_made", "_make")
+    ``match`` matches the first of these texts that stands at a place, with what must follow it. ``begun``: texts of
+    which the window may hold only the beginning, each with what matches the texts and names before it.
+    """
 
-    def __init__(self, make: Callable[[], list[Step]]) -> None:
-        self._make = make
-        self._made: list[Step] | None = None
+    __slots__ = ("begun", "make", "match", "no_token", "steps")
 
-    def find(self, text: str, i: int, final: bool) -> tuple[Step | None, Any]:
-        """The step that reads the window from ``i`` on, with where it ends and its names; or None, with what comes next
-        if the window is the beginning of such a text, else None. ``final``: no more text will come."""
-        if self._made is None:
-            self._made = self._make()
-        for step in self._made:
-            found = step.find(text, i, final)
-            if found is not None:
-                return (None if isinstance(found, str) else step), found
-        return None, None
+    def __init__(self, make: Callable[[], Iterable[tuple[tuple[Atom, ...], Done]]], no_token: str) -> None:
+        self.make = make
+        self.no_token = no_token
+        self.match: Match = self._first
+        self.begun: list[Begun] = []
+        self.steps: dict[str | None, Step] = {}
+
+    def read(self, machine: Machine, text: str, i: int) -> int:
+        """Does what the instructions would do with the text at ``i``, and returns where it ends; -1 if the window holds
+        only the beginning of such a text, 0 if the instructions must read it."""
+        match = self.match(text, i)
+        step = None if match is None else self.steps[match.lastgroup]
+        for begun, before in self.begun if step is None else step.longer:
+            at = i
+            if before is not None:
+                found = before(text, i)
+                if found is None:
+                    continue
+                at = found.end()
+            if len(text) - at <= len(begun) and begun.startswith(text[at:]):
+                machine.hope = begun[len(text) - at :]
+                return -1
+        if match is None or step is None:
+            return 0
+        if step.cut and machine.flags & m.HELD:
+            return 0
+        made = step.items
+        if step.names:
+            made = made[:]
+            for place, group, parts, names in step.names:
+                if names is not None and names.declared(machine):
+                    return 0
+                items = parts(match[group])
+                if items is None:
+                    return 0
+                made[place : place + 1] = items
+                for tag, _, name in items:
+                    if tag == m.NAME:
+                        machine.tool = name
+                    elif tag == m.ARG_NAME:
+                        machine.arg = name
+        machine.trail += made
+        stack = machine.stack
+        height = len(stack) - step.popped
+        stack[height:] = step.pushed
+        if step.cut:
+            machine.floor = len(stack)
+        elif machine.floor > height:
+            machine.floor = height
+        if step.begins:
+            machine.nth = 0
+        if step.top:
+            machine.place = m.CONTENT
+        if step.calling is not None:
+            machine.calling = step.calling
+        machine.ip = step.ip
+        return match.end()
+
+    def _first(self, text: str, i: int) -> re.Match[str] | None:
+        """As ``match``, when the machine first comes here: finds the steps."""
+        patterns: list[str] = []
+        known: list[Begun] = []
+        for atoms, done in self.make():
+            group = f"s{len(patterns)}"
+            whole = before = literal = ahead = ""
+            begun: list[Begun] = []
+            names = 0
+            for atom in atoms:
+                if atom.kind == "text":
+                    literal = atom.text
+                    whole += re.escape(literal)
+                elif atom.kind == "name":
+                    begun.append((literal, _matching(before) if before else None))
+                    name = f"(?:{self.no_token}{_PLAIN.get(atom.text, atom.text)}){{1,{_MOST_NAME}}}"
+                    whole += f"(?P<{group}_{names}>{name})"
+                    before += re.escape(literal) + name
+                    literal = ""
+                    names += 1
+                else:
+                    ahead = atom.text
+                    whole += f"(?={re.escape(ahead) or _NOT_WHITE})"
+            begun.append((literal + ahead, _matching(before) if before else None))
+            patterns.append(f"{whole}(?P<{group}>)")
+            longer = known[:] if any(text.startswith(begun[0][0]) for text, _ in known) else []
+            self.steps[group] = Step(done, group, longer)
+            known += begun
+        self.begun = known
+        self.match = _matching("|".join(patterns) or "(?!)")
+        return self.match(text, i)
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:
@@ -134,9 +183,8 @@ def _merged(items: list[Item]) -> Iterator[Item]:
         yield (kind, "".join(item[1] for item in run), None) if isinstance(kind, int) else kind
 
 
-def _run(name: str, no_token: str) -> Run:
-    """Matches a name of usual length."""
-    return re.compile(f"(?:{no_token}{_PLAIN.get(name, name)}){{1,{_MOST_NAME}}}", re.DOTALL).match
+def _matching(pattern: str) -> Match:
+    return re.compile(pattern, re.DOTALL).match
 
 
 def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet) -> None:
@@ -153,22 +201,26 @@ def usual(code: list[Instruction], entry: int, tree: n.Node, alphabet: Alphabet)
         if plain[ip][0] != m.RECOVER:  # a frame names its place
             # The instruction that stood here moves to the end of the code, and the code goes on behind it.
             code += [plain[ip], (m.JUMP, ip + 1)]
-            code[ip] = (m.USUAL, Steps(partial(_steps, plain, ip, place, found, alphabet)), len(code) - 2)
+            code[ip] = (
+                m.USUAL,
+                Steps(partial(_steps, plain, ip, place, found, alphabet), alphabet.no_token),
+                len(code) - 2,
+            )
 
 
 def _steps(
     plain: list[Instruction], ip: int, place: str, found: Callable[[], list[Text]], alphabet: Alphabet
-) -> list[Step]:
-    """The steps over the texts that stand behind the place."""
-    steps: dict[tuple[Atom, ...], Step] = {}
+) -> Iterable[tuple[tuple[Atom, ...], Done]]:
+    """The texts that stand behind the place, and what the program does with each."""
+    steps: dict[tuple[Atom, ...], Done] = {}
     for text in found():
         if text.behind == place:
             for atoms in _looking(text):
                 done = trial(plain, ip, atoms, alphabet)
                 if done is not None:
-                    steps.setdefault(atoms, Step(atoms, done, alphabet.no_token))
+                    steps.setdefault(atoms, done)
                     break
-    return list(steps.values())
+    return steps.items()
 
 
 def _looking(text: Text) -> Iterator[tuple[Atom, ...]]:

@@ -18,7 +18,6 @@ from .texts import ARGUMENTS, CALL, START, VALUE, Atom
 
 if TYPE_CHECKING:
     from ..instructions import Instruction, Item
-    from ..names import Names
 
 __all__ = ["Done", "behind", "trial"]
 
@@ -42,15 +41,15 @@ class _Frame(NamedTuple):
 
 class Done(NamedTuple):
     """What a run did: where it stopped, how many frames it took off the stack, the frames it pushed, the items it made,
-    the names it read, whether a call is open (None: as before), whether it came to the body's loop, whether it cut.
+    whether a call is open (None: as before), whether it came to the body's loop, whether it cut.
 
-    The items of the name in each "name" of the text stand as ``(-1, "", parts)``, with what finds them."""
+    The items of the name in each "name" of the text stand as ``(-1, "", (parts, names))``: what finds them, and the
+    declared names that are read otherwise."""
 
     ip: int
     popped: int
     frames: list[_Frame]
     items: list[Item]
-    names: list[Names]
     calling: bool | None
     top: bool
     cut: bool
@@ -93,7 +92,6 @@ class _Run:
         self.frames: list[_Frame] = []
         self.popped = 0
         self.trail: list[Item] = []
-        self.names: list[Names] = []
         self.calling: bool | None = None
         self.top = False
         self.cut = False
@@ -104,8 +102,7 @@ class _Run:
         return self.place == (len(self.atoms) - self.looks, 0)
 
     def done(self) -> Done:
-        frames, trail, names = self.frames[:], self.trail[:], self.names[:]
-        return Done(self.ip, self.popped, frames, trail, names, self.calling, self.top, self.cut)
+        return Done(self.ip, self.popped, self.frames[:], self.trail[:], self.calling, self.top, self.cut)
 
     def step(self, ins: Instruction) -> None:
         op = ins[0]
@@ -204,9 +201,7 @@ class _Run:
         after = self._atom(k + 1)
         if after.kind == "name" or not after.text or self._inside(atom)(after.text):
             raise _Unknown
-        if ins[4] is not None:
-            self.names.append(ins[4])
-        self.trail.append((-1, "", ins[2]))
+        self.trail.append((-1, "", (ins[2], ins[4])))
         self.place = (k + 1, 0)
         self.ip += 1
 

@@ -2,7 +2,7 @@ cimport cython
 from ..values.base cimport Transcoder
 from .instructions cimport Program
 from .names cimport Names
-from .usual.steps cimport Step, Steps
+from .usual.steps cimport Steps
 cdef object _white
 cdef class Machine:
     cdef public object arg, tool
@@ -10,25 +10,21 @@ cdef class Machine:
     cdef public Py_ssize_t base, i, ip, floor, far, drafted, resumed, nth
     cdef public bint calling, cut_off, final, live
     cdef public int flags, place
-    cdef public object found, tools
+    cdef public object tools
     cdef public Program program
     cdef public list stack, trail, want
     cdef public Transcoder value
     cpdef Machine copy(self)
-    cpdef feed(self, piece, Py_ssize_t scanned=*)
-    @cython.locals(text=str, ins=tuple, steps=Steps)
     cpdef bint hold(self, str piece) except -1
     @cython.locals(ins=tuple, op=int)
     cpdef waiting(self)
     cpdef str release(self)
     cpdef skip_to(self, Py_ssize_t position, str held)
-    cpdef finish(self, bint cut_off=*)
-    @cython.locals(stack=list, floor=Py_ssize_t, height=Py_ssize_t, kept=Py_ssize_t, items=list, frame=tuple)
-    cpdef list take(self)
-    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, step=Step, known=tuple, waits=bint, cut=bint, moved=bint, behind=Py_ssize_t, names=Names, declared=tuple, steps=Steps)
-    cpdef run(self, Py_ssize_t scanned=*)
-    @cython.locals(made=list, item=tuple, names=Names, stack=list)
-    cdef bint _take_step(self, Step step, list found) except -1
+    cpdef list finish(self, bint cut_off=*)
+    @cython.locals(items=list, height=Py_ssize_t, kind=int, ip=Py_ssize_t, after=Py_ssize_t, calling=bint)
+    cdef list _final(self, Py_ssize_t length)
+    @cython.locals(code=list, text=str, i=Py_ssize_t, ip=Py_ssize_t, final=bint, n=Py_ssize_t, stack=list, trail=list, ins=tuple, op=int, end=Py_ssize_t, value=Transcoder, at=Py_ssize_t, kind=int, target=Py_ssize_t, length=Py_ssize_t, calling=bint, waits=bint, cut=bint, moved=bint, behind=Py_ssize_t, names=Names, declared=tuple, steps=Steps, frame=tuple)
+    cpdef list feed(self, piece, Py_ssize_t scanned=*)
     cdef object _by_place(self, str char)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
