@@ -380,8 +380,8 @@ class Turn(Shown):
     ) -> Message:
         """The message of a whole output, text or ids; the same as a stream's, whatever its pieces.
 
-        The options are those of `stream`. ``regions``: whether the message has its regions; without them a short output
-        costs a tenth less. Raises `OutputError` only in strict mode.
+        The options are those of `stream`. ``regions``: whether the message has its regions. They are made when they are
+        first asked for; without them the message keeps nothing of the stream. Raises `OutputError` only in strict mode.
 
         >>> turn = chat.prepare(messages, tools=tools)
         >>> turn.parse(call).tool_calls[0].parsed_arguments

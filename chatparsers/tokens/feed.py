@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias, cast
+from itertools import accumulate
+from typing import Any, TypeAlias
 
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
@@ -78,22 +79,39 @@ class Spelling:
         return "" if self.skip and ord(character) >= _FIRST_OTHER else self.texts[character]
 
 
+class _Texts(dict[int, str]):
+    """The text of each id, found at its first use; ``""`` if it is special, unknown or only a part of a character."""
+
+    __slots__ = ("_pieces", "special")
+
+    def __init__(self, pieces: Pieces, special: dict[int, tuple[int, str]]) -> None:
+        self._pieces = pieces
+        self.special = special
+
+    def __missing__(self, id: int) -> str:
+        piece = "" if id in self.special else self._pieces[id]
+        text = self[id] = piece if isinstance(piece, str) else ""
+        return text
+
+
 class IdFeed:
     """Turns ids into the machine's text.
 
-    ``recipe``: the arguments of `_tables`, by which a pickle has its results. ``table`` maps each id that becomes one
-    character to a kind of end and that character, any other to its piece of the vocabulary. `END` ends the turn.
-    `END_IN_VALUE` ends it only inside a value: it is a marker of the format, and elsewhere the parser reads it.
+    ``recipe``: the arguments of `_tables`, by which a pickle has its results. ``texts`` has the text of each ordinary
+    id; its ``special`` maps each id that becomes one character to a kind of end and that character. `END` ends the
+    turn. `END_IN_VALUE` ends it only inside a value: it is a marker of the format, and elsewhere the parser reads it.
     ``alphabet``: the markers that are single tokens.
     """
 
     __slots__ = (
+        "_begin",
         "_detokenizer",
+        "_new",
+        "_offsets",
         "_recipe",
-        "_table",
+        "_texts",
         "alphabet",
         "marks",
-        "offsets",
         "spelling",
         "tokenizer",
         "unknown",
@@ -104,22 +122,38 @@ class IdFeed:
         tokenizer: Any,
         detokenizer: Detokenizer,
         recipe: _Recipe,
-        table: dict[int, Any],
+        texts: _Texts,
         alphabet: Alphabet,
         spelling: Spelling,
     ) -> None:
         self.tokenizer = tokenizer
         self._detokenizer = detokenizer
         self._recipe = recipe
-        self._table = table
+        self._texts = texts
         self.alphabet = alphabet
         self.spelling = spelling
-        self.offsets = array("I")
-        """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
+        self._offsets = array("I")
+        self._new: list[str] = []
+        """The texts of the last ids, whose offsets nobody has asked for. The first begins at ``_begin``."""
+        self._begin = 0
         self.marks: list[int] = []
         """The positions of the characters that stand for tokens."""
         self.unknown: list[tuple[int, int]] = []
         """The positions and ids of unknown tokens. Each becomes U+FFFD."""
+
+    @property
+    def offsets(self) -> array[int]:
+        """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
+        if self._new:
+            offsets = list(accumulate(map(len, self._new), initial=self._begin))
+            self._offsets.fromlist(offsets[:-1])
+            self._new = []
+        return self._offsets
+
+    @property
+    def fed(self) -> bool:
+        """Whether an id was fed."""
+        return bool(self._new or self._offsets)
 
     def take_unknown(self) -> list[tuple[int, int]]:
         """The unknown ids since the last call."""
@@ -129,8 +163,8 @@ class IdFeed:
     def copy(self) -> IdFeed:
         """An independent copy at this point."""
         detokenizer = self._detokenizer.copy()
-        other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._table, self.alphabet, self.spelling)
-        other.offsets, other.marks = self.offsets[:], self.marks[:]
+        other = IdFeed(self.tokenizer, detokenizer, self._recipe, self._texts, self.alphabet, self.spelling)
+        other._offsets, other.marks = self.offsets[:], self.marks[:]
         return other
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -144,12 +178,13 @@ class IdFeed:
 
     def text(self, id: int, position: int) -> str | None:
         """The text of an ordinary ``id``. Returns None and changes nothing if ``id`` is special."""
-        piece = self._table[id]
-        if type(piece) is tuple:
+        text = self._texts[id]
+        if not text and id in self._texts.special:
             return None
-        self.offsets.append(position)
-        if type(piece) is str and piece and not self._detokenizer.held:
-            return piece
+        offsets = self.offsets if self._new else self._offsets
+        offsets.append(position)
+        if text and not self._detokenizer.held:
+            return text
         return self._detokenizer.decode(id) or self._empty(id, position)
 
     def _empty(self, id: int, position: int) -> str:
@@ -160,46 +195,61 @@ class IdFeed:
         self.unknown.append((position + len(held), id))
         return held + _UNKNOWN
 
-    def decode(self, ids: Iterable[int], position: int) -> list[tuple[int, str]]:
+    def decode(self, ids: Sequence[int], position: int) -> list[tuple[int, str]]:
         """The text of ``ids``, which begins at ``position``, cut before and after each token that may end the turn.
 
         Each part is a kind of end and its text. `ORDINARY` text has no special token. The character of an end comes
         alone. Bytes that a special id cuts off belong to the id before it.
         """
-        table, detokenizer = self._table, self._detokenizer
+        self._offsets = self.offsets
+        self._begin = position
+        self._new = texts = list(map(self._texts.__getitem__, ids))
         parts: list[tuple[int, str]] = []
-        texts: list[str] = []
-        begins: list[int] = []
-        kind = ORDINARY
-        for id in ids:
-            piece = table[id]
-            if type(piece) is str and piece and not detokenizer.held:
-                text = piece
-            elif type(piece) is tuple:
-                if held := detokenizer.flush():
-                    texts.append(held)
+        kind, runs, begun = ORDINARY, [], 0
+        place = self._next(0)
+        while place < len(texts):
+            special = self._texts.special.get(ids[place])
+            if special is not None and (held := self._detokenizer.flush()):
+                if place:
+                    texts[place - 1] += held
+                else:
+                    runs.append(held)
                     position += len(held)
-                end, text = piece
+                    self._begin = position
+            if begun < place:
+                runs.append("".join(texts[begun:place]))
+                position += len(runs[-1])
+                begun = place
+            if special is None:
+                id = ids[place]
+                texts[place] = self._detokenizer.decode(id) or self._empty(id, position)
+            else:
+                end, texts[place] = special
                 self.marks.append(position)
                 if end:
-                    if texts:
-                        parts.append((kind, "".join(texts)))
-                        texts = []
-                    parts.append((end, text))
-                    kind = ORDINARY
-                    begins.append(position)
-                    position += 1
-                    continue
-                kind = NOT_AN_END
-            else:
-                text = detokenizer.decode(id) or self._empty(id, position)
-            begins.append(position)
-            texts.append(text)
-            position += len(text)
-        self.offsets.fromlist(begins)
-        if texts:
-            parts.append((kind, "".join(texts)))
+                    if runs:
+                        parts.append((kind, "".join(runs)))
+                    parts.append((end, texts[place]))
+                    kind, runs = ORDINARY, []
+                else:
+                    runs.append(texts[place])
+                    kind = NOT_AN_END
+                position += 1
+                begun = place + 1
+            place = self._next(place + 1)
+        runs += texts[begun:]
+        if runs:
+            parts.append((kind, "".join(runs)))
         return parts
+
+    def _next(self, place: int) -> int:
+        """The next id that is not just its text: it is special, has no text, or follows a part of a character."""
+        if self._detokenizer.held:
+            return place
+        try:
+            return self._new.index("", place)
+        except ValueError:
+            return len(self._new)
 
     def flush(self) -> str:
         """Returns the held bytes of an incomplete character as U+FFFD."""
@@ -209,7 +259,7 @@ class IdFeed:
 def _restored(tokenizer: Any, recipe: _Recipe, held: bytes, offsets: array[int], marks: list[int]) -> IdFeed:
     vocabulary = Vocabulary.of(tokenizer)
     feed = IdFeed(tokenizer, Detokenizer(vocabulary, held), recipe, *_tables(vocabulary, *recipe))
-    feed.offsets, feed.marks = offsets, marks
+    feed._offsets, feed.marks = offsets, marks
     return feed
 
 
@@ -221,8 +271,8 @@ def _tables(
     ends: frozenset[int],
     skip: bool,
     also_text: bool,
-) -> tuple[dict[int, Any], Alphabet, Spelling]:
-    """What all feeds of one recipe share: what each id becomes, the alphabet, the texts of its characters."""
+) -> tuple[_Texts, Alphabet, Spelling]:
+    """What all feeds of one recipe share: the texts of the ids, the alphabet, the texts of its characters."""
     single = {
         text: id for text in dict.fromkeys((*texts, *stops)) if (id := vocabulary.id_of(text)) is not None
     }
@@ -240,8 +290,7 @@ def _tables(
             special[id] = (END if id in ends else NOT_AN_END, chr(code))
             spelt[chr(code)] = token.text
             code += 1
-    table = Pieces(vocabulary.pieces.__getitem__, cast(Any, special))
-    return table, alphabet, Spelling(spelt, skip)
+    return _Texts(vocabulary.pieces, special), alphabet, Spelling(spelt, skip)
 
 
 def id_start(
@@ -290,7 +339,7 @@ def _id_start(
     inline: bool,
     skip: bool,
     also_text: bool,
-) -> tuple[Start, _Recipe, dict[int, Any], Alphabet, Spelling]:
+) -> tuple[Start, _Recipe, _Texts, Alphabet, Spelling]:
     """All of `id_start` that streams share, looked up at once. ``config``: as JSON if it can be written so."""
     texts, stops = format.preserved_tokens, format.stops
     ends = stop_ids(vocabulary, stops, json.loads(config) if isinstance(config, str) else config, texts)

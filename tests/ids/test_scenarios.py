@@ -71,10 +71,14 @@ def check_ids(turn: Turn, text: str, ids: list[int]) -> None:
         assert 0 <= region.token_start <= region.token_end <= len(ids)
     for seed in range(3):
         stream = turn.stream()
-        for piece in in_groups(ids, Random(seed)) if seed else ids:
+        moments = []
+        for number, piece in enumerate(in_groups(ids, Random(seed)) if seed else ids):
             stream.feed(piece)
+            if number % 16 == 5:  # regions that are asked for at once, and later
+                moments.append((replace(stream.message), stream.message))
         stream.finish()
         assert stream.message == message
+        assert all(at_once == later for at_once, later in moments)
 
 
 def run(name: str, tokenizer: Tokenizer, chosen: Callable[[int], object]) -> int:

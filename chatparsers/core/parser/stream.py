@@ -264,7 +264,7 @@ class Stream:
         if self._ids is False:
             self._begin_with_text()
         origin = self._transcript.origin
-        fed_ids = self._ids is not None and bool(self._ids.offsets)
+        fed_ids = self._ids is not None and self._ids.fed
         if (starts is None) != (fed_ids or not self._pieces):
             expected = "no starts, as ids were fed" if fed_ids else "starts, as text was fed"
             raise RequestError(f"token_regions: expected {expected}")
@@ -325,7 +325,7 @@ class Stream:
         elif isinstance(piece, str):
             if self._ids is False:
                 self._begin_with_text()
-            elif self._ids is not None and self._ids.offsets:
+            elif self._ids is not None and self._ids.fed:
                 raise RequestError(
                     "feed: ids were fed before, and text cannot be mixed with them: feed ids alone"
                 )
@@ -407,7 +407,7 @@ class Stream:
         else:
             self._run(text, events)
 
-    def _feed_ids(self, ids: Iterable[int], events: list[Event]) -> None:
+    def _feed_ids(self, ids: Sequence[int], events: list[Event]) -> None:
         for end, text in self._ids.decode(ids, self._fed):
             if end < 0:
                 self._feed_text(text, events)

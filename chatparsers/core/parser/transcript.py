@@ -17,12 +17,21 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from hashlib import blake2b
-from itertools import groupby, pairwise
+from itertools import groupby
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Protocol
 
 from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..message import Diagnostic, DiagnosticCode, Message, Region, RegionKind, ToolCall
+from ..message import (
+    Diagnostic,
+    DiagnosticCode,
+    Message,
+    Region,
+    RegionKind,
+    ToolCall,
+    made_call,
+    made_region,
+)
 from ..schema.tools import Toolset
 from ..values.base import escape
 from . import instructions as m
@@ -380,20 +389,23 @@ class Transcript:
             self.text = _Text(self.origin)
         text = self.text.whole(self.pieces, ids)
         calls = [self._record(call) for call in self.calls if call.started and call.name is not None]
+        made: Any = partial(self._regions, ids, len(self.runs), self.length)
         return Message(
             content=_joined(self.content),
             reasoning=_joined(self.reasoning),
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text, self.text),
-            regions=self._regions(None if ids is None else ids.offsets, self.text) if regions else [],
+            regions=made if regions and self.runs else [],
             text=text,
         )
 
     def _record(self, call: _Call) -> ToolCall:
         if call.record is not None:
             return call.record
-        record = ToolCall(call.index, self._id(call), call.name or "", _joined(call.arguments), call.complete)
+        record = made_call(
+            call.index, self._id(call), call.name or "", _joined(call.arguments), call.complete
+        )
         if call is not self.call:
             call.record = record
         return record
@@ -421,24 +433,31 @@ class Transcript:
         call = bisect_right(self.calls, at, key=attrgetter("start")) - 1
         return self.calls[call].index if call >= 0 else None
 
-    def _regions(self, offsets: Sequence[int] | None, text: _Text) -> list[Region]:
-        """One region for each run. A region that is over is made once."""
+    def _regions(self, ids: Any, count: int, length: int) -> list[Region]:
+        """One region for each of the first ``count`` runs, the last of which ends at ``length``. A region that is over
+        is made once."""
         kept = self.regions
-        runs = self.runs[len(kept) :]
-        if not runs:
-            return []
-        bounds = [*map(_start, runs), self.length]
-        places = pairwise(map(text.position, bounds))
-        if offsets is None:
-            made = [Region(KINDS[kind], *place) for (_, kind), place in zip(runs, places, strict=True)]
+        first = min(len(kept), count - 1)
+        runs = self.runs[first:count]
+        text: _Text = self.text or _Text(self.origin)
+        bounds = [*map(_start, runs), length]
+        places = [text.position(bound) for bound in bounds]
+        if ids is None:
+            made = [
+                made_region(KINDS[kind], start, end, None, None)
+                for (_, kind), start, end in zip(runs, places, places[1:], strict=False)
+            ]
         else:
+            offsets = ids.offsets
             tokens = [bisect_left(offsets, bound) for bound in bounds]
             made = [
-                Region(KINDS[kind], *place, _holding(offsets, first, start), last)
-                for (start, kind), place, first, last in zip(runs, places, tokens, tokens[1:], strict=False)
+                made_region(KINDS[kind], start, end, _holding(offsets, token, at), last)
+                for (at, kind), start, end, token, last in zip(
+                    runs, places, places[1:], tokens, tokens[1:], strict=False
+                )
             ]
-        kept += made[:-1]
-        return [*kept, made[-1]]
+        kept += made[len(kept) - first : -1]
+        return [*kept[:first], *made]
 
     def token_regions(self, starts: Sequence[int], first: int, fed: int, over: bool) -> list[RegionKind]:
         """As `Stream.token_regions`. ``starts``: where the tokens begin. The text was fed up to ``fed``. ``over``: no

@@ -6,10 +6,13 @@ cdef class Spelling:
     cpdef str text(self, str text)
 cdef class IdFeed:
     cdef public Detokenizer _detokenizer
-    cdef public object _recipe, _table, alphabet, offsets, spelling, tokenizer
-    cdef public list marks, unknown
+    cdef public object _offsets, _recipe, _texts, alphabet, spelling, tokenizer
+    cdef public list _new, marks, unknown
+    cdef public Py_ssize_t _begin
+    @cython.locals(text=str)
     cpdef str text(self, id, Py_ssize_t position)
     cdef str _empty(self, id, Py_ssize_t position)
-    @cython.locals(parts=list, texts=list, begins=list, kind=int, text=str, detokenizer=Detokenizer)
+    @cython.locals(parts=list, texts=list, kind=int, runs=list, begun=Py_ssize_t, place=Py_ssize_t, held=str)
     cpdef list decode(self, ids, Py_ssize_t position)
+    cdef Py_ssize_t _next(self, Py_ssize_t place) except -1
     cpdef str flush(self)
