@@ -81,16 +81,18 @@ class Steps:
     """The steps of one place of the program; ``make`` finds their texts and what they do.
 
     ``match`` matches the first of these texts that stands at a place, with what must follow it. ``begun``: texts of
-    which the window may hold only the beginning, each with what matches the texts and names before it.
+    which the window may hold only the beginning, each with what matches the texts and names before it. ``most``: how
+    long the longest text may be, in characters.
     """
 
-    __slots__ = ("begun", "make", "match", "no_token", "steps")
+    __slots__ = ("begun", "make", "match", "most", "no_token", "steps")
 
     def __init__(self, make: Callable[[], Iterable[tuple[tuple[Atom, ...], Done]]], no_token: str) -> None:
         self.make = make
         self.no_token = no_token
         self.match: Match = self._first
         self.begun: list[Begun] = []
+        self.most = 0
         self.steps: dict[str | None, Step] = {}
 
     def read(self, machine: Machine, text: str, i: int) -> int:
@@ -98,6 +100,8 @@ class Steps:
         only the beginning of such a text, 0 if the instructions must read it."""
         match = self.match(text, i)
         step = None if match is None else self.steps[match.lastgroup]
+        if step is None and len(text) - i > self.most:
+            return 0
         for begun, before in self.begun if step is None else step.longer:
             at = i
             if before is not None:
@@ -168,6 +172,7 @@ class Steps:
                     ahead = atom.text
                     whole += f"(?={re.escape(ahead) or _NOT_WHITE})"
             begun.append((literal + ahead, _matching(before) if before else None))
+            self.most = max(self.most, sum(len(text) for text, _ in begun) + _MOST_NAME * names)
             patterns.append(f"{whole}(?P<{group}>)")
             longer = known[:] if any(text.startswith(begun[0][0]) for text, _ in known) else []
             self.steps[group] = Step(done, group, longer)
