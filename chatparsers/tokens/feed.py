@@ -144,10 +144,12 @@ class IdFeed:
     @property
     def offsets(self) -> array[int]:
         """Where each token begins, in the machine's characters: four bytes a token, as many streams may be open."""
-        if self._new:
-            offsets = list(accumulate(map(len, self._new), initial=self._begin))
-            self._offsets.fromlist(offsets[:-1])
-            self._new = []
+        new = self._new
+        if new:
+            begins = list(accumulate(map(len, new), initial=self._begin))
+            if self._new is new:  # no other thread has asked for the regions of the same message
+                self._new = []
+                self._offsets.fromlist(begins[:-1])
         return self._offsets
 
     @property

@@ -243,7 +243,7 @@ class Stream:
             self._begin_with_text()
         if self._has_shortcut:
             self._note_region()
-        return self._transcript.message(self._finished == "stop", self._ids, regions)
+        return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
 
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.

@@ -379,11 +379,12 @@ class Transcript:
 
     # the message
 
-    def message(self, ended: bool, ids: Any, regions: bool) -> Message:
+    def message(self, ended: bool, ids: Any, regions: bool, over: bool) -> Message:
         """The message of the text so far.
 
         ``ended``: the model ended its turn. ``ids``: the feed of ids, None if text was fed. ``regions``: whether it has
-        its regions.
+        its regions. ``over``: no more text will come. Until then the regions are made at once, because what they are
+        made from changes.
         """
         if self.text is None:
             self.text = _Text(self.origin)
@@ -396,7 +397,7 @@ class Transcript:
             tool_calls=calls,
             complete=ended and not self.broken and all([call.complete for call in calls]),
             diagnostics=self._diagnostics(text, self.text),
-            regions=made if regions and self.runs else [],
+            regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
         )
 
