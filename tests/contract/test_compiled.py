@@ -34,8 +34,8 @@ from chatparsers.testing import fuzz
 chance, feedings, digest = random.Random(sys.argv[1]), 0, hashlib.sha256()
 formats = [info for info in list_formats() if info.origin == "chatparsers"]
 chance.shuffle(formats)
-for info in itertools.cycle(formats):
-    if feedings > int(sys.argv[2]):
+for number, info in enumerate(itertools.cycle(formats)):
+    if feedings > int(sys.argv[2]) and number >= len(formats):
         break
     case = fuzz.TARGETS["texts"].draw(chance, info.load())
     text, strict, turn = case["text"], chance.random() < 0.2, fuzz._bound(case, id_seed="1")
