@@ -82,8 +82,8 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     named = (
         (pad + "</parameter=", ">"),
         (pad + "<parameter=", ">"),
-        *_seams(close, open),
-        *_seams("</function>" + gap + close, open),
+        *_seams(close, open + gap + "<function="),
+        *_seams("</function>" + gap + close, open + gap + "<function="),
     )
     raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named)
     begun = p.reads(">", ">", p.peek("\n")) + p.trim(pad)
@@ -219,7 +219,7 @@ def keyed_value(
 
 
 def _seams(close: str, open: str) -> tuple[tuple[str, str], ...]:
-    """What stands between two calls, where it ends a value whose closer is missing."""
+    """What stands between two calls, where it ends a value whose closer is missing. ``open``: without the name."""
     return tuple((close + gap + open, "") for gap in ("", "\n"))
 
 
@@ -242,7 +242,7 @@ def invoke(
     another = f"<{space}invoke name="
     seams = _seams(gap + end, another)
     if section:
-        seams += _seams(gap + end + gap + section, "<" + section[2:])
+        seams += _seams(gap + end + gap + section, "<" + section[2:] + gap + another)
 
     def argument(arg: Argument) -> Node:
         begin = f"<{space}parameter name="
@@ -371,10 +371,13 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     space = p.space(gap)
     open, close = f"<{mark}" + space, "</" + p.token(mark) + space
     ends = tuple(dict.fromkeys(f"</{mark}{white}parameter>" for white in (gap, "", " ")))
-    over = f"\n</{mark}{gap}invoke>"
-    seams = [seam for text in (f"<{mark}", f"</{mark}") for seam in _seams(over, text)]
-    plain = [(f"</parameter>\n{text}{mark}", "") for text in ("<", "</")]
-    raw = Raw(ends, named=((f'\n<{mark}{gap}parameter name="', '"'), *seams, *plain))
+    over, another = f"</{mark}{gap}invoke", f"<{mark}{gap}invoke name="
+    seams = [
+        seam for text in (another, f"</{mark}{gap}{section}") for seam in _seams("\n" + over + ">", text)
+    ]
+    plain = [(f"</parameter>\n{text}", "") for text in (f"<{mark}{gap}", over)]
+    key = f'\n<{mark}{gap}parameter name="'
+    raw = Raw(ends, named=((key, '" string="'), (key, '">'), *seams, *plain))
 
     def argument(arg: Argument) -> Node:
         string = ' string="true">' + p.value(arg, replace(raw, type="string"))

@@ -23,7 +23,9 @@ TYPES = ("string", "number", "boolean", "null", "object", "array")
 def build(p: Builder) -> Node:
     open, close, sep = p.token("<|open|>"), p.token("<|close|>"), p.token("<|sep|>")
     between = "<|close|>call<|sep|><|open|>call tool="
-    raw = Raw("<|close|>argument<|sep|>", named=(('<|open|>argument key="', '"'), (between, "")))
+    key = '<|open|>argument key="'
+    named = ((key, '" type="'), (key, '"<|sep|>'), (between, ""))
+    raw = Raw("<|close|>argument<|sep|>", named=named)
 
     def argument(arg: Argument) -> Node:
         typed = p.choice(*(f' type="{name}"' + sep + p.value(arg, replace(raw, type=name)) for name in TYPES))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..schema.tools import UNKNOWN
 from ..values import Reader
 from ..values.base import Transcoder
+from ..values.raw import RawReader
 from .instructions import NAMED
 
 if TYPE_CHECKING:
@@ -21,14 +22,23 @@ class ArgumentValue:
     ``named``: its name stands before it.
     """
 
-    __slots__ = ("named", "read")
+    __slots__ = ("named", "raw", "read")
 
     def __init__(self, read: Reader, named: bool) -> None:
         self.read = read
         self.named = named
+        self.raw = read if isinstance(read, RawReader) and read.stops.named else None
 
     def __call__(self, machine: Machine) -> Transcoder:
+        first = machine.nth != NAMED
         machine.nth = NAMED if self.named else machine.nth + 1
         tool = machine.tools.get(machine.tool)
         name = machine.arg
-        return self.read(UNKNOWN if tool is None else tool.arguments.get(name, tool.other), name)
+        argument = UNKNOWN if tool is None else tool.arguments.get(name, tool.other)
+        if self.raw is None:
+            return self.read(argument, name)
+        left = argument.beside if first else machine.left
+        machine.left = tuple([other for other in left if other != name])
+        value = self.raw(argument, name)
+        value.names = (name, *machine.left)
+        return value

@@ -98,7 +98,7 @@ class Machine:
 
     ``live``: there is a choice point to which the machine may go back. ``place``: the region of the running text that
     the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too. ``nth``: how many
-    arguments of the call stood without names.
+    arguments of the call stood without names. ``left``: which declared ones were not read yet, where a value asks.
     """
 
     __slots__ = (
@@ -114,6 +114,7 @@ class Machine:
         "hope",
         "i",
         "ip",
+        "left",
         "live",
         "nth",
         "place",
@@ -148,6 +149,7 @@ class Machine:
         self.tool = ""
         self.arg = ""
         self.nth = 0
+        self.left: tuple[str, ...] = ()
         self.far = -1
         self.want: list[str] = []
         self.drafted = -1
@@ -164,7 +166,7 @@ class Machine:
         other.trail, other.live = self.trail.copy(), self.live
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
-        other.far, other.want = self.far, self.want.copy()
+        other.left, other.far, other.want = self.left, self.far, self.want.copy()
         other.drafted, other.resumed = self.drafted, self.resumed
         return other
 

@@ -225,9 +225,10 @@ class Raw(Syntax):
     and not the schema (``"json"``: any type but a string); it is generated only for values of this type. ``chars``: a
     regular expression for one character, if the model writes only such strings in this way. ``escapes``: pairs of a
     character and its spelling in strings, such as ``("<", "&lt;")``. ``end``: the end of the turn ends the value too.
-    ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``; with a name of the
-    value's tool between them they end the value, for the parser only; a pair whose second text is empty needs no name.
-    White space at their beginning is as in ``until``.
+    ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``; they end the value,
+    for the parser only, with a name between them that the tool declares and the call has not given yet (the value's own
+    name, if the first text begins with ``</``); if the second text is empty, what follows is any name, a quote or
+    ``>``. White space at their beginning is as in ``until``.
     """
 
     until: str | tuple[str, ...] = ()

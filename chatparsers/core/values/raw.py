@@ -11,8 +11,8 @@ Strategy:
 Raw text holds a marker of a call only if it is about markers, or if the model forgot the value's closing tag. A marker
 that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
 (``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text. The tag of
-another argument of the same tool, with its name, and what stands between two calls end the value (``named``): a value
-about markers would hold its own closing tag before them.
+another argument, with its name, and what stands between two calls end the value (``named``), if the tool declares the
+argument and the call has not given it yet: a value about markers would hold its own closing tag before them.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -88,7 +88,8 @@ class StopFinder:
     ``end``: the end of the text is a stop too. ``shown``: the stops as a diagnostic shows them, because a special token
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
-    where a name of its tool's arguments stands between them, or where the second is empty; the first is found.
+    where a name of its tool's arguments stands between them, or where a tag goes on, if the second is empty; the first
+    is found.
     ``known`` has the stops and these texts. ``quiet`` is the finder without the markers that are text, and None where
     none is.
     """
@@ -151,14 +152,14 @@ class StopFinder:
 
 
 class _Raw(Transcoder):
-    """Reads text up to a stop. ``names``: the arguments of the value's tool."""
+    """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given."""
 
     __slots__ = ("names", "stops")
 
-    def __init__(self, stops: StopFinder, names: tuple[str, ...] = ()) -> None:
+    def __init__(self, stops: StopFinder) -> None:
         self._reset()
         self.stops = stops
-        self.names = names
+        self.names: tuple[str, ...] = ()
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
@@ -200,11 +201,16 @@ class _Raw(Transcoder):
         found = 0
         for before, behind in self.stops.named:
             if text.startswith(before, end):
-                if not behind:
-                    self.notes = [*self.notes, (end, self.stops.expected, before)]
-                    return 1
                 at = end + len(before)
-                for name in self.names:
+                if not behind:
+                    if at < len(text) and _tag_goes_on(text[at]):
+                        self.notes = [*self.notes, (end, self.stops.expected, before)]
+                        return 1
+                    if at == len(text) and not final:
+                        found = -1
+                    continue
+                # A closing tag has the name of the value itself, an opening tag that of another one.
+                for name in self.names[:1] if before.lstrip().startswith("</") else self.names[1:]:
                     whole = name + behind
                     if text.startswith(whole, at):
                         self.notes = [*self.notes, (end, self.stops.expected, before)]
@@ -219,8 +225,8 @@ class RawString(_Raw):
 
     __slots__ = ("begun",)
 
-    def __init__(self, stops: StopFinder, names: tuple[str, ...] = ()) -> None:
-        _Raw.__init__(self, stops, names)
+    def __init__(self, stops: StopFinder) -> None:
+        _Raw.__init__(self, stops)
         self.begun = False
 
     def scan(self, text: str, start: int, final: bool) -> int:
@@ -264,8 +270,8 @@ class EscapedString(RawString):
 
     __slots__ = ("escapes", "tail")
 
-    def __init__(self, stops: StopFinder, escapes: Escapes, names: tuple[str, ...] = ()) -> None:
-        RawString.__init__(self, stops, names)
+    def __init__(self, stops: StopFinder, escapes: Escapes) -> None:
+        RawString.__init__(self, stops)
         self.escapes = escapes
         self.tail = ""
 
@@ -301,10 +307,8 @@ class RawTyped(_Raw):
 
     __slots__ = ("held", "inner", "python", "types")
 
-    def __init__(
-        self, stops: StopFinder, types: frozenset[str], python: bool = False, names: tuple[str, ...] = ()
-    ) -> None:
-        _Raw.__init__(self, stops, names)
+    def __init__(self, stops: StopFinder, types: frozenset[str], python: bool = False) -> None:
+        _Raw.__init__(self, stops)
         self.types = types
         self.held: list[str] = []
         self.inner: Transcoder | None = None
@@ -372,14 +376,9 @@ class RawUnion(_Raw):
     __slots__ = ("began", "escapes", "held", "others", "probe", "python", "read", "string", "tail")
 
     def __init__(
-        self,
-        stops: StopFinder,
-        types: frozenset[str],
-        python: bool = False,
-        escapes: Escapes = (),
-        names: tuple[str, ...] = (),
+        self, stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
     ) -> None:
-        _Raw.__init__(self, stops, names)
+        _Raw.__init__(self, stops)
         self.escapes = escapes
         self.others = types - {"string"}
         self.held: list[str] = []
@@ -407,8 +406,8 @@ class RawUnion(_Raw):
                 return end
             if not final:
                 return end
-        string = self.string = _string(self.stops, self.escapes, self.names)
-        string.begun = True
+        string = self.string = _string(self.stops, self.escapes)
+        string.names, string.begun = self.names, True
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
         string.out = '"' + escape(held) + string.out
@@ -460,6 +459,7 @@ def _scanner(python: bool) -> Transcoder:
 
 
 _special = re.compile("[\ud800-\udbff]").fullmatch
+_tag_goes_on = re.compile(r"""[\w"'>]""").match
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _is_scalar = re.compile(SCALAR).fullmatch
 _PYTHON = frozenset({"None", "True", "False"})
@@ -476,8 +476,8 @@ _TYPES = {
 }
 
 
-def _string(stops: StopFinder, escapes: Escapes, names: tuple[str, ...]) -> RawString:
-    return EscapedString(stops, escapes, names) if escapes else RawString(stops, names)
+def _string(stops: StopFinder, escapes: Escapes) -> RawString:
+    return EscapedString(stops, escapes) if escapes else RawString(stops)
 
 
 class RawReader:
@@ -494,30 +494,23 @@ class RawReader:
         self.python = python
         self.escapes = escapes
 
-    def __call__(self, argument: Argument, name: str) -> Transcoder:
+    def __call__(self, argument: Argument, name: str) -> _Raw:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        names: tuple[str, ...] = ()
-        if self.stops.named:
-            names = argument.beside if argument.name == name else (*argument.beside, name)
-        return raw_transcoder(self.stops, types, self.python, self.escapes, names)
+        return raw_transcoder(self.stops, types, self.python, self.escapes)
 
 
 def raw_transcoder(
-    stops: StopFinder,
-    types: frozenset[str],
-    python: bool = False,
-    escapes: Escapes = (),
-    names: tuple[str, ...] = (),
-) -> Transcoder:
+    stops: StopFinder, types: frozenset[str], python: bool = False, escapes: Escapes = ()
+) -> _Raw:
     """Makes the transcoder of a raw value whose schema admits these types.
 
     ``python``: a value that is not a string may be spelt as Python's ``str`` spells it. ``escapes``: the characters
-    that a string spells in another way. ``names``: the arguments of its tool.
+    that a string spells in another way.
     """
     if types == _ONLY_STRING:
-        return _string(stops, escapes, names)
+        return _string(stops, escapes)
     if "string" not in types:
-        return RawTyped(stops, types, python, names)
-    return RawUnion(stops, types, python, escapes, names)
+        return RawTyped(stops, types, python)
+    return RawUnion(stops, types, python, escapes)

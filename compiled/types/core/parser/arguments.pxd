@@ -1,4 +1,4 @@
 cimport cython
 cdef class ArgumentValue:
     cdef public bint named
-    cdef public object read
+    cdef public object raw, read

@@ -5,7 +5,7 @@ from .names cimport Names
 from .usual.steps cimport Steps
 cdef object _white
 cdef class Machine:
-    cdef public object arg, tool
+    cdef public object arg, left, tool
     cdef public str hope, text
     cdef public Py_ssize_t base, i, ip, floor, far, drafted, resumed, nth
     cdef public bint calling, cut_off, final, live

@@ -2,7 +2,7 @@ cimport cython
 from .base cimport Transcoder, escape
 from .json cimport JsonScanner
 cdef object _ONLY_STRING
-cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*, tuple names=*)
+cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple escapes=*)
 cdef class RawReader:
     cdef public bint python
     cdef public StopFinder stops
