@@ -104,28 +104,26 @@ def _maker(frozen: type[_Record]) -> Callable[..., _Record]:
 made_region, made_call = _maker(Region), _maker(ToolCall)
 
 
-def _made_when_asked(name: str) -> Callable[[type[_Record]], type[_Record]]:
-    """Lets a field hold the function that makes its value, until somebody asks for the value."""
+class _Later:
+    """A field that may hold the function that makes its value, until somebody asks for the value."""
 
-    def changed(record: type[_Record]) -> type[_Record]:
-        slot = getattr(record, name)
-        read, write = slot.__get__, slot.__set__
+    def __init__(self, slot: Any) -> None:
+        self._read, self._write = slot.__get__, slot.__set__
 
-        def value(made: _Record) -> Any:
-            found = read(made)
-            if callable(found):
-                found = found()
-                write(made, found)
-            return found
+    def __get__(self, record: object, owner: type) -> Any:
+        if record is None:
+            return self
+        found = self._read(record)
+        if callable(found):
+            found = found()
+            self._write(record, found)
+        return found
 
-        setattr(record, name, property(value, lambda made, value: write(made, value)))
-        return record
-
-    return changed
+    def __set__(self, record: object, value: object) -> None:
+        self._write(record, value)
 
 
 @public
-@_made_when_asked("regions")
 @dataclass(slots=True)
 class Message(Shown):
     """The message of the model. ``text`` is all that it wrote; ``regions`` give each part of that text its kind.
@@ -194,3 +192,6 @@ class Message(Shown):
         ['complete', 'content', 'diagnostics', 'reasoning', 'regions', 'text', 'tool_calls']
         """
         return asdict(self)
+
+
+setattr(Message, "regions", _Later(Message.__dict__["regions"]))  # noqa: B010 -- a type checker keeps to the field
