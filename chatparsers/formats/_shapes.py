@@ -86,7 +86,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
         *_seams("</function>" + gap + close, open + gap + "<function="),
     )
     raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named)
-    begun = p.reads(">", ">", p.peek("\n")) + p.trim(pad)
+    begun = p.reads(">", p.space() + ">", p.peek("\n")) + p.trim(pad)
     missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>") | p.space() + p.token(close))
     closer = "</parameter>"
     careless = ("</parameter=" + p.chars(r"^<>\n") + ">") | missing
@@ -101,7 +101,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
     def function(tool: Tool) -> Node:
         end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
-        header = _named(p, "function", p.name(tool)) + ">"
+        header = _named(p, "function", p.name(tool)) + ">" + _no_other(p, "<function=")
         careless = _named(p, "function", p.name(tool)) + follows
         return p.reads(header, header, careless) + p.space(gap) + p.each_arg(tool, argument) + end
 
@@ -110,6 +110,11 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << json_calls(p) << p.token(close)
     return p.reads(whole, whole, json, call + p.optional(end))
+
+
+def _no_other(p: Builder, header: Node | str) -> Node:
+    """Behind the header of a call: a header that comes twice is not a call without arguments and another call."""
+    return p.reads("", p.negate(p.space() + header))
 
 
 def _named(p: Builder, tag: str, name: Node) -> Node:
@@ -151,6 +156,7 @@ def keyed_call(
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
     after_name = p.peek(key | closer | "{" | opener + key_text | close)
     begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
+    another = opener + p.chars(r"^<>\n") + p.space() + (key | closer)
     stray = again(p, f"</{arg}_value>")  # a text, as the token stands only in arguments
     value_begun = mark(arg + "_value")
     careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
@@ -172,7 +178,7 @@ def keyed_call(
         return p.reads(written, written, no_value, careless_key + careless(argument))
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
-        over = p.reads(closer, closer, p.peek(opener))
+        over = p.reads(closer, closer, p.peek(another))
         return (
             p.space()
             + p.name(tool)
@@ -255,7 +261,7 @@ def invoke(
     attributes = p.chars(r"^<>\n", 1) + ">"
     begun = p.reads(">", ">", p.peek(f"<{space}parameter name="), attributes)
     opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
-    ended = p.reads(end, end, p.space() + p.peek(p.token(section) | another)) if section else end
+    ended = p.reads(end, end, p.space() + p.peek(p.token(section))) if section else end
     return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 
 
@@ -341,13 +347,20 @@ _MISSPELT = (
 
 def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
     """The calls of a turn: each in a pair of tokens, and all of them in another pair. Models of this family also write
-    the other forms of it, with or without a fence around the arguments, or a brace too many."""
+    V3.1's form, with or without a fence around the arguments, or a brace too many."""
     begin, sep = p.token("<｜tool▁calls▁begin｜>"), p.token("<｜tool▁sep｜>")
     fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
 
     def other(tool: Tool) -> Node:
-        header = p.choice("function" + sep + p.name(tool), p.name(tool) + sep) + fence
-        return header + p.args(tool) + p.many(p.space() + "}") + p.space() + p.optional("```")
+        return (
+            p.name(tool)
+            + sep
+            + fence
+            + p.args(tool)
+            + p.many(p.space() + "}")
+            + p.space()
+            + p.optional("```")
+        )
 
     written = p.reads(call, p.each_tool(other), call)
     one = p.token("<｜tool▁call▁begin｜>") + written << p.token("<｜tool▁call▁end｜>")
@@ -371,10 +384,8 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     space = p.space(gap)
     open, close = f"<{mark}" + space, "</" + p.token(mark) + space
     ends = tuple(dict.fromkeys(f"</{mark}{white}parameter>" for white in (gap, "", " ")))
-    over, another = f"</{mark}{gap}invoke", f"<{mark}{gap}invoke name="
-    seams = [
-        seam for text in (another, f"</{mark}{gap}{section}") for seam in _seams("\n" + over + ">", text)
-    ]
+    over, begun = f"</{mark}{gap}invoke", f"<{mark}{gap}invoke name="
+    seams = [seam for text in (begun, f"</{mark}{gap}{section}") for seam in _seams("\n" + over + ">", text)]
     plain = [(f"</parameter>\n{text}", "") for text in (f"<{mark}{gap}", over)]
     key = f'\n<{mark}{gap}parameter name="'
     raw = Raw(ends, named=((key, '" string="'), (key, '">'), *seams, *plain))
@@ -400,9 +411,10 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
         tagged = p.each_arg(tool, argument)
         arguments = p.reads(tagged, *(wrapped(tool, name) for name in _WRAPPERS), tagged)
         header = p.reads(">", ">", p.peek(open + "parameter "))
-        opener = open + 'invoke name="' + p.name(tool) + '"' << header + p.space("\n")
+        another = open + 'invoke name="'
+        opener = another + p.name(tool) + '"' << header + _no_other(p, another) + p.space("\n")
         ended = close + "invoke>"
-        missing = p.peek(close + p.choice(*_SECTIONS) + ">" | open + 'invoke name="')
+        missing = p.peek(close + p.choice(*_SECTIONS) + ">" | another)
         return opener + arguments + p.reads(ended, ended, "</invoke>", p.space() + missing)
 
     name = p.reads(section, *_SECTIONS)
