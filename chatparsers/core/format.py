@@ -47,8 +47,8 @@ Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
 GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
-
 _loaded = lru_cache(load_reference)
+"""As `load_reference`, looked up once: for what each stream needs."""
 
 
 @public
@@ -78,7 +78,6 @@ class Format(Shown):
             check_texts(f"format {self.name!r}: {option}", getattr(self, option))
         for pattern in self.models:
             check_model(f"format {self.name!r}: models", pattern)
-        self.__setstate__({})
 
     def __hash__(self) -> int:
         # Programs, trees and features are kept by format, so it is asked for many times in a request.
@@ -91,8 +90,10 @@ class Format(Shown):
         # Another process hashes texts in another way, and makes its own turns.
         return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_shared")}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _shared={})
+    @cached
+    def _shared(self) -> dict[Any, dict[str, Any]]:
+        """The fields that turns with the same options share, by these options."""
+        return {}
 
     def tree(self, options: Options) -> Node:
         """The format's tree for these options, built and checked once. Raises `DefinitionError` if it is wrong.
@@ -189,7 +190,7 @@ class Format(Shown):
             warn_of_request(known.respelt, stacklevel=2)
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
         asked = (not known.raw, mode, not parallel_tool_calls or named is not None, thinking)
-        shared = self.__dict__["_shared"].get(asked) or self._share(*asked)
+        shared = self._shared.get(asked) or self._share(*asked)
         turn = Turn.__new__(Turn)
         # Each request passes here: what its turn shares with others is copied at once, and the rest is set.
         found = turn.__dict__
@@ -215,7 +216,7 @@ class Format(Shown):
         self.tree(options)
         shared: dict[str, Any] = dict.fromkeys(_FIELDS)
         shared.update(format=self, options=options)
-        self.__dict__["_shared"][bare, mode, single, thinking] = shared
+        self._shared[bare, mode, single, thinking] = shared
         return shared
 
 
@@ -307,7 +308,7 @@ class Turn(Shown):
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
         limits = {"max_size": max_size, "max_work": max_work}
-        found: Grammar | None = _loaded(_GRAMMAR)(
+        found: Grammar | None = load_reference(_GRAMMAR)(
             self,
             dialect,
             engine=engine,
@@ -405,7 +406,9 @@ class Turn(Shown):
         """The id of each marker and stop that the tokenizer has as one token; empty without a tokenizer."""
         if self.tokenizer is None:
             return {}
-        found: dict[str, int] = _loaded(_MARKER_IDS)(self.tokenizer, (*self.preserved_tokens, *self.stops))
+        found: dict[str, int] = load_reference(_MARKER_IDS)(
+            self.tokenizer, (*self.preserved_tokens, *self.stops)
+        )
         return found
 
     @property
@@ -413,7 +416,9 @@ class Turn(Shown):
         """The ids that end the turn, sorted; empty without a tokenizer."""
         if self.tokenizer is None:
             return ()
-        found = _loaded(_STOP_IDS)(self.tokenizer, self.stops, self.token_config, self.preserved_tokens)
+        found = load_reference(_STOP_IDS)(
+            self.tokenizer, self.stops, self.token_config, self.preserved_tokens
+        )
         return tuple(sorted(found))
 
     @property

@@ -90,7 +90,7 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>") | p.space() + p.token(close))
     closer = "</parameter>"
     careless = ("</parameter=" + p.chars(r"^<>\n") + ">") | missing
-    ended = p.trim(pad) + p.reads(closer, closer + again(p, closer), careless) + p.space(gap)
+    ended = p.trim(pad) + _closed(p, closer, careless) + p.space(gap)
 
     def argument(arg: Argument) -> Node:
         value = p.value(arg, raw)
@@ -162,13 +162,13 @@ def keyed_call(
     careless_value = p.choice(value_begun, p.peek(p.chars("^<", 1, 1)))
 
     raw = keyed_value(call, arg, line=line, after=after)
-    ended = p.reads(close, close + again(p, close), p.space() + p.peek(key | closer))
+    ended = _closed(p, close, p.space() + p.peek(key | closer))
 
     def valued(argument: Argument, opener: Node) -> Node:
         return (opener + p.value(argument, raw) if value is None else value(argument)) + ended
 
     def careless(argument: Argument) -> Node:
-        any_end = p.reads(key_end, key_end + again(p, key_end), p.space() + p.peek(value_begun))
+        any_end = _closed(p, key_end, p.space() + p.peek(value_begun))
         name = p.arg_name(argument, r"[^<>\n]") + any_end
         return name + p.space() + valued(argument, careless_value) + p.space()
 
@@ -178,17 +178,9 @@ def keyed_call(
         return p.reads(written, written, no_value, careless_key + careless(argument))
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
+        header = p.space() + p.name(tool) + known + begun + stray
         over = p.reads(closer, closer, p.peek(another))
-        return (
-            p.space()
-            + p.name(tool)
-            + known
-            + begun
-            + stray
-            + p.each_arg(tool, argument)
-            + p.space(end)
-            + over
-        )
+        return header + p.each_arg(tool, argument) + p.space(end) + over
 
     def misnamed(name: str) -> list[Node]:
         open, close = p.literal(f"<{name}>"), p.literal(f"</{name}>")
@@ -255,7 +247,7 @@ def invoke(
         opener = begin + quote + p.arg_name(arg, _ATTRIBUTE) + quote + ">"
         closer = f"</{space}parameter>"
         raw = Raw(closer, named=((gap + begin + '"', '">'), *seams))
-        ended = p.reads(closer, closer + again(p, closer), p.space() + p.peek(p.choice(begin, end)))
+        ended = _closed(p, closer, p.space() + p.peek(p.choice(begin, end)))
         return opener + p.value(arg, raw) + ended + p.space(gap)
 
     attributes = p.chars(r"^<>\n", 1) + ">"
@@ -308,6 +300,11 @@ def again(p: Builder, tag: Node | str) -> Node:
     return p.reads("", p.many(p.space() + tag))
 
 
+def _closed(p: Builder, tag: Node | str, *careless: Node | str) -> Node:
+    """A closing tag. Models also write it again, or ``careless`` in its place."""
+    return p.reads(tag, tag + again(p, tag), *careless)
+
+
 def call_id(p: Builder) -> Node:
     """A call's id in its tag."""
     return p.token("[CALL_ID]") + p.id(p.chars("a-zA-Z0-9", 9, 9))
@@ -352,15 +349,8 @@ def deepseek_section(p: Builder, call: Node, separator: Node) -> Node:
     fence = p.space() + p.optional("```" + p.optional("json") + p.space()) + p.peek("{")
 
     def other(tool: Tool) -> Node:
-        return (
-            p.name(tool)
-            + sep
-            + fence
-            + p.args(tool)
-            + p.many(p.space() + "}")
-            + p.space()
-            + p.optional("```")
-        )
+        header = p.name(tool) + sep + fence
+        return header + p.args(tool) + p.many(p.space() + "}") + p.space() + p.optional("```")
 
     written = p.reads(call, p.each_tool(other), call)
     one = p.token("<｜tool▁call▁begin｜>") + written << p.token("<｜tool▁call▁end｜>")
@@ -398,7 +388,7 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
         name = p.reads(open, open, "<") + 'parameter name="' + p.arg_name(arg, r'[^"<>\n]') + '"'
         ended = close + "parameter>"
         missing = p.space() + p.peek(open + "parameter " | close + "invoke>")
-        closer = p.reads(ended, ended + again(p, ended), "</parameter>", missing)
+        closer = _closed(p, ended, "</parameter>", missing)
         return name + value + closer + p.space("\n")
 
     def wrapped(tool: Tool, name: str) -> Node:

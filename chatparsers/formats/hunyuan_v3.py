@@ -33,9 +33,8 @@ def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     raw = keyed_value("tool_call", "arg", ":opensource", line=gap, after=gap)
 
     def value(arg: Argument) -> Node:
-        return p.reads(opener := _tag(p, "arg_value"), opener, p.peek(p.chars("^<", 1, 1))) + p.value(
-            arg, raw
-        )
+        opener = _tag(p, "arg_value")
+        return p.reads(opener, opener, p.peek(p.chars("^<", 1, 1))) + p.value(arg, raw)
 
     tag, begun = partial(_tag, p), name_end + p.space(gap)
     call = keyed_call(p, line=gap, after=gap, tag=tag, name_end=begun, value=value)

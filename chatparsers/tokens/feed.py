@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from ..core.definition.features import Definition
 from ..core.definition.idioms import Options
 from ..core.parser.alphabet import Alphabet
-from ..core.parser.start import KEPT_PREFIX, start
+from ..core.parser.start import KEPT_PREFIX, as_parsed, start
 from ..core.parser.stream import Start
 from ..core.parser.tokenizer import Named
 from .detokenizer import Detokenizer
@@ -312,17 +312,16 @@ def id_start(
     the turn. ``token_text_fallback``: a marker that the model spells in ordinary tokens counts too.
     """
     vocabulary = Vocabulary.of(tokenizer)
-    if options.schema is not None:
-        options = options._replace(schema=True)
-    named = _named(config)
-    kept = named is not None and len(prefix) <= KEPT_PREFIX
+    options = as_parsed(options)
+    key = _key(config)
+    kept = isinstance(key, str) and len(prefix) <= KEPT_PREFIX
     begin, recipe, table, alphabet, spelling = (_id_start if kept else _id_start.__wrapped__)(
         vocabulary,
         format,
         options,
         prefix,
         shaped,
-        config if named is None else named,
+        key,
         inline,
         skip_special_tokens,
         token_text_fallback,
@@ -337,14 +336,14 @@ def _id_start(
     options: Options,
     prefix: str,
     shaped: bool,
-    config: Any,
+    key: Any,
     inline: bool,
     skip: bool,
     also_text: bool,
 ) -> tuple[Start, _Recipe, _Texts, Alphabet, Spelling]:
-    """All of `id_start` that streams share, looked up at once. ``config``: as JSON if it can be written so."""
+    """All of `id_start` that streams share, looked up at once. ``key`` is as `_key` makes it."""
     texts, stops = format.preserved_tokens, format.stops
-    ends = stop_ids(vocabulary, stops, json.loads(config) if isinstance(config, str) else config, texts)
+    ends = _kept_ends(vocabulary, stops, key, texts)
     recipe = texts, stops, ends, skip, also_text
     table, alphabet, spelling = _tables(vocabulary, *recipe)
     encoded = alphabet.encode(prefix)
@@ -362,30 +361,29 @@ def stop_ids(
 
     ``texts``: the format's markers. A token that ends turns in other families is none here if it is one of them.
     """
-    named = _named(config)
-    if named is None:
-        return _ends(Vocabulary.of(tokenizer), stops, config or {}, texts)
-    return _stop_ids(Vocabulary.of(tokenizer), stops, named, texts)
+    return _kept_ends(Vocabulary.of(tokenizer), stops, _key(config), texts)
 
 
-def _named(config: Mapping[str, Any] | None) -> str | None:
-    """``config`` as JSON, to keep by it what follows from it; None if it has values that no file has."""
+def _key(config: Mapping[str, Any] | None) -> str | Mapping[str, Any]:
+    """``config`` as JSON, to keep by it what follows from it; itself if it has values that no file has."""
     try:
         return json.dumps(dict(config)) if config else "{}"
     except TypeError:
-        return None
+        return config or {}
+
+
+def _kept_ends(
+    vocabulary: Vocabulary, stops: tuple[str, ...], key: str | Mapping[str, Any], texts: tuple[str, ...]
+) -> frozenset[int]:
+    """The ids that end the turn. They are kept if ``key``, the configuration, is JSON."""
+    return (_ends if isinstance(key, str) else _ends.__wrapped__)(vocabulary, stops, key, texts)
 
 
 @lru_cache(maxsize=64)
-def _stop_ids(
-    vocabulary: Vocabulary, stops: tuple[str, ...], config: str, texts: tuple[str, ...]
-) -> frozenset[int]:
-    return _ends(vocabulary, stops, json.loads(config), texts)
-
-
 def _ends(
-    vocabulary: Vocabulary, stops: tuple[str, ...], config: Mapping[str, Any], texts: tuple[str, ...]
+    vocabulary: Vocabulary, stops: tuple[str, ...], key: str | Mapping[str, Any], texts: tuple[str, ...]
 ) -> frozenset[int]:
+    config = json.loads(key) if isinstance(key, str) else key
     special = SpecialTokens.from_tokenizer(vocabulary, config)
     if config.get("eos_token") is not None or config.get("eos_token_id") is not None:
         return special.end_of_turn(stops)

@@ -14,7 +14,7 @@ from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 
-__all__ = ["KEPT_PREFIX", "start"]
+__all__ = ["KEPT_PREFIX", "as_parsed", "start"]
 
 _PLAIN = Alphabet().key
 
@@ -33,8 +33,7 @@ def start(
     ``prefix``: what the prompt already wrote, as ``alphabet`` spells it. ``inline``: reasoning is content. ``shaped``:
     the request says how the answer is written, so no call is looked for in it.
     """
-    if options.schema is not None:
-        options = options._replace(schema=True)  # which schema it is matters to the grammar alone
+    options = as_parsed(options)
     # A long prefix is read again each time, so that what is kept is small.
     find = _started if len(prefix) <= KEPT_PREFIX else _started.__wrapped__
     found = find(format, options, prefix, inline, alphabet)
@@ -43,6 +42,11 @@ def start(
 
 KEPT_PREFIX = 4096
 """The longest prefix, in characters, whose start is kept."""
+
+
+def as_parsed(options: Options) -> Options:
+    """What of the options matters to the parser: whether there is a schema, but not which."""
+    return options if options.schema is None else options._replace(schema=True)
 
 
 @lru_cache(maxsize=1024)

@@ -29,7 +29,7 @@ from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
-__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "opened"]
+__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "begun", "opened"]
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -493,9 +493,8 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            at = self._fed - len(self._held)
-            self._machine.skip_to(at, self._held)
-            self._transcript.advance(self._kind, at - self._transcript.length)
+            self._machine.skip_to(self._fed - len(self._held), self._held)
+            self._note_region()
             self._plain = _no_shortcut
             self._value = None
             self._held = ""
@@ -515,8 +514,8 @@ class Stream:
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
 
 
-def opened(asked: Asked, strict: bool) -> Stream:
-    """A stream that has not begun. ``strict`` is as in `Turn.stream`."""
+def opened(asked: Asked | None, strict: bool) -> Stream:
+    """A stream that has not begun. ``strict`` is as in `Turn.stream`. ``asked``: None if the caller begins it."""
     stream = Stream.__new__(Stream)
     stream._asked = asked
     stream._strict = strict
@@ -528,11 +527,7 @@ def opened(asked: Asked, strict: bool) -> Stream:
 
 def begun(start: Start, tools: Toolset) -> Stream:
     """A stream that reads text without a turn."""
-    stream = Stream.__new__(Stream)
-    stream._asked = None
-    stream._strict = False
-    stream._finished = ""
-    stream._ended = False
+    stream = opened(None, False)
     stream._begin(start, None, tools, "")
     return stream
 

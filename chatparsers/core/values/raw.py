@@ -89,9 +89,8 @@ class StopFinder:
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
     where a name of its tool's arguments stands between them, or where a tag goes on, if the second is empty; the first
-    is found.
-    ``known`` has the stops and these texts. ``quiet`` is the finder without the markers that are text, and None where
-    none is.
+    is found. ``known`` has the stops and these texts. ``quiet`` is the finder without the markers that are text, and
+    None where none is.
     """
 
     __slots__ = (
@@ -201,23 +200,26 @@ class _Raw(Transcoder):
         found = 0
         for before, behind in self.stops.named:
             if text.startswith(before, end):
-                at = end + len(before)
-                if not behind:
-                    if at < len(text) and _tag_goes_on(text[at]):
-                        self.notes = [*self.notes, (end, self.stops.expected, before)]
-                        return 1
-                    if at == len(text) and not final:
-                        found = -1
-                    continue
-                # A closing tag has the name of the value itself, an opening tag that of another one.
-                for name in self.names[:1] if before.lstrip().startswith("</") else self.names[1:]:
-                    whole = name + behind
-                    if text.startswith(whole, at):
-                        self.notes = [*self.notes, (end, self.stops.expected, before)]
-                        return 1
-                    if not final and len(text) - at < len(whole) and whole.startswith(text[at:]):
-                        found = -1
+                follows = self._follows(before, behind, text, end + len(before), final)
+                if follows > 0:
+                    self.notes = [*self.notes, (end, self.stops.expected, before)]
+                    return follows
+                found = found or follows
         return found
+
+    def _follows(self, before: str, behind: str, text: str, at: int, final: bool) -> int:
+        """The same for one pair of texts, the first of which ends at ``at``."""
+        if not behind:
+            if at == len(text):
+                return 0 if final else -1
+            return 1 if _tag_goes_on(text[at]) else 0
+        # A closing tag has the name of the value itself, an opening tag that of another one.
+        names = self.names[:1] if before.lstrip().startswith("</") else self.names[1:]
+        tags = [name + behind for name in names]
+        if any(text.startswith(tag, at) for tag in tags):
+            return 1
+        begun = not final and any(len(text) - at < len(tag) and tag.startswith(text[at:]) for tag in tags)
+        return -1 if begun else 0
 
 
 class RawString(_Raw):

@@ -268,7 +268,8 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
     if begun[:1] in ("<", "[") and named and not (given.kinds or given.wraps or given.again):
         space = given.behind[len(given.behind.rstrip()) :]
         raw = replace(raw, named=((space + begun, named[0]),))  # models leave the closer out
-        closer = p.reads(closer, _closer(m, given, arg), p.space() + p.peek(m.literal(begun)))
+        again = _closer(m, given, arg)  # not the same node, for which the source would have a name
+        closer = p.reads(closer, again, p.space() + p.peek(m.literal(begun)))
 
     def value(key_behind: str, type: str | None, close: str = "") -> Node:
         pad = key_behind[len(key_behind.rstrip()) :]

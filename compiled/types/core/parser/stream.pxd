@@ -24,7 +24,6 @@ cdef class Stream:
     cpdef _begin(self, start, ids, tools, id_seed)
     cdef _run(self, text, list events, Py_ssize_t scanned=*)
     cdef _settle(self)
-    @cython.locals(at=Py_ssize_t)
     cdef _catch_up(self)
     cdef _note_region(self)
 @cython.locals(stream=Stream)

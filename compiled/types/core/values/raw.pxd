@@ -20,7 +20,7 @@ cdef class _Raw(Transcoder):
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
     @cython.locals(over=bint, stops=StopFinder, quiet=StopFinder, named=int)
     cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
-    @cython.locals(found=int, at=Py_ssize_t, before=str, behind=str, name=str, whole=str)
+    @cython.locals(found=int, follows=int, before=str, behind=str)
     cdef int _named(self, str text, Py_ssize_t end, bint final) except? -2
 cdef class RawString(_Raw):
     cdef public bint begun
