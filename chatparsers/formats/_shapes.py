@@ -79,15 +79,14 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     ``gap``: the white space between tags. ``pad``: the white space on each side of a value, which is no part of it.
     """
     also = (pad + "<parameter=", pad + "</function>") if pad else ()
-    named = (
-        (pad + "</parameter=", ">"),
-        (pad + "<parameter=", ">"),
-        *_seams(close, open + gap + "<function="),
-        *_seams("</function>" + gap + close, open + gap + "<function="),
-    )
-    raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named)
+    named = ((pad + "</parameter=", ">"), ((pad or gap) + "<parameter=", ">"))
+    header, behind = open + gap + "<function=", (">", gap, ("<parameter=", "</function>"))
+    ends = ((pad or gap) + end for end in (close, "</function>" + gap + close))
+    seams = tuple(seam for end in ends for seam in _seams(end, header, *behind))
+    raw = Raw(until=pad + "</parameter>", also=also, python=True, named=named, seams=seams)
     begun = p.reads(">", p.space() + ">", p.peek("\n")) + p.trim(pad)
-    missing = p.peek(p.choice("<parameter=", "<parameter name=", "</function>") | p.space() + p.token(close))
+    tags = p.choice("<parameter=", "<parameter name=", "</function>")
+    missing = p.space() + p.peek(tags | p.token(close))
     closer = "</parameter>"
     careless = ("</parameter=" + p.chars(r"^<>\n") + ">") | missing
     ended = p.trim(pad) + _closed(p, closer, careless) + p.space(gap)
@@ -200,25 +199,30 @@ def keyed_call(
 
 
 def keyed_value(
-    call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = ""
+    call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = "", sep: str = ""
 ) -> Raw:
-    """The value of a `keyed_call`. ``suffixes``: what the tags of a checkpoint have behind their names."""
+    """The value of a `keyed_call`. ``suffixes``: what the tags of a checkpoint have behind their names; ``sep``: the
+    name of the tag behind the call's name, if there is one."""
 
     def tags(name: str) -> tuple[str, ...]:
         return tuple(f"<{name}{suffix}>" for suffix in (*suffixes, ""))
 
-    pairs = zip(tags(arg + "_key"), tags(f"/{arg}_key"), strict=True)
-    seams = [
-        seam
-        for close, open in zip(tags("/" + call), tags(call), strict=True)
-        for seam in _seams(line + close, open)
-    ]
-    return Raw(tags(f"/{arg}_value"), named=(*((after + key, end) for key, end in pairs), *seams))
+    named: list[tuple[str, str]] = []
+    seams: list[tuple[str, str]] = []
+    kinds = (call, "/" + call, arg + "_key", f"/{arg}_key", arg + "_value", sep or arg + "_key")
+    for open, close, key, key_end, value, begun in zip(*map(tags, kinds), strict=True):
+        named += [(after + key, key_end + text) for text in dict.fromkeys((line + value, value, ""))]
+        seams += _seams(line + close, open, "", line, tuple(dict.fromkeys((key, close, begun))))
+    return Raw(tags(f"/{arg}_value"), named=tuple(named), seams=tuple(seams))
 
 
-def _seams(close: str, open: str) -> tuple[tuple[str, str], ...]:
-    """What stands between two calls, where it ends a value whose closer is missing. ``open``: without the name."""
-    return tuple((close + gap + open, "") for gap in ("", "\n"))
+def _seams(close: str, open: str, end: str, gap: str, tags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """What stands between two calls, where it ends a value whose closer is missing: the texts before and behind the
+    name of a tool. ``end``: the end of the header; ``gap``: the white space behind it; ``tags``: those of which one
+    follows."""
+    before = [close + space + open for space in ("", "\n")]
+    behind = [end + space + tag for space in dict.fromkeys((gap, "")) for tag in tags]
+    return tuple((one, other) for one in before for other in behind)
 
 
 def invoke(
@@ -237,16 +241,17 @@ def invoke(
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
 
-    another = f"<{space}invoke name="
-    seams = _seams(gap + end, another)
+    another = f'<{space}invoke name="'
+    behind = ('">', gap, (f"<{space}parameter name=", end))
+    seams = _seams(gap + end, another, *behind)
     if section:
-        seams += _seams(gap + end + gap + section, "<" + section[2:] + gap + another)
+        seams += _seams(gap + end + gap + section, "<" + section[2:] + gap + another, *behind)
 
     def argument(arg: Argument) -> Node:
         begin = f"<{space}parameter name="
         opener = begin + quote + p.arg_name(arg, _ATTRIBUTE) + quote + ">"
         closer = f"</{space}parameter>"
-        raw = Raw(closer, named=((gap + begin + '"', '">'), *seams))
+        raw = Raw(closer, named=((gap + begin + '"', '">'),), seams=seams)
         ended = _closed(p, closer, p.space() + p.peek(p.choice(begin, end)))
         return opener + p.value(arg, raw) + ended + p.space(gap)
 
@@ -374,11 +379,13 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     space = p.space(gap)
     open, close = f"<{mark}" + space, "</" + p.token(mark) + space
     ends = tuple(dict.fromkeys(f"</{mark}{white}parameter>" for white in (gap, "", " ")))
-    over, begun = f"</{mark}{gap}invoke", f"<{mark}{gap}invoke name="
-    seams = [seam for text in (begun, f"</{mark}{gap}{section}") for seam in _seams("\n" + over + ">", text)]
+    over, begun = f"</{mark}{gap}invoke", f'<{mark}{gap}invoke name="'
+    seams = _seams(f"\n{over}>", begun, '">', "\n", (f"<{mark}{gap}parameter name=", over))
     plain = [(f"</parameter>\n{text}", "") for text in (f"<{mark}{gap}", over)]
+    last = [(f"\n{over}>{white}</{mark}{gap}{section}", "") for white in ("", "\n")]
     key = f'\n<{mark}{gap}parameter name="'
-    raw = Raw(ends, named=((key, '" string="'), (key, '">'), *seams, *plain))
+    named = [(key, end) for end in ('" string="true">', '" string="false">', '">')]
+    raw = Raw(ends, named=(*named, *plain, *last), seams=seams)
 
     def argument(arg: Argument) -> Node:
         string = ' string="true">' + p.value(arg, replace(raw, type="string"))

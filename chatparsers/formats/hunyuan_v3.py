@@ -30,7 +30,7 @@ def turn(p: Builder, gap: str, separator: Node | str) -> Node:
     ``separator``: what stands after the name."""
     any_separator = p.optional(_tag(p, "tool_sep")) + p.space()
     name_end = p.reads(separator, any_separator + p.peek(_tag(p, "arg_key") | _tag(p, "/tool_call") | "{"))
-    raw = keyed_value("tool_call", "arg", ":opensource", line=gap, after=gap)
+    raw = keyed_value("tool_call", "arg", ":opensource", line=gap, after=gap, sep="tool_sep")
 
     def value(arg: Argument) -> Node:
         opener = _tag(p, "arg_value")

@@ -22,10 +22,14 @@ TYPES = ("string", "number", "boolean", "null", "object", "array")
 
 def build(p: Builder) -> Node:
     open, close, sep = p.token("<|open|>"), p.token("<|close|>"), p.token("<|sep|>")
-    between = "<|close|>call<|sep|><|open|>call tool="
+    between = '<|close|>call<|sep|><|open|>call tool="'
     key = '<|open|>argument key="'
-    named = ((key, '" type="'), (key, '"<|sep|>'), (between, ""))
-    raw = Raw("<|close|>argument<|sep|>", named=named)
+    ends = ('"', *(f'" type="{name}"' for name in (*TYPES, "integer")))
+    indices = ("", *(f' index="{number}"' for number in range(1, 20)))
+    tags = ("<|open|>argument", "<|close|>call")
+    headers = [f'"{index}<|sep|>{tag}' for index in indices for tag in tags]
+    named = tuple((key, end + "<|sep|>") for end in ends)
+    raw = Raw("<|close|>argument<|sep|>", named=named, seams=tuple((between, end) for end in headers))
 
     def argument(arg: Argument) -> Node:
         typed = p.choice(*(f' type="{name}"' + sep + p.value(arg, replace(raw, type=name)) for name in TYPES))

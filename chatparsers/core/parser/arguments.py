@@ -27,7 +27,7 @@ class ArgumentValue:
     def __init__(self, read: Reader, named: bool) -> None:
         self.read = read
         self.named = named
-        self.raw = read if isinstance(read, RawReader) and read.stops.named else None
+        self.raw = read if isinstance(read, RawReader) and read.stops.openers else None
 
     def __call__(self, machine: Machine) -> Transcoder:
         first = machine.nth != NAMED
@@ -41,4 +41,5 @@ class ArgumentValue:
         machine.left = tuple([other for other in left if other != name])
         value = self.raw(argument, name)
         value.names = (name, *machine.left)
+        value.tools = machine.tools
         return value

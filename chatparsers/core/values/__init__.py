@@ -7,7 +7,7 @@ the writer of the same syntax by the record's class (grammar/syntaxes.py), and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar, cast
 
@@ -225,10 +225,13 @@ class Raw(Syntax):
     and not the schema (``"json"``: any type but a string); it is generated only for values of this type. ``chars``: a
     regular expression for one character, if the model writes only such strings in this way. ``escapes``: pairs of a
     character and its spelling in strings, such as ``("<", "&lt;")``. ``end``: the end of the turn ends the value too.
-    ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``; they end the value,
-    for the parser only, with a name between them that the tool declares and the call has not given yet (the value's own
-    name, if the first text begins with ``</``); if the second text is empty, what follows is any name, a quote or
-    ``>``. White space at their beginning is as in ``until``.
+    ``named``: pairs of the texts around the name of an argument, such as ``("<parameter=", ">")``. For the parser only,
+    they end the value with a name between them that the tool declares and the call has not given yet, where a value may
+    begin behind them: text that goes on there quotes the tag. White space at their outer ends is what the format writes
+    there; that at the beginning is as in ``until``, and that at the end counts only with all of it. If the first text
+    begins with ``</``, the name is the value's own; if the second is empty, what follows is any name, a quote or ``>``.
+    ``seams``: such pairs around the name of a tool that the request declares; the second text goes on to the first tag
+    in the call.
     """
 
     until: str | tuple[str, ...] = ()
@@ -239,6 +242,7 @@ class Raw(Syntax):
     escapes: tuple[tuple[str, str], ...] = ()
     end: bool = False
     named: tuple[tuple[str, str], ...] = ()
+    seams: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
         Syntax.__post_init__(self)
@@ -250,10 +254,11 @@ class Raw(Syntax):
             )
         if not all(_texts(self.also)):
             raise DefinitionError("Raw: expected also=, other texts that end the value, found an empty one")
-        if not all(before.strip() for before, _ in self.named):
-            raise DefinitionError(
-                f"Raw: expected named=, pairs of the texts around a name, found {self.named!r}: give the first text"
-            )
+        for field, pairs in (("named", self.named), ("seams", self.seams)):
+            if not all(before.strip() for before, _ in pairs):
+                raise DefinitionError(
+                    f"Raw: expected {field}=, pairs of the texts around a name, found {pairs!r}: give the first text"
+                )
         for char, spelling in self.escapes:
             if len(char) != 1 or not spelling:
                 raise DefinitionError(
@@ -286,19 +291,26 @@ class Raw(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
         stops = self.stops
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
-        named = [
-            (text, close)
-            for before, behind in self.named
-            for less in _with_less_space(before)
-            for text in spellings(less)
-            for close in spellings(behind)
-        ]
-        finder = StopFinder(spelt, self.end, stops, markers, dict.fromkeys(named))
+        named, seams = _around(self.named, spellings), _around(self.seams, spellings)
+        finder = StopFinder(spelt, self.end, stops, markers, named, seams)
         return RawReader(finder, self.types, self.python, self.escapes)
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else given
+
+
+def _around(pairs: tuple[tuple[str, str], ...], spellings: Spellings) -> Iterable[tuple[str, str]]:
+    """Pairs of texts in all spellings, also with less white space at their beginning and then none at their end."""
+    found = [
+        (text, close)
+        for before, behind in pairs
+        for less in _with_less_space(before)
+        for text in spellings(less)
+        for end in ((behind, behind.rstrip()) if less == before else (behind.rstrip(),))
+        for close in spellings(end)
+    ]
+    return dict.fromkeys(found)
 
 
 def _with_less_space(text: str) -> list[str]:

@@ -10,9 +10,12 @@ Strategy:
 
 Raw text holds a marker of a call only if it is about markers, or if the model forgot the value's closing tag. A marker
 that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
-(``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text. The tag of
-another argument, with its name, and what stands between two calls end the value (``named``), if the tool declares the
-argument and the call has not given it yet: a value about markers would hold its own closing tag before them.
+(``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text.
+
+Where a model leaves the closing tag out, the tag of another argument ends the value, if its tool declares the argument
+and the call has not given it yet (``named``); so does what stands between two calls, up to the first tag in the call of
+a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on behind it and no value
+begins (`_text_goes_on`), and then all that follow it in the value are quoted too.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -31,7 +34,7 @@ from .base import Search, Transcoder, escape
 from .json import SCALAR, JsonScanner
 
 if TYPE_CHECKING:
-    from ..schema.tools import Argument
+    from ..schema.tools import Argument, Toolset
 
 __all__ = ["EscapedString", "RawReader", "RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
 
@@ -89,13 +92,13 @@ class StopFinder:
     is one character in the machine's text. ``markers``: what else is found, as no value holds it; ``token`` searches
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
     where a name of its tool's arguments stands between them, or where a tag goes on, if the second is empty; the first
-    is found. ``known`` has the stops and these texts. ``quiet`` is the finder without the markers that are text, and
-    None where none is.
+    is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
+    ``known`` the stops and these. ``quiet`` is the finder without the markers that are text, and None where none is.
     """
 
     __slots__ = (
-        "at", "end", "find", "known", "markers", "named", "plain", "plain_json", "quiet", "shown", "stops", "token",
-        "whole",
+        "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
+        "stops", "token", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -105,18 +108,22 @@ class StopFinder:
         shown: Iterable[str] | None = None,
         markers: Iterable[str] = (),
         named: Iterable[tuple[str, str]] = (),
+        seams: Iterable[tuple[str, str]] = (),
     ) -> None:
         self.end = end
         self.shown = None if shown is None else _longest_first(shown)
         self.stops = _longest_first(stops)
         self.markers = _longest_first(set(markers) - set(self.stops))
-        self.named = tuple(named)
-        self.known = (*self.stops, *(before for before, _ in self.named))
+        # What decides is the longest text behind the name.
+        self.named = tuple(sorted(named, key=lambda pair: -len(pair[1])))
+        self.seams = tuple(seams)
+        self.openers = _longest_first(before for before, _ in (*self.named, *self.seams))
+        self.known = (*self.stops, *self.openers)
         special = [marker for marker in self.markers if _special(marker)]
         self.token = re.compile(f"[{''.join(special)}]").search if special else None
         self.quiet: StopFinder | None = None
         if len(special) < len(self.markers):
-            self.quiet = StopFinder(self.stops, end, shown, special, self.named)
+            self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
         found = _longest_first((*self.known, *self.markers))
         if not found:
             never = re.compile(r"(?!)")
@@ -147,18 +154,20 @@ class StopFinder:
         return " or ".join(map(repr, self.shown or self.stops)) or "the end of a value"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return StopFinder, (self.stops, self.end, self.shown, self.markers, self.named)
+        return StopFinder, (self.stops, self.end, self.shown, self.markers, self.named, self.seams)
 
 
 class _Raw(Transcoder):
-    """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given."""
+    """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given.
+    ``tools``: the tools of the request; None where no seam of two calls ends the value."""
 
-    __slots__ = ("names", "stops")
+    __slots__ = ("names", "stops", "tools")
 
     def __init__(self, stops: StopFinder) -> None:
         self._reset()
         self.stops = stops
         self.names: tuple[str, ...] = ()
+        self.tools: Toolset | None = None
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
@@ -175,9 +184,10 @@ class _Raw(Transcoder):
         """The same, where something that is searched for stands at ``end``."""
         stops = self.stops
         while end < len(text) and not text.startswith(stops.stops, end):
-            named = self._named(text, end, final) if stops.named else 0
-            if named:
-                return end, named > 0
+            if text.startswith(stops.openers, end):
+                named = self._named(text, end, final)
+                if named:
+                    return end, named > 0
             if stops.token is not None and stops.token(text[end]):
                 # What is searched for may begin with a marker, as `<|close|>argument` does.
                 if final or not any(map(str.startswith, stops.known, repeat(text[end:]))):
@@ -188,7 +198,7 @@ class _Raw(Transcoder):
                 match = quiet.at(text, end)
                 if match is not None and match[1] is not None and not final:
                     return end, False  # it may still become what is searched for
-                self.marked, self.stops, self.names = end, quiet, ()
+                self.marked, self.stops, self.names, self.tools = end, quiet, (), None
                 stops = quiet
             end, over = stops.text(text, end + 1, final)
             if not over:
@@ -196,16 +206,21 @@ class _Raw(Transcoder):
         return end, True
 
     def _named(self, text: str, end: int, final: bool) -> int:
-        """1 if the name of an argument stands at ``end``, in the texts around it; -1 if more text must tell, else 0."""
-        found = 0
+        """1 if what stands at ``end`` is no closing tag and ends the value; -1 if more text must tell, else 0."""
+        follows = 0
         for before, behind in self.stops.named:
-            if text.startswith(before, end):
+            if not follows and text.startswith(before, end):
                 follows = self._follows(before, behind, text, end + len(before), final)
-                if follows > 0:
-                    self.notes = [*self.notes, (end, self.stops.expected, before)]
-                    return follows
-                found = found or follows
-        return found
+        if self.tools is not None:
+            for before, behind in self.stops.seams:
+                if follows <= 0 and text.startswith(before, end):
+                    names = self.tools.names()
+                    follows = _tag_at(names, behind, text, end + len(before), final) or follows
+        if follows > 0:
+            self.notes = [*self.notes, (end, self.stops.expected, "")]
+        elif not follows:
+            self.names, self.tools = self.names[:1], None  # the value is about markup
+        return follows
 
     def _follows(self, before: str, behind: str, text: str, at: int, final: bool) -> int:
         """The same for one pair of texts, the first of which ends at ``at``."""
@@ -214,12 +229,32 @@ class _Raw(Transcoder):
                 return 0 if final else -1
             return 1 if _tag_goes_on(text[at]) else 0
         # A closing tag has the name of the value itself, an opening tag that of another one.
-        names = self.names[:1] if before.lstrip().startswith("</") else self.names[1:]
-        tags = [name + behind for name in names]
-        if any(text.startswith(tag, at) for tag in tags):
-            return 1
-        begun = not final and any(len(text) - at < len(tag) and tag.startswith(text[at:]) for tag in tags)
-        return -1 if begun else 0
+        closing = before.lstrip().startswith("</")
+        end = _tag_at(self.names[:1] if closing else self.names[1:], behind, text, at, final)
+        if closing or end <= 0:
+            return end
+        if len(text) < end + 2 and not text[end:].isalnum():
+            return 0 if final else -1
+        if _text_goes_on(text, end) is None:
+            match = self.stops.at(text, end)
+            if match is None:
+                return 1
+            if match[1] is not None and not final:
+                return -1
+        self.names = self.names[:1]  # no other pair of texts counts here
+        return 0
+
+
+def _tag_at(names: tuple[str, ...], behind: str, text: str, at: int, final: bool) -> int:
+    """Where the tag ends that is at ``at`` one of ``names`` and then ``behind``; -1 if more text must tell, else 0."""
+    begun = 0
+    for name in names:
+        end = at + len(name) + len(behind)
+        if text.startswith(name + behind, at):
+            return end
+        if not final and len(text) < end and (name + behind).startswith(text[at:]):
+            begun = -1
+    return begun
 
 
 class RawString(_Raw):
@@ -263,7 +298,7 @@ class RawString(_Raw):
     def cut_off(self) -> None:
         if self.stops.end:
             stops = self.stops
-            self.stops = StopFinder(stops.stops, False, stops.shown, stops.markers, stops.named)
+            self.stops = StopFinder(stops.stops, False, stops.shown, stops.markers, stops.named, stops.seams)
 
 
 class EscapedString(RawString):
@@ -409,7 +444,7 @@ class RawUnion(_Raw):
             if not final:
                 return end
         string = self.string = _string(self.stops, self.escapes)
-        string.names, string.begun = self.names, True
+        string.names, string.tools, string.begun = self.names, self.tools, True
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
         string.out = '"' + escape(held) + string.out
@@ -462,6 +497,9 @@ def _scanner(python: bool) -> Transcoder:
 
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _tag_goes_on = re.compile(r"""[\w"'>]""").match
+_text_goes_on = re.compile(
+    r"""[\n\r`”»…]|\ (?!\ )|</|\*\*|\\[nrt"']|["')\]}]\W|[.,;:!?][\s"'<]""", re.VERBOSE
+).match
 _integer = re.compile(r"-?[0-9]+").fullmatch
 _is_scalar = re.compile(SCALAR).fullmatch
 _PYTHON = frozenset({"None", "True", "False"})

@@ -264,10 +264,11 @@ def _raw_argument(m: Markup, calls: CallMarkers, raw: Raw, arg: Argument) -> Nod
     """An argument whose value is raw text; each kind of value in an option of its own."""
     p, given = m.p, calls.arguments
     closer = _closer(m, given, arg)
-    begun, named = given.key_before.strip(), given.key_behind.split()[:1]
-    if begun[:1] in ("<", "[") and named and not (given.kinds or given.wraps or given.again):
+    begun, name_end = given.key_before.strip(), given.key_behind.lstrip()
+    if begun[:1] in ("<", "[") and name_end and not (given.kinds or given.wraps or given.again):
         space = given.behind[len(given.behind.rstrip()) :]
-        raw = replace(raw, named=((space + begun, named[0]),))  # models leave the closer out
+        ends = dict.fromkeys((name_end, "".join(name_end.split()), name_end.split()[0]))
+        raw = replace(raw, named=tuple((space + begun, end) for end in ends))  # models leave the closer out
         again = _closer(m, given, arg)  # not the same node, for which the source would have a name
         closer = p.reads(closer, again, p.space() + p.peek(m.literal(begun)))
 

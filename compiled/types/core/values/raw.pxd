@@ -12,16 +12,19 @@ cdef class StopFinder:
     cdef public object at, find, plain, plain_json, shown, token, whole
     cdef public StopFinder quiet
     cdef public bint end
-    cdef public tuple known, markers, named, stops
+    cdef public tuple known, markers, named, openers, seams, stops
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
     cdef public tuple names
+    cdef public object tools
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
-    @cython.locals(over=bint, stops=StopFinder, quiet=StopFinder, named=int)
+    @cython.locals(over=bint, stops=StopFinder, quiet=StopFinder, named=Py_ssize_t)
     cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
-    @cython.locals(found=int, follows=int, before=str, behind=str)
-    cdef int _named(self, str text, Py_ssize_t end, bint final) except? -2
+    @cython.locals(follows=Py_ssize_t, before=str, behind=str)
+    cdef Py_ssize_t _named(self, str text, Py_ssize_t end, bint final) except? -2
+    @cython.locals(closing=bint, end=Py_ssize_t)
+    cdef Py_ssize_t _follows(self, str before, str behind, str text, Py_ssize_t at, bint final) except? -2
 cdef class RawString(_Raw):
     cdef public bint begun
     @cython.locals(n=Py_ssize_t, end=Py_ssize_t, over=bint, out=str)
