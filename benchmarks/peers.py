@@ -392,15 +392,17 @@ def setup_table(tokenizer: Tokenizer, rounds: int) -> Table:
     requests = _mlx_requests(tokenizer, first)
     for count_of_tools in (3, 60):
         tools = many_tools(count_of_tools)
-        cases: dict[str, Run | str] = {
-            "ours": repeated(lambda tools=tools: format.bind(tools=tools, prefix="<think>\n").stream(), 2000)
-        }
-        for peer, make in (
-            ("mlx-lm", partial(MlxLm, "json_tools", tools, "reasoning")),
-            ("transformers", partial(Transformers, format, tools)),
-        ):
-            cases[peer] = usable(make, [], []) or repeated(make, 2000)
-        table.rows.append(row(f"{count_of_tools} tools", cases, PEERS, 1e6, rounds))
+        read = format.bind(tools=tools).tools
+        for kept, label in ((tools, "the same list"), (read, "the tools of another turn")):
+            cases: dict[str, Run | str] = {
+                "ours": repeated(lambda kept=kept: format.bind(tools=kept, prefix="<think>\n").stream(), 2000)
+            }
+            for peer, make in (
+                ("mlx-lm", partial(MlxLm, "json_tools", tools, "reasoning")),
+                ("transformers", partial(Transformers, format, tools)),
+            ):
+                cases[peer] = usable(make, [], []) or repeated(make, 2000)
+            table.rows.append(row(f"{count_of_tools} tools, {label}", cases, PEERS, 1e6, rounds))
 
         def by_ids(tools: list[dict[str, Any]] = tools) -> object:
             turn = format.bind(tools=tools, prefix="<think>\n", tokenizer=tokenizer)

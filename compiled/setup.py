@@ -1,8 +1,8 @@
 """Builds the wheel: compiles the modules of ``../chatparsers`` that have a file in ``types/``, which gives C types.
 
 Cython reads the modules as they are, with two changes that keep every line in its place: a name of a constant integer
-becomes the integer, so that the machine's chain of comparisons is a switch in C, and ``@public``, which no C class can
-have, is left out (`chatparsers_compiled` does what it does).
+becomes the integer, so that the machine's chain of comparisons is a switch in C, and a class that its types make a C
+class has no ``@public``, which no C class can have (`chatparsers_compiled` does what it does).
 """
 
 import ast
@@ -51,7 +51,19 @@ def constants(tree: ast.Module) -> dict[str, int]:
     return found
 
 
-def prepared(path: Path, shared: dict[str, int]) -> str:
+def shown(name: str, tree: ast.Module) -> dict[str, int]:
+    """The C classes of a module that ``@public`` shows under the package's name, and the line of that word."""
+    types = (HERE / "types" / f"{name.replace('.', '/')}.pxd").read_text(encoding="utf-8")
+    return {
+        node.name: word.lineno
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and f"cdef class {node.name}:" in types
+        for word in node.decorator_list
+        if ast.unparse(word) == "public"
+    }
+
+
+def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
     """The module as Cython reads it. ``shared``: the constants of the instructions, which other modules import."""
     text = path.read_text(encoding="utf-8")
     tree = ast.parse(text)
@@ -71,7 +83,9 @@ def prepared(path: Path, shared: dict[str, int]) -> str:
             found.append((node.lineno - 1, node.col_offset, node.end_col_offset or 0, value))
     for line, start, end, value in sorted(found, reverse=True):
         lines[line] = lines[line][:start] + str(value).encode() + lines[line][end:]
-    return b"".join(b"\n" if line == b"@public\n" else line for line in lines).decode()
+    for number in shown(name, tree).values():
+        lines[number - 1] = b"\n"
+    return b"".join(lines).decode()
 
 
 def sources() -> list[Extension]:
@@ -85,21 +99,18 @@ def sources() -> list[Extension]:
         path.parent.mkdir(parents=True, exist_ok=True)
         for folder in path.relative_to(BUILD).parents[:-1]:
             (BUILD / folder / "__init__.py").touch()
-        path.write_text(prepared(PURE.parent / place.with_suffix(".py"), shared), encoding="utf-8")
+        path.write_text(prepared(name, PURE.parent / place.with_suffix(".py"), shared), encoding="utf-8")
         shutil.copy(HERE / "types" / f"{name.replace('.', '/')}.pxd", path.with_suffix(".pxd"))
         extensions.append(Extension(f"chatparsers.{name}", [str(path.relative_to(HERE))]))
     return extensions
 
 
-def shown() -> dict[str, list[str]]:
-    """The classes that ``@public`` shows under the package's name, by module."""
+def all_shown() -> dict[str, list[str]]:
+    """The names of `shown`, by module."""
     found = {}
     for name in NAMES:
         tree = ast.parse((PURE / f"{name.replace('.', '/')}.py").read_text(encoding="utf-8"))
-        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-        found[f"chatparsers.{name}"] = [
-            node.name for node in classes if "public" in map(ast.unparse, node.decorator_list)
-        ]
+        found[f"chatparsers.{name}"] = [*shown(name, tree)]
     return found
 
 
@@ -119,7 +130,7 @@ class Build(build_ext):
 os.chdir(HERE)
 extensions = sources()
 (HERE / "chatparsers_compiled" / "_built.py").write_text(
-    f'VERSION = "{version()}"\nPUBLIC = {shown()!r}\n', encoding="utf-8"
+    f'VERSION = "{version()}"\nPUBLIC = {all_shown()!r}\n', encoding="utf-8"
 )
 setup(
     version=version(),

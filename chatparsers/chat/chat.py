@@ -17,8 +17,7 @@ from ..core.format import Format, ToolChoice, Turn
 from ..core.kept import cached
 from ..core.message import Message
 from ..core.public import made_by, public
-from ..core.schema.tool_shapes import AnyTool
-from ..core.schema.tools import read_tools
+from ..core.schema.tools import Tools, read_tools
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
@@ -223,7 +222,7 @@ class Chat(Training):
         self,
         messages: Sequence[Mapping[str, Any] | Message],
         *,
-        tools: Iterable[AnyTool] | None = None,
+        tools: Tools | None = None,
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
@@ -239,7 +238,8 @@ class Chat(Training):
     ) -> Turn:
         """The turn that answers ``messages``: OpenAI-shaped, or a `Message` of an earlier turn.
 
-        ``tools``: in OpenAI's, Anthropic's or MCP's shape, Python functions, or pydantic models.
+        ``tools``: in OpenAI's, Anthropic's or MCP's shape, Python functions, or pydantic models; or the ``tools`` of
+        another turn, which are not read again.
 
         Polyfills write in another way what the template cannot show. The turn's ``polyfills`` names those that were
         used. Here, False or a list of names overrides the ``polyfills`` of `load`. ``thinking``: True or False sets the
@@ -262,13 +262,13 @@ class Chat(Training):
         if unknown:
             raise _no_option(unknown)
         messages = plain_messages(messages)
-        tools = read_tools(tools).raw or None
-        renderer = self.renderer(bool(tools), polyfills)
+        known = read_tools(tools)
+        renderer = self.renderer(bool(known), polyfills)
         template = renderer.template
         if template_kwargs is not None:
             self._check_kwargs(template, template_kwargs)
         variables = self._variables(template, thinking, template_kwargs, documents, now)
-        shown = None if tool_choice == "none" else tools
+        shown = None if tool_choice == "none" else known.raw or None
         given = renderer.rewrite(messages, shown)
         history = messages if isinstance(messages, History) else None
         # What the prompt shows in this syntax, the model answers in it.
@@ -294,7 +294,7 @@ class Chat(Training):
             end = template.generation_prompt_of(prompt, given.messages, tools=given.tools, **variables)
             prefix = opening(fmt, end)
         turn = fmt.bind(
-            tools=tools,
+            tools=known,
             tool_choice=tool_choice,
             parallel_tool_calls=parallel_tool_calls,
             response_format=response_format,
@@ -308,7 +308,7 @@ class Chat(Training):
         )
         if shown and "tools" not in given.names:
             self._heard(fmt, template, turn)
-            self._proved(turn, stacklevel=4)
+            self._proved(turn)
         return turn
 
     def _variables(
@@ -360,23 +360,22 @@ class Chat(Training):
             raise RequestError(f"tool_choice: {template.name}: no call could be read, as {why} ({mend})")
         self._warn(f"tools are not read: {template.name}: {why} ({mend})")
 
-    def _proved(self, turn: Turn, stacklevel: int) -> None:
+    def _proved(self, turn: Turn) -> None:
         """Warns of what the analysis of the template did not prove, if calls of these tools may meet it."""
         if turn.tools and self.detection.limits:
             for limit in needed(self.detection.limits, turn.tools):
                 self._warn(
                     f"{self.name}: not proved of {self.format.name} with this template: {limit} (name another format "
-                    "with load(…, format=…), or leave out what needs it)",
-                    stacklevel,
+                    "with load(…, format=…), or leave out what needs it)"
                 )
 
-    def _warn(self, text: str, stacklevel: int = 4) -> None:
+    def _warn(self, text: str) -> None:
         """Warns once."""
         if text not in self._warned:
             if len(self._warned) > _MOST_WARNINGS:
                 self._warned.clear()
             self._warned.add(text)
-            warn_of_request(text, stacklevel + 1)  # where `prepare` was called
+            warn_of_request(text)
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]
@@ -436,7 +435,7 @@ class Chat(Training):
         """
         request.setdefault("tokenizer", self.tokenizer)
         turn = self.format.bind(**request)
-        self._proved(turn, stacklevel=3)
+        self._proved(turn)
         return turn
 
     def record(self) -> TemplateFormat:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from ..core.format import ToolChoice
-from ..core.schema.tool_shapes import AnyTool
+from ..core.schema.tools import Tools
 
 __all__ = ["BindOptions", "PrepareOptions"]
 
@@ -15,7 +15,7 @@ __all__ = ["BindOptions", "PrepareOptions"]
 class PrepareOptions(TypedDict, total=False):
     """The keywords of `Chat.prepare`, for calls that pass them on."""
 
-    tools: Iterable[AnyTool] | None
+    tools: Tools | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
     response_format: Mapping[str, Any] | None
@@ -32,7 +32,7 @@ class PrepareOptions(TypedDict, total=False):
 class BindOptions(TypedDict, total=False):
     """The keywords of `Format.bind`, for calls that pass them on."""
 
-    tools: Iterable[AnyTool] | None
+    tools: Tools | None
     tool_choice: ToolChoice
     parallel_tool_calls: bool
     response_format: Mapping[str, Any] | None

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from .public import public
@@ -41,18 +42,28 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known are: {', '.join(names)}" if names else "none are known"
 
 
-def warn_of_request(text: str, stacklevel: int = 2) -> None:
-    """Warns of what stands in a request. ``stacklevel``: as in ``warnings.warn``.
+def warn_of_request(text: str) -> None:
+    """Warns of what stands in a request, at the line outside the package that made it.
 
     `warnings` remembers each text for ever, and a stranger may make any number of texts: of these it forgets all when
     they are too many, and each has at most 1,000 characters.
     """
-    place = sys._getframe(stacklevel)
+    place = sys._getframe(1)
+    while place.f_back is not None and _module(place).partition(".")[0] == _PACKAGE:
+        place = place.f_back
     if len(_warned) > _MOST_TEXTS:
         _warned.clear()
     text = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
-    module = place.f_globals.get("__name__")
-    warnings.warn_explicit(text, UserWarning, place.f_code.co_filename, place.f_lineno, module, _warned)
+    warnings.warn_explicit(
+        text, UserWarning, place.f_code.co_filename, place.f_lineno, _module(place), _warned
+    )
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 @public

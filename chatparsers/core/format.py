@@ -6,8 +6,8 @@ says of itself is in `definition`, what reads a model's output in `parser`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -29,8 +29,7 @@ from .parser.stream import Piece, Start, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .parser.transcript import call_id
 from .public import made_by, public
-from .schema.tool_shapes import AnyTool
-from .schema.tools import Toolset, read_tools
+from .schema.tools import Tools, Toolset, read_tools
 from .shown import Shown
 
 if TYPE_CHECKING:
@@ -88,11 +87,11 @@ class Format(Shown):
 
     def __getstate__(self) -> dict[str, Any]:
         # Another process hashes texts in another way, and makes its own turns.
-        return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_shared")}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_hash", "_options")}
 
     @cached
-    def _shared(self) -> dict[Any, dict[str, Any]]:
-        """The fields that turns with the same options share, by these options."""
+    def _options(self) -> dict[tuple[Any, ...], Options]:
+        """The options that requests had, by their values."""
         return {}
 
     def tree(self, options: Options) -> Node:
@@ -119,7 +118,7 @@ class Format(Shown):
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
         return preserved_tokens(self)
 
-    def render(self, message: Mapping[str, Any] | Message, tools: Iterable[AnyTool] | None = None) -> str:
+    def render(self, message: Mapping[str, Any] | Message, tools: Tools | None = None) -> str:
         """Writes ``message``, a `Message` or an OpenAI-shaped assistant's message, as a model of this format would.
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
@@ -135,7 +134,7 @@ class Format(Shown):
         check_names(self, names_of(plain), known)
         return text
 
-    def parse(self, output: Piece, *, tools: Iterable[AnyTool] | None = None, prefix: str = "") -> Message:
+    def parse(self, output: Piece, *, tools: Tools | None = None, prefix: str = "") -> Message:
         """The message of a whole output: ``bind(tools=tools, prefix=prefix).parse(output)``.
 
         Raises `RequestError` for malformed tools. `bind` has all options.
@@ -152,7 +151,7 @@ class Format(Shown):
     def bind(
         self,
         *,
-        tools: Iterable[AnyTool] | None = None,
+        tools: Tools | None = None,
         tool_choice: ToolChoice = "auto",
         parallel_tool_calls: bool = True,
         response_format: Mapping[str, Any] | None = None,
@@ -167,13 +166,13 @@ class Format(Shown):
         """A turn of this format.
 
         ``tools``, ``tool_choice``, ``response_format`` are OpenAI-shaped. Tools may have other shapes too, as in
-        `Chat.prepare`, and ``response_format`` may be a JSON Schema. ``prefix`` is what the prompt already wrote
-        of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a ``tokenizers.Tokenizer`` or a fast
-        tokenizer of transformers, needed to feed ids. ``id_seed``: if the model gives a call no id, the id follows from
-        this seed and the call's index; None makes new ids in each turn. ``prompt``, ``token_config`` and ``polyfills``
-        are kept for the turn's user. Raises `RequestError` for a request that is malformed or contradicts itself, and
-        `DefinitionError` if the format's definition is wrong. Warns if a tool's schema names types as Python (``int``)
-        or Google's API (``STRING``) does, which are read as JSON's.
+        `Chat.prepare`; the ``tools`` of another turn are not read again. ``response_format`` may be a JSON Schema.
+        ``prefix`` is what the prompt already wrote of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a
+        ``tokenizers.Tokenizer`` or a fast tokenizer of transformers, needed to feed ids. ``id_seed``: if the model
+        gives a call no id, the id follows from this seed and the call's index; None makes new ids in each turn.
+        ``prompt``, ``token_config`` and ``polyfills`` are kept for the turn's user. Raises `RequestError` for a request
+        that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong. Warns if a
+        tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as JSON's.
 
         >>> turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
         >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning
@@ -187,20 +186,25 @@ class Format(Shown):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         known = read_tools(tools)
         if known.respelt:
-            warn_of_request(known.respelt, stacklevel=2)
+            warn_of_request(known.respelt)
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
-        asked = (not known.raw, mode, not parallel_tool_calls or named is not None, thinking)
-        shared = self._shared.get(asked) or self._share(*asked)
+        asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking)
         turn = Turn.__new__(Turn)
-        # Each request passes here: what its turn shares with others is copied at once, and the rest is set.
+        # Each request passes here, so a field that has its usual value is not set.
         found = turn.__dict__
-        found |= shared
+        found["format"] = self
         found["tools"] = known
-        found["prefix"] = prefix
-        found["prompt"] = prompt
-        found["named"] = named
-        found["token_config"] = token_config
-        found["polyfills"] = polyfills
+        found["options"] = self._options.get(asked) or self._read_options(*asked)
+        if prefix:
+            found["prefix"] = prefix
+        if prompt:
+            found["prompt"] = prompt
+        if named is not None:
+            found["named"] = named
+        if token_config is not None:
+            found["token_config"] = token_config
+        if polyfills:
+            found["polyfills"] = polyfills
         if tokenizer is not None:
             found["tokenizer"] = read_tokenizer(tokenizer)
         if response_format is not None:
@@ -210,14 +214,12 @@ class Format(Shown):
             found["id_seed"] = id_seed
         return turn
 
-    def _share(self, bare: bool, mode: str, single: bool, thinking: bool | None) -> dict[str, Any]:
-        """What turns with the same options have in common. Raises `DefinitionError` if the tree for these is wrong."""
-        options = Options(not bare, mode, not single, thinking)
+    def _read_options(self, tools: bool, mode: str, parallel: bool, thinking: bool | None) -> Options:
+        """Options with these values. Raises `DefinitionError` if the tree for them is wrong."""
+        options = Options(tools, mode, parallel, thinking)
         self.tree(options)
-        shared: dict[str, Any] = dict.fromkeys(_FIELDS)
-        shared.update(format=self, options=options)
-        self._shared[bare, mode, single, thinking] = shared
-        return shared
+        self._options[tools, mode, parallel, thinking] = options
+        return options
 
 
 @public
@@ -233,13 +235,13 @@ class Turn(Shown):
     format: Format
     tools: Toolset
     options: Options
-    named: str | None
-    response_format: Mapping[str, Any] | None
-    prefix: str
-    prompt: str
-    tokenizer: Any
-    token_config: Mapping[str, Any] | None
-    polyfills: tuple[str, ...]
+    named: str | None = None
+    response_format: Mapping[str, Any] | None = None
+    prefix: str = ""
+    prompt: str = ""
+    tokenizer: Any = None
+    token_config: Mapping[str, Any] | None = None
+    polyfills: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -442,6 +444,3 @@ def _restored(values: dict[str, Any]) -> Turn:
     turn = Turn.__new__(Turn)
     turn.__dict__.update(values)
     return turn
-
-
-_FIELDS = [field.name for field in fields(Turn)]

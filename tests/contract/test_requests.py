@@ -9,6 +9,7 @@ import pickle
 import typing
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -319,3 +320,22 @@ def test_the_schemas_of_many_tools_are_walked_once(monkeypatch: pytest.MonkeyPat
     tools[0]["color"] = "red"
     with pytest.raises(RequestError, match="'color'"):
         hermes.bind(tools=tools)
+
+
+def test_the_tools_of_a_turn_are_not_read_again() -> None:
+    """Neither by `bind` nor by `prepare`; a tool in another shape needs no second conversion."""
+
+    def get_weather(city: str) -> str:
+        """The weather."""
+        return city
+
+    turn = hermes.bind(tools=[get_weather])
+    again = hermes.bind(tools=turn.tools, tool_choice="get_weather", thinking=False)
+    assert again.tools is turn.tools and again.parse(CALL).tool_calls[0].parsed_arguments == {"city": "Oslo"}
+    chat = chatparsers.load(Path(__file__).parents[1] / "templates_own" / "hermes-2-pro.jinja")
+    messages = [{"role": "user", "content": "Hi"}]
+    prepared = chat.prepare(messages, tools=turn.tools)
+    assert prepared.tools is turn.tools
+    assert (
+        prepared.prompt == chat.prepare(messages, tools=[get_weather]).prompt != chat.prepare(messages).prompt
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..errors import DefinitionError, RequestError
 from ..kept import Kept
@@ -20,6 +20,7 @@ __all__ = [
     "Argument",
     "Schema",
     "Tool",
+    "Tools",
     "Toolset",
     "read_tools",
 ]
@@ -153,7 +154,7 @@ class Toolset:
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
         checked = _seen.get(id(given)) if given else _NO_TOOLS
-        if checked is None or (given and not (checked.raw is given and checked.copy == given)):
+        if checked is None or (given and checked.copy != given):
             checked = _Checked(*functions_of(given))
         self._checked = checked
         self.raw = checked.raw
@@ -242,7 +243,7 @@ class _Checked:
 
 
 _seen: Kept[_Checked] = Kept(32_000_000, 16_000_000)
-"""The tools of the last requests, by their identity."""
+"""The tools of the last requests, by their identity, which no other list has while they are kept."""
 
 _BYTES, _DICT, _COPY = 22, 232, 500
 """The memory of a byte of dumped data as objects, at most; of each dict besides; of a tool's copy. Usual tools take a
@@ -282,11 +283,17 @@ def _warning(functions: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
 _SHOWN = 5
 
 
-def read_tools(tools: Iterable[AnyTool] | None) -> Toolset:
+Tools: TypeAlias = "Toolset | Iterable[AnyTool]"
+"""The tools of a request as a user gives them: a list, or the ``tools`` of another turn, which are not read again."""
+
+
+def read_tools(tools: Tools | None) -> Toolset:
     """The tools of a request: a list, of which each is in one of the shapes of `chatparsers.core.schema.tool_shapes`.
 
-    Raises `RequestError` for anything else.
+    Those of another turn are returned themselves. Raises `RequestError` for anything else.
     """
+    if isinstance(tools, Toolset):
+        return tools
     if isinstance(tools, (list, tuple)):
         return Toolset(tools)
     if tools is None:
