@@ -70,9 +70,17 @@ def altered(format: Format, number: int) -> Iterator[str]:
         yield random_.choice(["", "So. "]) + "".join(parts) + random_.choice(["", " So."])
 
 
+def ends_of_content(format: Format) -> set[str]:
+    """The markers that end content too: they say nothing of a call."""
+    bodies = [body for body in walk(format.tree(Options(tools=True))) if isinstance(body, Body)]
+    contents = [body.content for body in bodies if body.content is not None]
+    return {end for content in contents if content.close is not None for end in beginnings(content.close)}
+
+
 def taken_out(format: Format, message: Message) -> Iterator[str]:
     """Markup of calls in a message that has none, but for empty sections."""
     openers, closers = markers(format)
+    own = closers - ends_of_content(format)
     spelt = False
     for region in message.regions:
         text = message.text[region.start : region.end]
@@ -86,7 +94,7 @@ def taken_out(format: Format, message: Message) -> Iterator[str]:
             )  # </ with it closes
             if opened and not re.search(r"</\w+>\s*\Z", text) and not text.rstrip().endswith(tuple(closers)):
                 yield text
-            if spelt and not opened and any(closer in text for closer in closers):
+            if spelt and not opened and any(closer in text for closer in own):
                 yield text
 
 
