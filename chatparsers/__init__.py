@@ -170,8 +170,8 @@ CORE = "pure"
 if os.environ.get("CHATPARSERS_PURE", "0") == "0":
     try:
         CORE = import_module("chatparsers_compiled").use(__version__)
-    except ImportError as error:
-        if error.name != "chatparsers_compiled":  # it is there, and broken
+    except Exception as error:  # SyntaxError, if a half of a file is there
+        if getattr(error, "name", None) != "chatparsers_compiled":  # it is there, and broken
             warn(
                 f"chatparsers {__version__} runs without its compiled core: chatparsers-compiled cannot be "
                 f"imported: {error}; install it again, or set CHATPARSERS_PURE=1",

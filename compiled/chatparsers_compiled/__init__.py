@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import copyreg
+import os
+import struct
 import sys
 import warnings
+from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -12,16 +15,18 @@ from types import ModuleType
 from typing import Any
 
 from ._built import PUBLIC, VERSION
-from ._names import rename
 
 __all__ = ["use"]
 
 _ROOT = Path(__file__).parent
+_BUILT = {path for suffix in EXTENSION_SUFFIXES for path in _ROOT.glob(f"**/*{suffix}")}
 _FILES = {
     ".".join((*path.parent.relative_to(_ROOT).parts, path.name.partition(".")[0])): str(path)
-    for suffix in EXTENSION_SUFFIXES
-    for path in _ROOT.glob(f"chatparsers/**/*{suffix}")
+    for path in _BUILT
+    if path.parent != _ROOT
 }
+_HEAD = 64
+"""How many bytes the header of an ELF file has."""
 
 
 class _Finder:
@@ -37,6 +42,8 @@ class _Loader(ExtensionFileLoader):
     """Loads a module, and lets its classes be pickled as the plain ones are, so that each core reads both pickles."""
 
     def exec_module(self, module: ModuleType) -> None:
+        from ._names import rename
+
         super().exec_module(module)
         for kind in vars(module).values():
             if isinstance(kind, type) and kind.__module__ == module.__name__ and _plain(kind):
@@ -58,13 +65,33 @@ def _reduced(thing: Any) -> tuple[Any, ...]:
     return copyreg.__newobj__, (kind,), (None, {name: getattr(thing, name) for name in kind.__slots__})
 
 
+def _cut(path: Path) -> bool:
+    """Whether the end of a built file is missing, as when a disk was full. On Linux, the process that loads one dies;
+    other systems refuse to load it. Tools that make the file smaller leave its table of sections whole."""
+    with path.open("rb") as file:
+        head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
+    if len(head) < _HEAD or not any(head):
+        return True
+    if not head.startswith(b"\x7fELF\x02"):  # of 64 bits
+        return False
+    sections, each, number = struct.unpack("=40xQ10xHH2x", head)
+    return bool(sections + each * number > size)
+
+
 def use(version: str) -> str:
-    """From now on, ``chatparsers`` of this version is imported with the compiled modules. Returns which core runs."""
-    missing = sorted(PUBLIC.keys() - _FILES.keys())
-    if version == VERSION and not missing:
-        sys.meta_path.insert(0, _Finder)
-        return "compiled"
-    found = f"it without {missing[0]}" if version == VERSION else VERSION
+    """From now on, ``chatparsers`` of this version is imported with the compiled modules. Returns which core runs.
+    Raises ImportError if they cannot be loaded."""
+    found = VERSION
+    if version == VERSION:
+        missing = sorted(PUBLIC.keys() - _FILES.keys())
+        cut = sorted(path.name for path in _BUILT if _cut(path))
+        if not missing and not cut:
+            import_module(
+                "._names", __name__
+            )  # before the first of the modules, while the plain ones can still run
+            sys.meta_path.insert(0, _Finder)
+            return "compiled"
+        found = f"it without {missing[0]}" if missing else f"it with a part of {cut[0]}"
     warnings.warn(
         f"chatparsers {version} runs without its compiled core: expected chatparsers-compiled {version}, found "
         f"{found}; install that version, or set CHATPARSERS_PURE=1",

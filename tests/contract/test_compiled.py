@@ -8,9 +8,11 @@ import os
 import pickle
 import re
 import shutil
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -132,18 +134,24 @@ def test_a_stream_can_be_copied_derived_from_and_fed_in_threads() -> None:
         )
 
 
+MODULE = f'VERSION, PUBLIC = "{chatparsers.__version__}", {{"chatparsers.core.x": []}}'
+ELF = struct.pack("=4sB35xQ10xHH2x", b"\x7fELF", 2, 1000, 64, 3)
+"""The header of a module with three sections, whose table begins at byte 1000."""
+
 BROKEN = {
-    "another version": ('VERSION, PUBLIC = "0.0.0", {}', "found 0.0.0; install that version"),
-    "a module is missing": (
-        f'VERSION, PUBLIC = "{chatparsers.__version__}", {{"chatparsers.core.x": []}}',
-        "found it without chatparsers.core.x; install that version",
-    ),
-    "it cannot be imported": ("import nowhere", "cannot be imported: No module named 'nowhere'"),
+    "another version": ('VERSION, PUBLIC = "0.0.0", {}', None, "found 0.0.0; install that version"),
+    "a module is missing": (MODULE, None, "found it without chatparsers.core.x; install that version"),
+    "a module is cut": (MODULE, ELF.ljust(1191), "found it with a part of x.so; install that version"),
+    "a module is empty": (MODULE, b"", "found it with a part of x.so; install that version"),
+    "it cannot be imported": ("import nowhere", None, "cannot be imported: No module named 'nowhere'"),
+    "the end of its source is missing": (MODULE[:-1], None, "cannot be imported: "),
 }
 
 
-@pytest.mark.parametrize(("built", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_compiled_core_that_does_not_fit_is_not_used(tmp_path: Path, built: str, said: str) -> None:
+@pytest.mark.parametrize(("built", "module", "said"), BROKEN.values(), ids=BROKEN.keys())
+def test_a_compiled_core_that_does_not_fit_is_not_used(
+    tmp_path: Path, built: str, module: bytes | None, said: str
+) -> None:
     source = ROOT / "compiled" / "chatparsers_compiled" / "__init__.py"
     if not source.exists():
         pytest.skip("no sources of chatparsers-compiled: not a checkout")
@@ -152,6 +160,11 @@ def test_a_compiled_core_that_does_not_fit_is_not_used(tmp_path: Path, built: st
     shutil.copy(source, other)
     (other / "_built.py").write_text(built, encoding="utf-8")
     (other / "_names.py").write_text("rename = None", encoding="utf-8")
+    if module is not None:
+        file = other / "chatparsers" / "core" / f"x{EXTENSION_SUFFIXES[-1]}"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(module)
+        said = said.replace("x.so", file.name)
     done = subprocess.run(
         [sys.executable, "-c", "import chatparsers; print(chatparsers.CORE)"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "CHATPARSERS_PURE": "0"},
