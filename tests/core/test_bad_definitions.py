@@ -239,6 +239,27 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             "its chars=…, or write another text after it",
         ),
         (
+            "a name that takes what follows it, in what is parsed",
+            lambda p: p.body(
+                p.calls("<z>" + p.each_tool(lambda tool: p.name(tool) + p.reads(">", ":") + p.args(tool)))
+            ),
+            "p.name(tool): it takes ':', which is written after it, for a part of the name; leave those signs out of "
+            "its chars=…, or write another text after it",
+        ),
+        (
+            "a bare name that reads the closer",
+            call(
+                lambda p, tool: (
+                    p.name(tool)
+                    + "("
+                    + p.each_arg(tool, lambda arg: p.arg_name(arg) + "=" + p.value(arg, VALUE) + "</>")
+                    + "end=1"
+                )
+            ),
+            "p.each_arg(…): its opener also reads 'end=1', which ends the arguments: 'end' would be a name; leave "
+            "those signs out of p.arg_name(arg, chars=…), or begin arguments in another way",
+        ),
+        (
             "the closer of a value is forgotten",
             tagged(lambda p, arg: "<" + p.arg_name(arg) + ">" + p.value(arg, VALUE)),
             "p.each_arg(…): the text that ends the value, '</>', is not read after it; write it after "

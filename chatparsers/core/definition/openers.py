@@ -8,8 +8,7 @@ argument. And ``p.name(tool) + ":"`` reads the colon as the end of the name, if 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import takewhile
+from collections.abc import Iterable, Iterator
 
 from .nodes import Choice, EachArg, Literal, Many, Name, Node, Sequence, Space, Token
 from .tree import begins
@@ -45,13 +44,23 @@ def check_names(node: Node) -> None:
     for index, name in enumerate(node.items):
         if not isinstance(name, Name):
             continue
-        for opening, _ in Sequence(node.items[index + 1 :]).opens():
-            texts = takewhile(lambda literal: isinstance(literal, Literal), opening)
-            text = "".join([literal.text for literal in texts])
+        after = Sequence(node.items[index + 1 :])
+        texts = [_text(opening) for opening, _ in after.opens()]  # what is written, then what is read
+        for text in (*texts, *map(_text, _ways(after))):
             run = re.match(f"(?:{name.chars})*", text)
             if run and (taken := run[0].strip()):
                 what = f"it takes {taken!r}, which is written after it, for a part of the name"
                 wrong(name, what, "leave those signs out of its chars=…, or write another text after it")
+
+
+def _text(nodes: Iterable[Node]) -> str:
+    """The text of the literals in front."""
+    found = ""
+    for node in nodes:
+        if not isinstance(node, Literal):
+            break
+        found += node.text
+    return found
 
 
 def _last(node: Node) -> Iterator[EachArg]:
@@ -75,10 +84,9 @@ def _taken(argument: Node, closer: str) -> str:
         for index, node in enumerate(way):
             if isinstance(node, Literal):
                 text += node.text
-            elif isinstance(node, Name) and text and closer.startswith(text):
+            elif isinstance(node, Name) and closer.startswith(text):
                 run = re.match(f"(?:{node.chars})+", closer[len(text) :])
-                after = way[index + 1] if index + 1 < len(way) else None
-                if run and _goes_on(after, closer[len(text) + run.end() :]):
+                if run and _goes_on(way[index + 1 :], closer[len(text) + run.end() :], bool(text)):
                     return run[0]
                 break
             elif not (isinstance(node, Space) and not text):
@@ -86,11 +94,16 @@ def _taken(argument: Node, closer: str) -> str:
     return ""
 
 
-def _goes_on(after: Node | None, left: str) -> bool:
-    """Whether the parser reads ``after`` in ``left``, the rest of a closer."""
-    if not isinstance(after, Literal):
-        return True
-    return after.text.startswith(left) or left.startswith(after.text)
+def _goes_on(after: list[Node], left: str, begun: bool) -> bool:
+    """Whether the parser reads ``after``, which stands behind a name, in ``left``, the rest of a closer.
+
+    ``begun``: a text stands before the name; without one, any word looks like a name, so only the text after it tells.
+    """
+    mark = next((node for node in after if not isinstance(node, Space)), None)
+    left = left if isinstance(mark, Literal) and mark.text[:1].isspace() else left.lstrip()
+    if not isinstance(mark, Literal) or not left:
+        return begun
+    return mark.text.startswith(left) or left.startswith(mark.text)
 
 
 def _ways(node: Node) -> list[list[Node]]:
