@@ -276,6 +276,24 @@ def test_an_interrupt_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch, templa
     assert run("detect", template) == (130, "", "")
 
 
+@pytest.mark.parametrize("module", ["chatparsers.core.errors", "argparse", "chatparsers.cli.formats"])
+def test_an_interrupt_while_modules_are_imported_is_quiet(module: str) -> None:
+    code = f"""if True:
+        import sys
+        from chatparsers.cli.main import main
+
+        class Interrupt:
+            def find_spec(name, path=None, target=None):
+                if name == "{module}":
+                    raise KeyboardInterrupt
+
+        assert "{module}" not in sys.modules
+        sys.meta_path.insert(0, Interrupt)
+        sys.exit(main(["formats"]))"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 def test_it_speaks_utf8_wherever_it_runs(spawn: Run, messages: Path, template: Path) -> None:
     ran = spawn(
         "render", "--template", template, "--messages", messages, PYTHONIOENCODING="ascii", LC_ALL="C"
