@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import os
+import re
 import time
 from ipaddress import ip_address
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = ["Guard", "KeyFile", "is_loopback"]
 
 _LOOK = 1.0
 _LARGEST = 1_000_000
+_no_text = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]").search
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -84,7 +86,7 @@ class Guard:
 
 class KeyFile:
     """Keys in a file, one in a line; lines that begin with ``#`` are remarks. A change counts within a second, so a key
-    can be added or taken away without a stop. A file that cannot be read or has no key lets nobody in."""
+    can be added or taken away without a stop. A file that cannot be read, has no key or is no text lets nobody in."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -103,7 +105,8 @@ class KeyFile:
             stamp = state.st_mtime_ns, state.st_ino
             if stamp != self._stamp:
                 with open(self._path, "rb") as file:
-                    lines = [line.strip() for line in file.read(_LARGEST).splitlines()]
+                    raw = file.read(_LARGEST).removeprefix(b"\xef\xbb\xbf")
+                lines = [] if _no_text(raw) else [line.strip() for line in raw.splitlines()]
                 self._keys = [line for line in lines if line and not line.startswith(b"#")]
                 self._stamp = stamp
         except OSError:

@@ -60,6 +60,7 @@ def flags(given: dict[str, str]) -> list[str]:
         (["--upstream", "foo"], "--upstream foo: expected a URL such as http://127.0.0.1:8080"),
         (["--port", "99999"], "--port 99999: expected a port from 1 to 65535"),
         (["--api-key-file", "no/such"], "--api-key-file no/such: expected a file with a key in each line"),
+        (["--api-key-file", sys.executable], f"{sys.executable}: expected a file with a key in each line"),
         (["--keep-alive", "0"], "invalid number above 0 value: '0'"),
         (["--port", "0"], "invalid number above 0 value: '0'"),
     ],

@@ -135,6 +135,10 @@ def test_keys_change_without_a_stop(gateway: Callable[..., Any], tmp_path: Path,
     fresh.write_text("third\n")
     os.replace(fresh, keys)
     assert let_in("first", "second", "own", "third") == [False, False, True, True]
+    keys.write_text("third\n", encoding="utf-8-sig")
+    assert let_in("third") == [True]
+    keys.write_bytes(b"third\n\0")  # no text
+    assert let_in("third") == [False]
     keys.unlink()
     assert let_in("third", "own") == [False, True] and KeyFile(str(keys)).keys() == []
 
