@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .files import Refused, existing, items, print_json
+from .files import Refused, existing, items, print_json, writable
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -27,6 +27,9 @@ def run(arguments: Namespace) -> int:
     for name in arguments.only:
         if name not in names():
             raise Refused(f"--only {name}: expected one of {', '.join(names())}")
+    fixed = None if arguments.fix is None else writable(Path(arguments.fix))  # before the work, not after it
+    if arguments.html is not None:
+        existing(str(Path(arguments.html).parent))
     tools = None if arguments.tools is None else items(arguments.tools, "tools")
     reports: list[Report] = []
     failed = False
@@ -37,8 +40,8 @@ def run(arguments: Namespace) -> int:
                 tokenizer = None if arguments.tokenizer is None else existing(arguments.tokenizer)
                 chat = chat_of(model, arguments, tokenizer=tokenizer)
                 report = examined(chat, tools=tools, only=arguments.only, samples=arguments.samples)
-                if arguments.fix is not None:
-                    _fix(chat, report, Path(arguments.fix), many=len(arguments.models) > 1)
+                if fixed is not None:
+                    _fix(chat, report, fixed, many=len(arguments.models) > 1)
         except (ChatParsersError, Refused) as error:
             if len(arguments.models) == 1:
                 raise
@@ -80,8 +83,10 @@ def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
     from ..doctor.mend import diff, mends, refuse_files, written_to
 
     folder = folder / Path(chat.name).stem if many else folder
-    found = list(mends(chat, report))
-    refuse_files(folder, [mend.file for mend in found])
+    found = []
+    for mend in mends(chat, report):
+        refuse_files(folder, [mend.file])
+        found.append(mend)
     if not found:
         print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)
         return

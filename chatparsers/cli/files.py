@@ -19,6 +19,7 @@ __all__ = [
     "read_text",
     "standard_input",
     "to_json",
+    "writable",
 ]
 
 
@@ -45,6 +46,18 @@ def existing(path: str) -> Path:
     except (OSError, ValueError) as error:
         raise Refused(f"{path}: {error}") from error
     raise Refused(f"{path}: no such file or folder")
+
+
+def writable(folder: Path) -> Path:
+    """A folder in which files can be written, and which need not be there yet. Raises `Refused` if they cannot."""
+    from tempfile import TemporaryFile
+
+    try:
+        there = next(path for path in (folder, *folder.parents) if path.exists())
+        with TemporaryFile(dir=there):
+            return folder
+    except OSError as error:
+        raise Refused(f"{folder}: no file can be written there: {error.strerror or error}") from error
 
 
 def standard_input() -> TextIO:

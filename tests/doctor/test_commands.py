@@ -141,6 +141,20 @@ def test_a_mend_is_proved_and_written_beside(capsys: pytest.CaptureFixture[str],
     assert "not overwritten" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("option", "path"), [("--fix", "file/fixed"), ("--html", "nowhere/report.html")])
+def test_a_place_that_cannot_be_written_is_told_before_the_work(
+    option: str, path: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: Any
+) -> None:
+    def worked(*given: Any, **options: Any) -> None:
+        raise AssertionError("the model was checked first")
+
+    monkeypatch.setattr("chatparsers.doctor.check.examined", worked)
+    (tmp_path / "file").write_text("")
+    assert main(["check", HERMES, option, str(tmp_path / path)]) == 2
+    assert str(tmp_path) in (said := capsys.readouterr().err) and "checked first" not in said
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
 def test_every_file_names_the_stop_and_nothing_else_changes(tmp_path: Path) -> None:
     """What was an end before stays one: an id, or the token for which ``eos_token`` has no room any more."""
     config = {"eos_token": {"content": "<s>", "lstrip": False}, "pad_token": "<s>"}
