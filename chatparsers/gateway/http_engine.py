@@ -15,6 +15,7 @@ import httpx2
 from ..chat.chat import Chat
 from .engine import Batch, End, Engine, EngineError, Job, control_markers, joined, marker_texts
 from .lines import Lines, read_data
+from .turns import Share, Turns
 
 __all__ = ["HttpEngine", "Read", "count_of", "ids_of", "text_of"]
 
@@ -66,6 +67,7 @@ class HttpEngine(Engine):
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=256),
         )
         self._stall = stall
+        self._turns = Turns()
         self._address = httpx2.URL(f"{self.url}{self.path}")  # which would be put together for each request
 
     async def close(self) -> None:
@@ -114,7 +116,7 @@ class HttpEngine(Engine):
     ) -> AsyncGenerator[Batch, None]:
         """Each event is one batch. The end comes last, after the engine has closed its response: so the
         connection can be used again."""
-        lines, read = Lines(), self.reading()
+        lines, read, share = Lines(), self.reading(), Share(self._turns)
         end = End(None)
 
         def batches(data: bytes) -> Iterator[Batch]:
@@ -132,6 +134,8 @@ class HttpEngine(Engine):
                 async for data in response.stream:  # nothing need be decoded: no compression is asked for
                     for batch in batches(data):
                         yield batch
+                        if share.taken():
+                            await self._turns.wait()
                 for batch in batches(b"\n"):
                     yield batch
         except httpx2.HTTPError as error:

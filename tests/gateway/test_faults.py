@@ -10,6 +10,7 @@ import json
 import socket
 import time
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,10 @@ pytest.importorskip("starlette", reason="the package starlette is not installed"
 
 import httpx2
 
-from chatparsers.gateway import LlamaServer, Settings, create_app
+import chatparsers
+from chatparsers.gateway import LlamaServer, OpenAICompletions, Settings, create_app
+from chatparsers.gateway.engine import Job
+from chatparsers.gateway.turns import EVENTS
 from chatparsers.testing.tiny import tiny_model
 
 ASK = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -402,3 +406,41 @@ def test_limits(gateway: Callable[..., Any]) -> None:
         assert [done.result().status_code for done in two] == [200, 200]
     soon(lambda: server.app.state.metrics.active == 0)
     assert ask(ASK, {"x-api-key": "secret"}).status_code == 200
+
+
+def test_streams_with_much_to_read_take_turns() -> None:
+    """So a request beside them waits for a few events in each round of the loop, not for all that has come."""
+    event = b'data: {"choices": [{"text": "x", "finish_reason": null}]}\n\n'
+    last = b'data: {"choices": [{"text": "x", "finish_reason": "stop"}]}\n\n'
+    streams, events = 20, 1000
+
+    class Flood(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> Any:
+            yield event * (events - 1) + last
+
+    async def run() -> list[int]:
+        transport = httpx2.MockTransport(lambda request: httpx2.Response(200, stream=Flood()))
+        client = httpx2.AsyncClient(transport=transport, base_url="http://engine")
+        engine = OpenAICompletions("http://engine", client=client)
+        turn = chatparsers.get_format("hermes-2-pro").bind()
+        read: Counter[int] = Counter()
+
+        async def drain(stream: int) -> None:
+            async for batch in engine.generate(Job(turn, "Hi")):
+                read[stream] += len(batch.text)
+
+        tasks = [asyncio.create_task(drain(stream)) for stream in range(streams)]
+        rounds, before = [], 0
+        while not all(task.done() for task in tasks):
+            await asyncio.sleep(0)
+            rounds.append(sum(read.values()) - before)
+            before += rounds[-1]
+            if len(rounds) == 100:
+                tasks.pop().cancel()  # its client has left: the others go on
+        await asyncio.gather(*tasks)
+        assert all(read[stream] == events for stream in range(streams - 1))
+        return sorted(rounds)
+
+    rounds = asyncio.run(run())
+    assert rounds[-1] <= streams * EVENTS  # all begin at once
+    assert rounds[-streams] <= 2 * EVENTS
