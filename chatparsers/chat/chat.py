@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean, warn_of_request
+from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean, warn_user
 from ..core.format import Format, ToolChoice, Turn
 from ..core.kept import cached
 from ..core.message import Message
@@ -375,7 +375,7 @@ class Chat(Training):
             if len(self._warned) > _MOST_WARNINGS:
                 self._warned.clear()
             self._warned.add(text)
-            warn_of_request(text)
+            warn_user(text)
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]

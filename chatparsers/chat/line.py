@@ -6,10 +6,10 @@ state right behind the last sampled answer: messages that come after others star
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..core.errors import warn_user
 from ..core.format import Turn
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
@@ -193,11 +193,9 @@ class Line:
             )
         )
         if verdict.reason == "thought" and not any(b.reason == "thought" for b in self.breaks[:-1]):
-            warnings.warn(
+            warn_user(
                 "rollout: the template drops the thoughts of older answers, so a new segment begins "
-                "(history='exact' keeps what was sampled)",
-                UserWarning,
-                stacklevel=5,
+                "(history='exact' keeps what was sampled)"
             )
 
     def _answered(self, answer: Mapping[str, Any], new: Sequence[Mapping[str, Any]]) -> None:
@@ -205,11 +203,7 @@ class Line:
         calls = answer.get("tool_calls") or ()
         results = sum(message.get("role") == "tool" for message in new)
         if results < len(calls):
-            warnings.warn(
-                f"append: {len(calls)} calls have {results} results; none is made up",
-                UserWarning,
-                stacklevel=5,
-            )
+            warn_user(f"append: {len(calls)} calls have {results} results; none is made up")
 
     def differ(self, what: str, index: int, held: str, shown: str) -> None:
         self.differs = [*self.differs, Difference(what, index, held, shown)]

@@ -11,11 +11,10 @@ Where the template rewrites what was given or sampled, a new segment begins, and
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import RequestError
+from ..core.errors import RequestError, warn_user
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.public import public
@@ -199,9 +198,7 @@ class Rollout(Shown):
                 else:
                     empty += 1
         if empty:
-            warnings.warn(
-                f"samples: {empty} segments are left out, as no id in them counts", UserWarning, stacklevel=2
-            )
+            warn_user(f"samples: {empty} segments are left out, as no id in them counts")
         return found
 
     # how it is done

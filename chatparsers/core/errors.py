@@ -25,12 +25,12 @@ __all__ = [
     "TemplateError",
     "UnknownFormat",
     "did_you_mean",
-    "warn_of_request",
+    "warn_user",
 ]
 
 _MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}
-"""What `warnings` remembers of the texts of `warn_of_request`."""
+"""What `warnings` remembers of the texts of `warn_user`."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -42,8 +42,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"known are: {', '.join(names)}" if names else "none are known"
 
 
-def warn_of_request(text: str) -> None:
-    """Warns of what stands in a request, at the line outside the package that made it.
+def warn_user(text: str) -> None:
+    """Warns of what a user gave or asked for, at the line outside the package that did.
 
     `warnings` remembers each text for ever, and a stranger may make any number of texts: of these it forgets all when
     they are too many, and each has at most 1,000 characters.

@@ -19,7 +19,7 @@ from .definition.idioms import Builder, Options
 from .definition.nodes import Node
 from .definition.write import names_of, write
 from .definition.wrong import check_texts
-from .errors import RequestError, warn_of_request
+from .errors import RequestError, warn_user
 from .kept import cached
 from .message import Message
 from .parser.readable import check_names
@@ -186,7 +186,7 @@ class Format(Shown):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         known = read_tools(tools)
         if known.respelt:
-            warn_of_request(known.respelt)
+            warn_user(known.respelt)
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
         asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking)
         turn = Turn.__new__(Turn)

@@ -15,9 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any
-from warnings import warn
 
-from ..core.errors import RequestError, SchemaError, did_you_mean
+from ..core.errors import RequestError, SchemaError, did_you_mean, warn_user
 from ..core.kept import Kept
 from ..core.public import public
 from ..core.shown import Shown
@@ -154,12 +153,10 @@ def _warned(grammar: Grammar | None, by_text: Iterable[str]) -> Grammar | None:
         text = grammar.text.replace("\\", "")  # in a regular expression it is escaped
         found = [marker for marker in by_text if marker in text]
         if found:
-            warn(
+            warn_user(
                 f"the grammar has {', '.join(map(repr, found))} as text, and the tokenizer has it as one token: "
                 "llguidance may not take a special token for its text, so a call may never begin. Leave "
-                "token_references out, and feed the stream ids",
-                UserWarning,
-                stacklevel=4,
+                "token_references out, and feed the stream ids"
             )
     return grammar
 

@@ -86,9 +86,8 @@ def use(version: str) -> str:
         missing = sorted(PUBLIC.keys() - _FILES.keys())
         cut = sorted(path.name for path in _BUILT if _cut(path))
         if not missing and not cut:
-            import_module(
-                "._names", __name__
-            )  # before the first of the modules, while the plain ones can still run
+            # Before the first of the modules, while the plain ones can still run.
+            import_module("._names", __name__)
             sys.meta_path.insert(0, _Finder)
             return "compiled"
         found = f"it without {missing[0]}" if missing else f"it with a part of {cut[0]}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import chatparsers
@@ -32,6 +33,7 @@ def beginnings(node: Node | None) -> set[str]:
         return set()
 
 
+@cache
 def markers(format: Format) -> tuple[set[str], set[str]]:
     """What begins or continues a call and nothing else; the markers with which something ends."""
     tree = format.tree(Options(tools=True))
@@ -70,6 +72,7 @@ def altered(format: Format, number: int) -> Iterator[str]:
         yield random_.choice(["", "So. "]) + "".join(parts) + random_.choice(["", " So."])
 
 
+@cache
 def ends_of_content(format: Format) -> set[str]:
     """The markers that end content too: they say nothing of a call."""
     bodies = [body for body in walk(format.tree(Options(tools=True))) if isinstance(body, Body)]
