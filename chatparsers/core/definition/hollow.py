@@ -44,9 +44,10 @@ def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
     if isinstance(node, EachTool):
         call = through(node.any)
         items = call.items if isinstance(call, Sequence) else (Space(""),)
-        opens, closes = isinstance(items[0], Token), isinstance(items[-1], Token)
+        begin, end = _written(items[0]), _written(items[-1])
+        opens, closes = isinstance(begin, Token), isinstance(end, Token)
         if opens is not closes:  # one end of the call is an end of the section
-            ends = (items[0], Space("")) if opens else (Space(""), items[-1])
+            ends = (begin, Space("")) if opens else (Space(""), end)
             return [_Hollow(Sequence(ends), True, opens, closes)]
     if isinstance(node, kind):
         return [_Hollow(Space(""), holed=True)]
@@ -57,6 +58,13 @@ def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
         return _hollow_sequence(node, kind)
     inner = through(node)
     return [_Hollow(node)] if inner is None else _hollow(inner, kind)
+
+
+def _written(node: Node) -> Node:
+    """``node`` as it is written: a call's marker may be left out or read in other ways."""
+    while (inner := through(node, generated=True)) is not None:
+        node = inner
+    return node
 
 
 def _blank(node: Node) -> bool:
