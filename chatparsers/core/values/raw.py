@@ -80,6 +80,29 @@ def _longest_first(texts: Iterable[str]) -> tuple[str, ...]:
 Find = Callable[[str, int], Union["re.Match[str]", None]]
 
 
+@lru_cache(maxsize=1024)
+def _searches(stops: tuple[str, ...]) -> tuple[Find, Find, Find, Search, Search]:
+    """``find``, ``at``, ``whole``, ``plain`` and ``plain_json`` of a `StopFinder`.
+
+    Many values of a program have the same stops, and to compile these patterns is most of what a program costs.
+    """
+    if not stops:
+        never = re.compile(r"(?!)")
+        return never.search, never.match, never.search, never.search, re.compile(r'["\\\x00-\x1f]').search
+    begun = {stop[:end] for stop in stops for end in range(1, len(stop))}
+    firsts = "".join(sorted({re.escape(stop[0]) for stop in stops}))
+    starts = f"[{firsts}]"
+    whole = by_first(stops)
+    pattern = re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)")
+    return (
+        pattern.search,
+        pattern.match,
+        re.compile(rf"{starts}(?:{whole}|()(?!))").search,
+        pattern.search,
+        re.compile(rf'["\\\x00-\x1f{firsts}]').search,
+    )
+
+
 class StopFinder:
     """Finds the first stop in a text, or the beginning of a stop at the end of the text.
 
@@ -125,23 +148,7 @@ class StopFinder:
         if len(special) < len(self.markers):
             self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
         found = _longest_first((*self.known, *self.markers))
-        if not found:
-            never = re.compile(r"(?!)")
-            self.find: Find = never.search
-            self.at: Find = never.match
-            self.whole: Find = never.search
-            self.plain: Search = never.search
-            self.plain_json: Search = re.compile(r'["\\\x00-\x1f]').search
-            return
-        begun = {stop[:end] for stop in found for end in range(1, len(stop))}
-        firsts = "".join(sorted({re.escape(stop[0]) for stop in found}))
-        starts = f"[{firsts}]"
-        whole = by_first(found)
-        self.whole = re.compile(rf"{starts}(?:{whole}|()(?!))").search
-        pattern = re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)")
-        self.find, self.at = pattern.search, pattern.match
-        self.plain = self.find
-        self.plain_json = re.compile(rf'["\\\x00-\x1f{firsts}]').search
+        self.find, self.at, self.whole, self.plain, self.plain_json = _searches(found)
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the text before a stop ends, and whether a whole stop follows."""
