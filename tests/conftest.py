@@ -160,11 +160,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item in kept]
 
 
+def pytest_collection() -> None:
+    gc.disable()  # all that is made now lives as long as the run
+
+
 def pytest_collection_finish() -> None:
     """The collector need not look again and again at what lives as long as the run: a tenth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

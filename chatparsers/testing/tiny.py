@@ -97,7 +97,7 @@ class TinyModel:
         (tokenizer.add_special_tokens if self.special else tokenizer.add_tokens)(added)
         return tokenizer
 
-    @property
+    @cached_property
     def chat(self) -> Chat:
         """The chat of this model, with its format named."""
         roles = {"bos_token": _BEGIN, "eos_token": self.eos_token, "pad_token": _PAD}

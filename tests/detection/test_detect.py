@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -206,18 +207,21 @@ def test_a_model_is_read_once(tmp_path: Path) -> None:
     config = {"chat_template": templates, "eos_token": "<|im_end|>"}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    opened: list[str] = []
-    watching = [True]
-
-    def watch(event: str, arguments: tuple[object, ...]) -> None:
-        if watching and event == "open" and str(arguments[0]).startswith(str(tmp_path)):
-            opened.append(Path(str(arguments[0])).name)
-
-    sys.addaudithook(watch)
+    code = f"""
+import json, sys
+from pathlib import Path
+from chatparsers import detect
+opened = []
+def watch(event, arguments):
+    if event == "open" and str(arguments[0]).startswith({str(tmp_path)!r}):
+        opened.append(Path(str(arguments[0])).name)
+sys.addaudithook(watch)
+found = detect({str(tmp_path)!r})
+print(json.dumps([found.name, found.score, sorted(opened)]))"""
+    # Such a hook stays until its process ends, and would be called for all that later tests do.
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == ["qwen3", 1.0, ["config.json", "tokenizer_config.json"]]
     found = detect(tmp_path)
-    watching.clear()
-    assert (found.name, found.score) == ("qwen3", 1.0)
-    assert sorted(opened) == ["config.json", "tokenizer_config.json"]
     assert load(tmp_path).detection == found
 
 

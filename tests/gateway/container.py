@@ -24,9 +24,9 @@ sys.path.insert(0, str(HERE))
 
 import httpx2
 from scripted import Llama, Upstream
+from servers import tiny_model
 
 from chatparsers.templates.builtins import builtin_source
-from chatparsers.testing.tiny import tiny_model
 
 PAGE = (HERE.parents[1] / "docs" / "gateway.md").read_text(encoding="utf-8")
 ASK = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 5}

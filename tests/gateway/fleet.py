@@ -31,8 +31,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 from scripted import Llama, Upstream
-
-from chatparsers.testing.tiny import tiny_model
+from servers import tiny_model
 
 PAGE = (HERE.parents[1] / "docs" / "gateway.md").read_text(encoding="utf-8")
 CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'

@@ -5,7 +5,26 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from functools import cache
 from typing import Any
+
+from chatparsers.testing import tiny
+
+
+@cache
+def tiny_model(format: str) -> tiny.TinyModel:
+    """A tiny random model, one for all tests: what its chat finds out for the first gateway, the next ones have."""
+    return tiny.tiny_model(format)
+
+
+class Prompt:
+    """``asyncio`` for uvicorn, which looks as often as this sleeps whether it must end: many tests wait for that."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(asyncio, name)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(min(seconds, 0.01))
 
 
 class Server:
@@ -14,19 +33,12 @@ class Server:
     def __init__(self, app: Any, **options: Any) -> None:
         import uvicorn
 
-        class Prompt(uvicorn.Server):
-            """Looks ten times as often as usual whether it must end, because many tests wait for that."""
-
-            async def main_loop(self) -> None:
-                counter = 0
-                while not await self.on_tick(counter):
-                    counter += 1
-                    await asyncio.sleep(0.01)
-
+        server: Any = uvicorn.server
+        server.asyncio = Prompt()
         self.app = app
         known = {"log_level": "critical", "timeout_graceful_shutdown": 1, **options}
         config = uvicorn.Config(app, host="127.0.0.1", port=0, **known)
-        self._server = Prompt(config)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
         until = time.monotonic() + 20

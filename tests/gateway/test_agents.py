@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, forced
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
 
 from chatparsers.gateway import LlamaServer, Settings, create_app
-from chatparsers.testing.tiny import tiny_model
 
 SENT = sorted((Path(__file__).parent / "agents").glob("*.json"))
 

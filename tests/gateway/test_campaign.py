@@ -27,14 +27,13 @@ from test_command import flags, free_port, listens, model_files
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 import httpx2
-from servers import Server
+from servers import Server, tiny_model
 
 import chatparsers
 from chatparsers.core import errors
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import Account
 from chatparsers.gateway.server import timed_protocol
-from chatparsers.testing.tiny import tiny_model
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}

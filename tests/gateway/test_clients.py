@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, soon
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 from chatparsers.gateway import LlamaServer, Settings, create_app
-from chatparsers.testing.tiny import tiny_model
 
 WEATHER = {
     "name": "get_weather",

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, soon
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -26,7 +27,6 @@ from chatparsers.cli.main import main
 from chatparsers.gateway import Settings
 from chatparsers.gateway.serve import KINDS, settings_of
 from chatparsers.templates.builtins import builtin_source
-from chatparsers.testing.tiny import tiny_model
 
 
 def model_files(folder: Path) -> dict[str, str]:

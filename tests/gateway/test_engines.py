@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, Wire, forced, soon, sse
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -32,7 +33,7 @@ from chatparsers.gateway import (
     SGLang,
     create_app,
 )
-from chatparsers.testing.tiny import TinyModel, tiny_model
+from chatparsers.testing.tiny import TinyModel
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>'
 TOOLS = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]

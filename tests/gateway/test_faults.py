@@ -12,10 +12,12 @@ import time
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, Wire, forced, llama_end, llama_piece, soon
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -25,7 +27,6 @@ import chatparsers
 from chatparsers.gateway import LlamaServer, OpenAICompletions, Settings, create_app
 from chatparsers.gateway.engine import Job
 from chatparsers.gateway.turns import EVENTS
-from chatparsers.testing.tiny import tiny_model
 
 ASK = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
@@ -331,18 +332,26 @@ def test_silence_is_filled_with_comments(gateway: Callable[..., Any]) -> None:
         await wire.end()
 
     server = gateway(slow, keep_alive=0.2)
-    for api in PATHS:
-        answer = post(server, api, stream=True)
-        before, _, after = answer.text.partition("One ")
-        assert before.count(": waiting\n\n") >= 1 and after.count(": waiting\n\n") >= 1
     sdk = pytest.importorskip("openai", reason="the package openai is not installed")
-    client = sdk.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-    with client, client.chat.completions.stream(**ASK) as stream:
-        assert stream.get_final_completion().choices[0].message.content == "One two."
     other = pytest.importorskip("anthropic", reason="the package anthropic is not installed")
-    client = other.Anthropic(base_url=server.url, api_key="none", max_retries=0)
-    with client, client.messages.stream(**BODIES["messages"]) as stream:
-        assert stream.get_final_message().content[0].text == "One two."
+
+    def openai() -> str:
+        client = sdk.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
+        with client, client.chat.completions.stream(**ASK) as stream:
+            return str(stream.get_final_completion().choices[0].message.content)
+
+    def anthropic() -> str:
+        client = other.Anthropic(base_url=server.url, api_key="none", max_retries=0)
+        with client, client.messages.stream(**BODIES["messages"]) as stream:
+            return str(stream.get_final_message().content[0].text)
+
+    with ThreadPoolExecutor(5) as pool:  # each takes a second
+        answers = [pool.submit(post, server, api, stream=True) for api in PATHS]
+        read = [pool.submit(client) for client in (openai, anthropic)]
+    for answer in answers:
+        before, _, after = answer.result().text.partition("One ")
+        assert before.count(": waiting\n\n") >= 1 and after.count(": waiting\n\n") >= 1
+    assert [found.result() for found in read] == ["One two."] * 2
 
 
 def test_an_error_after_a_comment_is_an_event(gateway: Callable[..., Any]) -> None:

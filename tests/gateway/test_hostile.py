@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from scripted import Llama, Upstream, forced, llama_end, llama_piece, soon
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -28,7 +29,6 @@ from chatparsers.gateway.encode import LONGEST, Encoder
 from chatparsers.gateway.lanes import BESIDE, Lanes, Left
 from chatparsers.gateway.server import timed_protocol
 from chatparsers.serving import ApiError
-from chatparsers.testing.tiny import tiny_model
 
 ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 PATHS = {

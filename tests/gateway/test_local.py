@@ -18,12 +18,11 @@ pytest.importorskip("gguf", reason="the package gguf is not installed")
 
 import anyio
 import httpx2
-from servers import Server
+from servers import Server, tiny_model
 
 import chatparsers
 from chatparsers.gateway import Batch, Job, Settings, create_app
 from chatparsers.gateway.local import Local
-from chatparsers.testing.tiny import tiny_model
 
 F: dict[str, Any] = {
     "name": "get_weather",

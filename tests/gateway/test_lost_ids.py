@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from scripted import llama_events
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
 from chatparsers.gateway.lost_ids import LostIds, Spelling
-from chatparsers.testing.tiny import tiny_model
 from chatparsers.tokens import Vocabulary
 
 WORDS = ("a", " the", "☃", "é", "😀", "Ω😀", "\n", "<", "<｜", "<tool_call>", '"}', "｜", "end", "▁")

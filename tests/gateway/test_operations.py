@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from scripted import ENDLESS, WORD, Llama, Slow, Upstream, Wire, forced, soon
+from servers import tiny_model
 from test_command import flags, free_port, listens, model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
@@ -27,7 +28,6 @@ import httpx2
 from chatparsers.cli.arguments import build_parser
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.guard import KeyFile
-from chatparsers.testing.tiny import tiny_model
 
 assert model  # a fixture
 URL = "/v1/chat/completions"

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from scripted import Upstream, Wire, forced, llama_end, llama_piece, soon, sse
+from servers import tiny_model
 
 pytest.importorskip("starlette", reason="the package starlette is not installed")
 
@@ -25,7 +26,6 @@ from chatparsers.gateway.record import Record
 from chatparsers.serving import OpenAIChat, OpenAIResponses, Request
 from chatparsers.serving.logprobs import TokenLogprob
 from chatparsers.testing import TOOLS
-from chatparsers.testing.tiny import tiny_model
 from chatparsers.testing.wild import broken, samples
 
 FORMATS = [info.name for info in list_formats() if info.origin == "chatparsers"]

@@ -25,11 +25,7 @@ from chatparsers.core.parser.readable import unreadable
 from chatparsers.core.schema.tools import Tool
 from chatparsers.detection.analysis.accepted import accepts
 
-FORMATS = [
-    info.name
-    for info in list_formats()
-    if any(isinstance(node, EachTool) for node in walk(get_format(info.name).tree(Options(tools=True))))
-]
+FORMATS = [info.name for info in list_formats()]
 UNUSUAL = (
     "page[size]", "filter[status]", "a b", " a", "a ", "a>b", "a<b", 'a"b', "a'b", "a=b", "a\nb", "a\tb", "a:b", "a,b",
     "a{b", "a}b", "a(b", "a)b", "a.b", "a/b", "a|b", "a\\b", "a&b", "a;b", "Größe", "名前", "$ref", "@type", "#1", "-a",
@@ -67,6 +63,8 @@ def _refused(turn: chatparsers.Turn, names: list[str]) -> bool:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_name_is_read_back_or_refused(name: str, amount: Callable[[int, int, int], int]) -> None:
     format = get_format(name)
+    if not any(isinstance(node, EachTool) for node in walk(format.tree(Options(tools=True)))):
+        pytest.skip("its calls name no declared tool")
     tokenizer = toy_tokenizer(format, True)
     for round in range(amount(2, 6, 200)):
         draw = random.Random(f"{name} {round}")
