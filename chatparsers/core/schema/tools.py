@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -234,7 +235,7 @@ class _Checked:
         self.functions = functions
         self.places = places
         plain = _dumped(list(raw), marshal.version)
-        spelt = plain is None or any(map(plain.__contains__, _SPELT))
+        spelt = plain is None or any([search(plain) for search in _SPELT])
         self.respelt = _warning(zip(places, functions, strict=True)) if spelt else ""
         copy = [{**tool, "function": {**tool["function"]}} for tool in raw]
         self.copy = tuple(copy) if isinstance(raw, tuple) else copy
@@ -250,8 +251,12 @@ _BYTES, _DICT, _COPY = 22, 232, 500
 third of it."""
 
 
-_SPELT = tuple(marshal.dumps(name)[1:] for name in SPELLINGS)
-"""Other names of types as they stand in dumped tools, behind a byte that has flags."""
+_SPELT = tuple(
+    re.compile(b"%c(?:%b)" % (size, "|".join(name for name in SPELLINGS if len(name) == size).encode())).search
+    for size in sorted({*map(len, SPELLINGS)})
+)
+"""Searches for other names of types in dumped tools, where a text stands behind its length. Each begins with one byte,
+because such a search runs to that byte at once."""
 
 
 def _dumped(found: Any, version: int = 2) -> bytes | None:
