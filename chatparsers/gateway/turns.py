@@ -1,9 +1,9 @@
 """Turns for streams that have much to read at once, so that the others wait for none of them.
 
 An engine that writes faster than the gateway reads leaves some 64 kB in each connection, which take 30 ms to read. A
-thousand such streams would hold the event loop for half a minute. So a stream that has read `EVENTS` of them in one
-round of the loop waits for its turn, and one of those who wait reads on in each round. Who has little to read never
-waits for a turn.
+thousand such streams would hold the event loop for half a minute. So a stream that has read twice `EVENTS` of them in
+one round of the loop waits for its turn, and one of those who wait reads on in each round. Who has little to read
+never waits for a turn.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from collections import deque
 
 __all__ = ["EVENTS", "Share", "Turns"]
 
-EVENTS = 128
-"""How many events of an engine one stream reads in one round of the event loop: some four milliseconds."""
+EVENTS = 64
+"""How many events of an engine a stream reads before it looks whether the round is still the same: some two
+milliseconds."""
 
 
 class Turns:
@@ -54,7 +55,7 @@ class Turns:
 
 
 class Share:
-    """What one stream has read in this round."""
+    """What one stream has read in this round. It looks at the round only once in `EVENTS`, as it is asked for each."""
 
     __slots__ = ("_read", "_round", "_turns")
 
@@ -65,8 +66,9 @@ class Share:
 
     def taken(self) -> bool:
         """Counts an event. Whether the stream has to wait before the next one."""
-        now = self._turns.begun()
-        if now != self._round:
-            self._round, self._read = now, 0
         self._read += 1
-        return self._read >= EVENTS
+        if self._read < EVENTS:
+            return False
+        before, self._round = self._round, self._turns.begun()
+        self._read = 0
+        return self._round == before
