@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache, wraps
 from threading import Lock, RLock
@@ -132,15 +132,20 @@ class _Entry(Generic[_V]):
 class Kept(Generic[_V]):
     """Values by key, together at most ``most`` bytes. The oldest go first; one that was asked for counts as new again.
 
-    A value of more than ``largest`` bytes (if not given, an eighth of ``most``) is not kept. Threads may share it, and
-    asking takes no lock.
+    A value of more than ``largest`` bytes (if not given, an eighth of ``most``) is not kept. ``fresh``: how many bytes
+    of values that nobody has asked for are kept besides the newest, so that values of one use do not fill the memory,
+    and take each other's place while it is still in the processor's cache. Threads may share it, and asking takes no
+    lock.
     """
 
-    def __init__(self, most: int, largest: int | None = None) -> None:
+    def __init__(self, most: int, largest: int | None = None, fresh: int | None = None) -> None:
         self.most = most
         self.largest = most >> 3 if largest is None else largest
+        self.fresh = fresh
         self.size = 0
         self._values: OrderedDict[Hashable, _Entry[_V]] = OrderedDict()
+        self._new: deque[tuple[Hashable, _Entry[_V]]] = deque()
+        self._new_size = 0
         self._lock = Lock()
         renewed_in_child(self)
 
@@ -175,13 +180,23 @@ class Kept(Generic[_V]):
                     self._values[oldest] = entry
                 else:
                     self.size -= entry.size
-            self._values[key] = _Entry(value, size)
+            added = self._values[key] = _Entry(value, size)
+            if self.fresh is not None:
+                self._new.append((key, added))
+                self._new_size += size
+                while self._new_size > self.fresh and len(self._new) > 1:
+                    first, entry = self._new.popleft()
+                    self._new_size -= entry.size
+                    if not entry.asked and self._values.get(first) is entry:
+                        del self._values[first]
+                        self.size -= entry.size
 
     def clear(self) -> None:
         """Forgets all values."""
         with self._lock:
             self._values = OrderedDict()
-            self.size = 0
+            self._new = deque()
+            self.size = self._new_size = 0
 
 
 def kept(entries: int, longest: int) -> Callable[[Callable[[_A], _V]], Callable[[_A], _V]]:

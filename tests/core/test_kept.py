@@ -27,8 +27,18 @@ def test_the_bytes_are_bounded_and_the_oldest_go_first() -> None:
     assert (cache.get(9), cache.size) == ("nine", 750)
 
 
+def test_what_nobody_asks_for_makes_place_first() -> None:
+    cache: Kept[int] = Kept(1_000, 400, fresh=250)
+    for number in range(30):
+        cache.add(number, number, 100)
+        assert number % 10 or cache.get(number) == number
+    assert [number for number in range(30) if cache.get(number) is not None] == [0, 10, 20, 28, 29]
+    cache.add("large", 30, 400)  # the newest stays, whatever its size
+    assert (cache.get("large"), cache.get(29), cache.size) == (30, 29, 900)
+
+
 def test_threads_share_one() -> None:
-    cache: Kept[int] = Kept(8_000)
+    cache: Kept[int] = Kept(8_000, fresh=2_000)
 
     def use(thread: int) -> None:
         for number in range(3_000):

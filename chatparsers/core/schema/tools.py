@@ -243,7 +243,7 @@ class _Checked:
             _seen.add(id(raw), self, _size(plain) + _COPY * len(copy))
 
 
-_seen: Kept[_Checked] = Kept(32_000_000, 16_000_000)
+_seen: Kept[_Checked] = Kept(32_000_000, 16_000_000, fresh=2_000_000)
 """The tools of the last requests, by their identity, which no other list has while they are kept."""
 
 _BYTES, _DICT, _COPY = 22, 232, 500
@@ -252,7 +252,9 @@ third of it."""
 
 
 _SPELT = tuple(
-    re.compile(b"%c(?:%b)" % (size, "|".join(name for name in SPELLINGS if len(name) == size).encode())).search
+    re.compile(
+        b"%c(?:%b)" % (size, "|".join(name for name in SPELLINGS if len(name) == size).encode())
+    ).search
     for size in sorted({*map(len, SPELLINGS)})
 )
 """Searches for other names of types in dumped tools, where a text stands behind its length. Each begins with one byte,
