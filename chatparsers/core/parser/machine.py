@@ -296,7 +296,7 @@ class Machine:
                     break
             elif op == USUAL:
                 steps = ins[1]
-                end = 0 if final else steps.read(self, text, i)
+                end = steps.read(self, text, i)
                 if end > 0:
                     i, ip = end, self.ip
                 elif end < 0:

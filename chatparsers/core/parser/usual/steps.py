@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Step", "Steps", "usual"]
 
 _MOST_NAME = 99
-_NOT_WHITE = f"[^{WHITE}]"
+_NO_WHITE = f"(?=[^{WHITE}])"
 _PLAIN = {JSON_INSIDE: r'[^"\\\x00-\x1f]'}
 """Classes of names, and the usual characters of them: a name with an escape is left to the instructions."""
 
@@ -80,17 +80,18 @@ class Step:
 class Steps:
     """The steps of one place of the program; ``make`` finds their texts and what they do.
 
-    ``match`` matches the first of these texts that stands at a place, with what must follow it. ``begun``: texts of
-    which the window may hold only the beginning, each with what matches the texts and names before it. ``most``: how
-    long the longest text may be, in characters.
+    ``match`` matches the first of these texts that stands at a place, with what must follow it; ``last`` does so where
+    no more text will come, so that none need follow. ``begun``: texts of which the window may hold only the beginning,
+    each with what matches the texts and names before it. ``most``: how long the longest text may be, in characters.
     """
 
-    __slots__ = ("begun", "make", "match", "most", "no_token", "steps")
+    __slots__ = ("begun", "last", "make", "match", "most", "no_token", "steps")
 
     def __init__(self, make: Callable[[], Iterable[tuple[tuple[Atom, ...], Done]]], no_token: str) -> None:
         self.make = make
         self.no_token = no_token
         self.match: Match = self._first
+        self.last: Match = self._first_last
         self.begun: list[Begun] = []
         self.most = 0
         self.steps: dict[str | None, Step] = {}
@@ -98,11 +99,12 @@ class Steps:
     def read(self, machine: Machine, text: str, i: int) -> int:
         """Does what the instructions would do with the text at ``i``, and returns where it ends; -1 if the window holds
         only the beginning of such a text, 0 if the instructions must read it."""
-        match = self.match(text, i)
+        final = machine.final
+        match = self.last(text, i) if final else self.match(text, i)
         step = None if match is None else self.steps[match.lastgroup]
-        if step is None and len(text) - i > self.most:
+        if step is None and (final or len(text) - i > self.most):
             return 0
-        for begun, before in self.begun if step is None else step.longer:
+        for begun, before in () if final else self.begun if step is None else step.longer:
             at = i
             if before is not None:
                 found = before(text, i)
@@ -149,7 +151,17 @@ class Steps:
         return match.end()
 
     def _first(self, text: str, i: int) -> re.Match[str] | None:
-        """As ``match``, when the machine first comes here: finds the steps."""
+        """As ``match``, when the machine first comes here."""
+        self._find()
+        return self.match(text, i)
+
+    def _first_last(self, text: str, i: int) -> re.Match[str] | None:
+        """As ``last``, when the machine first comes here."""
+        self._find()
+        return self.last(text, i)
+
+    def _find(self) -> None:
+        """Finds the steps."""
         patterns: list[str] = []
         known: list[Begun] = []
         for atoms, done in self.make():
@@ -170,7 +182,7 @@ class Steps:
                     names += 1
                 else:
                     ahead = atom.text
-                    whole += f"(?={re.escape(ahead) or _NOT_WHITE})"
+                    whole += f"(?={re.escape(ahead)})" if ahead else _NO_WHITE
             begun.append((literal + ahead, _matching(before) if before else None))
             self.most = max(self.most, sum(len(text) for text, _ in begun) + _MOST_NAME * names)
             patterns.append(f"{whole}(?P<{group}>)")
@@ -178,8 +190,10 @@ class Steps:
             self.steps[group] = Step(done, group, longer)
             known += begun
         self.begun = known
-        self.match = _matching("|".join(patterns) or "(?!)")
-        return self.match(text, i)
+        whole = "|".join(patterns) or "(?!)"
+        self.match = _matching(whole)
+        # What a trial did before no white space, it does before the end of the text.
+        self.last = _matching(whole.replace(_NO_WHITE, f"(?:{_NO_WHITE}|\\Z)"))
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:
