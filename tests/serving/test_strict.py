@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -52,12 +53,17 @@ APIS: dict[str, tuple[Callable[[], Writer[Any, Any]], str, str]] = {
 }
 
 
-def takes(model: str, found: Iterable[Any]) -> None:
+@cache
+def adapter(model: str) -> Any:
+    """Made once for all tests: it has the types of all events."""
     module, _, name = model.partition(":")
     sdk = pytest.importorskip(module, reason=f"the package {module.partition('.')[0]} is not installed")
-    adapter = pytest.importorskip("pydantic").TypeAdapter(getattr(sdk, name))
+    return pytest.importorskip("pydantic").TypeAdapter(getattr(sdk, name))
+
+
+def takes(model: str, found: Iterable[Any]) -> None:
     for one in found:
-        adapter.validate_json(json.dumps(one), strict=True)
+        adapter(model).validate_json(json.dumps(one), strict=True)
 
 
 @pytest.mark.parametrize("reason", ["stop", "length"])
