@@ -1,6 +1,7 @@
 """Measures the grammars: time to write, to compile, and to make a token mask with a real vocabulary of 150,000 tokens.
 
     python benchmarks/masks.py [--shared DIR] [--formats NAME,…] [--tools 3,60] [--json FILE] [--page FILE]
+    python benchmarks/masks.py --pairs 5    # our tags and xgrammar's own for the same model, in turns
 
 Each format reads a required call of one of its tools, as its template writes it, with reasoning before it if the format
 has reasoning. The mask is made before every token. For comparison, xgrammar's own structural tags for the same models
@@ -14,10 +15,12 @@ import argparse
 import gzip
 import json
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -170,23 +173,29 @@ class Engines:
         compiled = make(grammar)
         return lambda: self.xgrammar.GrammarMatcher(compiled)
 
-    def masks(self, matcher: Any, ids: list[int]) -> list[float]:
-        """The CPU time in µs of the mask before each token, up to the first token that the matcher refuses."""
+    def masks(self, ids: list[int], *matchers: Any) -> list[list[float]]:
+        """The CPU time in µs of the mask before each token, up to the first token that a matcher refuses. Several
+        matchers take turns at each token."""
+        times: list[list[float]] = [[] for _ in matchers]
+        runs = [(*self._run(matcher), found) for matcher, found in zip(matchers, times, strict=True)]
+        for token in ids:
+            runs.reverse()  # each is the first one as often
+            for make, _, found in runs:
+                start = time.thread_time()
+                make()
+                found.append((time.thread_time() - start) * 1e6)
+            if not all([take(token) for _, take, _ in runs]):
+                break
+        return times
+
+    def _run(self, matcher: Any) -> tuple[Callable[[], Any], Callable[[int], bool]]:
+        """What makes a mask, and what takes a token."""
         import numpy as np
 
         if isinstance(matcher, self.llguidance.LLMatcher):
-            make, take = matcher.compute_bitmask, matcher.consume_token
-        else:
-            mask = np.zeros((1, (len(self.tokens) + 31) // 32), dtype=np.int32)
-            make, take = lambda: matcher.fill_next_token_bitmask(mask), matcher.accept_token
-        times = []
-        for token in ids:
-            start = time.thread_time()
-            make()
-            times.append((time.thread_time() - start) * 1e6)
-            if not take(token):
-                break
-        return times
+            return matcher.compute_bitmask, matcher.consume_token
+        mask = np.zeros((1, (len(self.tokens) + 31) // 32), dtype=np.int32)
+        return lambda: matcher.fill_next_token_bitmask(mask), matcher.accept_token
 
     def measure(self, row: Row, grammar: str, ids: list[int]) -> Row:
         """Measures compiling and the masks, and returns the row with the figures."""
@@ -195,7 +204,7 @@ class Engines:
             return self.compile(row.dialect, grammar)()
 
         compile_ms, matcher = timed(run, 3)
-        times = self.masks(matcher, ids)
+        (times,) = self.masks(ids, matcher)
         return replace(
             row,
             size=len(grammar),
@@ -221,18 +230,48 @@ def rows_of(name: str, count: int, engines: Engines) -> Iterator[Row]:
         yield engines.measure(replace(blank, engine=engine, dialect=dialect, write_ms=write_ms), grammar, ids)
     if name in BUILT_IN:
         own = replace(blank, engine="xgrammar's", dialect=BUILT_IN[name])
-        for reasoning in ("auto", "enabled"):  # "enabled": the prompt has opened it
-            tag = engines.xgrammar.get_model_structural_tag(
-                BUILT_IN[name],
-                tools=tools,
-                tool_choice="required",
-                reasoning=reasoning,
-                parallel_tool_calls=False,
-            )
-            row = engines.measure(own, tag.model_dump_json(by_alias=True), ids)
+        for tag in own_tags(name, tools, engines):
+            row = engines.measure(own, tag, ids)
             if row.refused < 0:
                 break
         yield row
+
+
+def own_tags(name: str, tools: list[dict[str, Any]], engines: Engines) -> Iterator[str]:
+    """xgrammar's own tags for the format: one takes the text if the prompt has opened the reasoning, one if not."""
+    for reasoning in ("auto", "enabled"):
+        tag = engines.xgrammar.get_model_structural_tag(
+            BUILT_IN[name],
+            tools=tools,
+            tool_choice="required",
+            reasoning=reasoning,
+            parallel_tool_calls=False,
+        )
+        yield tag.model_dump_json(by_alias=True)
+
+
+def pairs(name: str, count: int, engines: Engines, rounds: int) -> str:
+    """Measures our tag and xgrammar's own, each compiled anew in each round. Returns a line of text: the mean mask of
+    both, and the median of the ratios within a round with the least and the largest."""
+    from samples import many_tools
+
+    tools = many_tools(count)
+    turn, text = example(name, tools)
+    ids = engines.encoder.encode(text).ids
+
+    def means(*tags: str) -> list[float]:
+        matchers = [engines.compile("structural_tag", tag)() for tag in tags]
+        return [sum(times) / len(times) for times in engines.masks(ids, *matchers) if len(times) == len(ids)]
+
+    ours = str(turn.grammar("structural_tag"))
+    own = next((tag for tag in own_tags(name, tools, engines) if means(tag)), None)
+    if own is None:
+        return f"{name:18} {count:5}  xgrammar's own tag reads other text"
+    found = [means(ours, own) for _ in range(rounds)]
+    mine, its = (statistics.median(column) for column in zip(*found, strict=True))
+    ratios = sorted(one / other for one, other in found)
+    middle = statistics.median(ratios)
+    return f"{name:18} {count:5} {mine:8.1f} {its:8.1f} {middle:8.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
 
 
 # the report
@@ -288,6 +327,9 @@ def main() -> None:
     parser.add_argument("--shared", default=os.environ.get("CHATPARSERS_SHARED", str(ROOT.parent / "shared")))
     parser.add_argument("--formats", metavar="NAME,…", help="these alone")
     parser.add_argument("--tools", default="3,60", help="how many tools (default: %(default)s)")
+    parser.add_argument(
+        "--pairs", metavar="ROUNDS", type=int, help="our tags beside xgrammar's own, in turns"
+    )
     parser.add_argument("--json", metavar="FILE", type=Path, help="keep every figure")
     parser.add_argument("--page", metavar="FILE", type=Path, help="write the table of 60 tools into a page")
     options = parser.parse_args()
@@ -297,10 +339,17 @@ def main() -> None:
     from test_matrix import TOOL_FORMATS
 
     engines = Engines(path)
+    names = options.formats.split(",") if options.formats else TOOL_FORMATS
+    counts = [int(count) for count in options.tools.split(",")]
+    if options.pairs:
+        print(f"{'format':18} tools  ours µs   its µs    ratio")
+        for name, count in product((name for name in names if name in BUILT_IN), counts):
+            print(pairs(name, count, engines, options.pairs), flush=True)
+        return
     rows: list[Row] = []
     print(HEAD)
-    for name in options.formats.split(",") if options.formats else TOOL_FORMATS:
-        for count in map(int, options.tools.split(",")):
+    for name in names:
+        for count in counts:
             for row in rows_of(name, count, engines):
                 rows.append(row)
                 print(row.line(), flush=True)
