@@ -44,7 +44,8 @@ def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
     if isinstance(node, EachTool):
         call = through(node.any)
         items = call.items if isinstance(call, Sequence) else (Space(""),)
-        begin, end = _written(items[0]), _written(items[-1])
+        # as they are written: a call's marker may be left out or read in other ways
+        begin, end = _inmost(items[0], True), _inmost(items[-1], True)
         opens, closes = isinstance(begin, Token), isinstance(end, Token)
         if opens is not closes:  # one end of the call is an end of the section
             ends = (begin, Space("")) if opens else (Space(""), end)
@@ -60,9 +61,9 @@ def _hollow(node: Node, kind: type[Node]) -> list[_Hollow]:
     return [_Hollow(node)] if inner is None else _hollow(inner, kind)
 
 
-def _written(node: Node) -> Node:
-    """``node`` as it is written: a call's marker may be left out or read in other ways."""
-    while (inner := through(node, generated=True)) is not None:
+def _inmost(node: Node, generated: bool = False) -> Node:
+    """What ``node`` stands for in the end, as it is read or ``generated``."""
+    while (inner := through(node, generated)) is not None:
         node = inner
     return node
 
@@ -86,8 +87,7 @@ def _followed(way: _Hollow, part: _Hollow, item: Node) -> _Hollow:
     """``way``, the beginning of a sequence without its calls, and its next ``item``, of which ``part`` is left."""
     if part.holed:
         return _Hollow(Sequence.of(way.node, part.node), True, way.opened or part.opened, part.closed)
-    while (inner := through(item)) is not None:
-        item = inner
+    item = _inmost(item)
     if not way.holed and any(isinstance(below, (Peek, Not)) for below in walk(item)):
         return way  # it looks at the calls
     if way.holed and not way.closed and isinstance(item, Many) and item.most == 1 and not nullable(item.node):
