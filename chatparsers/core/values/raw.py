@@ -81,25 +81,22 @@ Find = Callable[[str, int], Union["re.Match[str]", None]]
 
 
 @lru_cache(maxsize=1024)
-def _searches(stops: tuple[str, ...]) -> tuple[Find, Find, Find, Search, Search]:
-    """``find``, ``at``, ``whole``, ``plain`` and ``plain_json`` of a `StopFinder`.
+def _patterns(stops: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """What `StopFinder` searches for: a stop or its beginning; a whole stop; its first characters or JSON's escapes.
 
     Many values of a program have the same stops, and to compile these patterns is most of what a program costs.
     """
     if not stops:
         never = re.compile(r"(?!)")
-        return never.search, never.match, never.search, never.search, re.compile(r'["\\\x00-\x1f]').search
+        return never, never, re.compile(r'["\\\x00-\x1f]')
     begun = {stop[:end] for stop in stops for end in range(1, len(stop))}
     firsts = "".join(sorted({re.escape(stop[0]) for stop in stops}))
     starts = f"[{firsts}]"
     whole = by_first(stops)
-    pattern = re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)")
     return (
-        pattern.search,
-        pattern.match,
-        re.compile(rf"{starts}(?:{whole}|()(?!))").search,
-        pattern.search,
-        re.compile(rf'["\\\x00-\x1f{firsts}]').search,
+        re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)"),
+        re.compile(rf"{starts}(?:{whole}|()(?!))"),
+        re.compile(rf'["\\\x00-\x1f{firsts}]'),
     )
 
 
@@ -148,7 +145,12 @@ class StopFinder:
         if len(special) < len(self.markers):
             self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
         found = _longest_first((*self.known, *self.markers))
-        self.find, self.at, self.whole, self.plain, self.plain_json = _searches(found)
+        pattern, whole, escaped = _patterns(found)
+        self.find: Find = pattern.search
+        self.at: Find = pattern.match
+        self.plain: Search = pattern.search
+        self.whole: Find = whole.search
+        self.plain_json: Search = escaped.search
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the text before a stop ends, and whether a whole stop follows."""
