@@ -102,7 +102,7 @@ class Steps:
         final = machine.final
         match = self.last(text, i) if final else self.match(text, i)
         step = None if match is None else self.steps[match.lastgroup]
-        if step is None and (final or len(text) - i > self.most):
+        if step is None and len(text) - i > self.most:
             return 0
         for begun, before in () if final else self.begun if step is None else step.longer:
             at = i
