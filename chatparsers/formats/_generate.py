@@ -134,6 +134,7 @@ def _read(module: str) -> list[Entry]:
                 )
         if not format.title or not format.url:
             raise ValueError(f"format {format.name!r} needs a title and a url: where its facts come from")
+        format.tree(Options(tools=True))  # raises what is wrong with the definition
         target = f"{module}:{attribute}"
         texts = tuple(format.aliases), tuple(format.markers), tuple(format.models)
         entries.append(Entry(format.name, target, format.title, format.url, *texts))

@@ -28,7 +28,14 @@ from .scenarios import TOOLS, Call, Scenario, scenarios
 from .tester import Tester, tester
 
 if find_spec("pytest") is not None:  # tiny models are for users too
-    from .plugin import Entry, matrix, pytest_addoption, pytest_generate_tests, pytest_terminal_summary
+    from .plugin import (
+        Entry,
+        matrix,
+        pytest_addoption,
+        pytest_configure,
+        pytest_generate_tests,
+        pytest_terminal_summary,
+    )
 
 __all__ = [
     "TOOLS",
@@ -54,6 +61,7 @@ __all__ = [
     "matrix",
     "needle",
     "pytest_addoption",
+    "pytest_configure",
     "pytest_generate_tests",
     "pytest_terminal_summary",
     "render",

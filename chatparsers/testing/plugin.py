@@ -23,6 +23,7 @@ from typing import Any
 
 import pytest
 
+from ..core.errors import UnknownFormat
 from ..core.format import Format
 from ..registry import get_format
 from ..templates import Template
@@ -205,16 +206,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Pytest's hook: refuses files that are not there."""
+    for template in config.getoption("--chatparsers-template", default=()):
+        if not Path(template).is_file():
+            raise pytest.UsageError(
+                f"--chatparsers-template: expected a chat template's file, found none at {template}"
+            )
+    folder = config.getoption("--chatparsers-tokenizers", default=None)
+    if folder and not Path(folder).is_dir():
+        raise pytest.UsageError(f"--chatparsers-tokenizers: expected a folder, found none at {folder}")
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Pytest's hook: one test for each entry and scenario of a `matrix`."""
     entries = getattr(metafunc.function, "chatparsers_entries", None)
     if entries is None:
         return
     only = metafunc.config.getoption("--chatparsers-format")
-    wanted = get_format(only).name if only else None
+    try:
+        wanted = get_format(only).name if only else None
+    except UnknownFormat as error:
+        raise pytest.Collector.CollectError(f"--chatparsers-format: {error}") from None
     named = metafunc.config.getoption("--chatparsers-scenario")
     folder = Path(str(metafunc.module.__file__)).parent
     chosen = [e for e in entries(metafunc.config, folder) if wanted in (None, e.format.name)]
+    names = {each.name for entry in chosen for each in scenarios(entry.format)}
+    for name in (name for name in named if names and name not in names):
+        message = f"--chatparsers-scenario: no scenario is named {name!r}"
+        raise pytest.Collector.CollectError(f"{message}: write one of {', '.join(sorted(names))}")
     existing = metafunc.function.chatparsers_existing(chosen, folder)
     rows = []
     for entry in chosen:

@@ -17,7 +17,7 @@ def _from_options(config: pytest.Config) -> Iterator[Entry]:
     name = config.getoption("--chatparsers-format")
     templates = config.getoption("--chatparsers-template")
     if not name or not templates:
-        raise pytest.UsageError("give --chatparsers-format NAME and --chatparsers-template FILE")
+        raise pytest.Collector.CollectError("give --chatparsers-format NAME and --chatparsers-template FILE")
     for template in templates:
         yield Entry(get_format(name), Path(template), real=True)
 

@@ -181,12 +181,12 @@ def test_the_table_has_a_line_a_format() -> None:
     ]
 
 
-def run_pytest(folder: Path, *arguments: str) -> str:
-    """What pytest printed in a process of its own, which must end well."""
+def run_pytest(folder: Path, *arguments: str, ends: int = 0) -> str:
+    """What pytest printed in a process of its own, which must end with that status."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(Path(chatparsers.__file__).parents[1])}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == ends, done.stdout + done.stderr
     return done.stdout
 
 
@@ -223,6 +223,11 @@ def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
     ]
     printed = run_pytest(tmp_path, *suite, *options, "--chatparsers-scenario=tool-auto-single")
     assert "1 passed" in printed and "1 real templates used: hermes-2-pro.jinja" in printed
+    printed = run_pytest(tmp_path, *suite, *options, "--chatparsers-scenario=tool-auto", ends=2)
+    assert (
+        "no scenario is named 'tool-auto': write one of 1-MB-argument, " in printed
+    )  # and nothing is skipped
+    assert "Traceback" not in printed and "plugin.py:" not in printed
 
 
 def test_a_golden_without_tools_for_a_text_with_a_call_is_refused(tmp_path: Path) -> None:

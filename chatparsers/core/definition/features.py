@@ -13,6 +13,7 @@ from .check import check
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
 from .tree import children, once, tokens, walk
+from .wrong import author_line
 
 __all__ = ["Definition", "Features", "features_of", "late_ids", "preserved_tokens", "tree_of"]
 
@@ -64,7 +65,8 @@ def _built(format: Definition, options: Options) -> Node:
     except (DefinitionError, KeyboardInterrupt):
         raise
     except BaseException as error:  # whatever an author's code raises
-        raise DefinitionError(f"build failed: {type(error).__name__}: {error}") from error
+        what = f"build failed: {type(error).__name__}: {error}"
+        raise DefinitionError(what + author_line(error)) from error
 
 
 @lru_cache(maxsize=1024)

@@ -13,7 +13,7 @@ from . import nodes as n
 from .builder import Primitives
 from .nodes import Node, Nodelike, Span, Tag, as_node
 from .operands import checked
-from .wrong import wrong
+from .wrong import author_line, wrong
 
 __all__ = ["NAME_CHARS", "Builder", "Options", "escaped"]
 
@@ -36,7 +36,7 @@ def _made(method: str, make: Callable[[_Given], Nodelike], given: _Given) -> Nod
     except DefinitionError:
         raise
     except Exception as error:  # an author's code may raise anything
-        what = f"make({shown}) failed: {type(error).__name__}: {error}"
+        what = f"make({shown}) failed: {type(error).__name__}: {error}{author_line(error)}"
         raise DefinitionError(f"{method}: {what}; it is called with each tool and argument") from error
     if not isinstance(made, (Node, str)):
         found = f"{type(made).__name__}: {made!r:.60}"

@@ -89,7 +89,9 @@ class _Call:
         """Refuses a call in which half of ``what`` would pass for the whole. Only the parser can meet half of it,
         because the grammar writes all of it."""
         if not self.reading.generated:
-            mend = "put a marker after it; where none is written, p.peek(…) in what is parsed"
+            mend = (
+                """put a marker after it; where none is written, what must follow: p.reads("", p.peek("{"))"""
+            )
             wrong(self.node, f"nothing ends {what}, so a half of it would pass for the whole", mend)
 
     def after(self, node: Node, states: _States) -> _States:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -9,7 +10,16 @@ from typing import NoReturn, Protocol
 
 from ..errors import DefinitionError
 
-__all__ = ["check_characters", "check_regex", "check_run", "check_texts", "matches_any", "spelt", "wrong"]
+__all__ = [
+    "author_line",
+    "check_characters",
+    "check_regex",
+    "check_run",
+    "check_texts",
+    "matches_any",
+    "spelt",
+    "wrong",
+]
 
 _SHOWN = 60
 """The most characters of a node that an error shows."""
@@ -22,6 +32,19 @@ class _Shown(Protocol):
 def wrong(node: _Shown | str, what: str, mend: str) -> NoReturn:
     """Raises `DefinitionError`. ``what`` says what is wrong with ``node``, ``mend`` what to do about it."""
     raise DefinitionError(f"{node if isinstance(node, str) else spelt(node)}: {what}; {mend}")
+
+
+def author_line(error: BaseException) -> str:
+    """Where in the module of the author's function, which the caller called, ``error`` came from. Empty if the call
+    itself failed."""
+    at = error.__traceback__ and error.__traceback__.tb_next  # the first frame is the caller's
+    module = at and at.tb_frame.f_code.co_filename
+    line = 0
+    while at is not None:
+        if at.tb_frame.f_code.co_filename == module:
+            line = at.tb_lineno
+        at = at.tb_next
+    return f" ({os.path.basename(module)}, line {line})" if module else ""
 
 
 _CLASS = r"\[\^?\]?(?:[^\]\\]|\\.)*\]|\\.|[^\\]"
