@@ -258,7 +258,8 @@ def _lines(begin: str, code: str, end: str, indent: int) -> list[str]:
         made, over = _split(arguments[:-1], " for ")
         inner = [*_sum(margin, _split(made, " + "), indent + 4), f"{margin}for {over}"]
         return [f"{begin}*(", *inner, " " * indent + ")" + end]
-    inner = [line for part in _split(arguments[:-1], ", ") for line in _argument(margin, part, indent + 4)]
+    parts = _split(arguments[:-1].removesuffix(","), ", ")  # a tuple of one has its comma already
+    inner = [line for part in parts for line in _argument(margin, part, indent + 4)]
     return [f"{begin}{name}(", *inner, " " * indent + ")" + end]
 
 
