@@ -5,8 +5,11 @@ A comment before a code block says what to do with it:
 - ``<!-- run -->``: executes it. Python blocks of a page share one namespace. ``sh`` runs in the page's folder, and pip
   installs there. A ``text`` block after it must be its output; ``--write`` replaces it. ``<!-- run with NAME -->``
   does so only where that package is installed.
+- ``<!-- engine: NAME -->``: leaves it to the tests of engines. ``<!-- not run: REASON -->``: leaves it.
 - ``<!-- file: NAME -->``: writes it as a file into the page's folder. This is a temporary folder, from which modules
   are imported.
+
+A Python block without any of these comments is an error.
 """
 
 from __future__ import annotations
@@ -38,13 +41,23 @@ _BLOCK = re.compile(
 )
 
 
+_FENCED = re.compile(r"^```(?P<language>\w*)\n.*?^```$", re.DOTALL | re.MULTILINE)
+_MARK = re.compile(r"<!-- (?:run|run with \w+|ci: example|file: \S+|engine: \w+|not run: .+) -->\n+\Z")
+
+
 class Stale(Exception):
-    """An example prints something else than the page says."""
+    """An example prints something else than the page says, or does not say whether it runs."""
 
 
 def run(page: Path, write: bool = False) -> int:
     """Runs the examples of a page and returns their number. Raises `Stale`, or the exception of an example."""
     text = page.read_text(encoding="utf-8")
+    for block in _FENCED.finditer(text):
+        if block["language"] == "python" and not _MARK.search(text, 0, block.start()):
+            line = text.count("\n", 0, block.start()) + 1
+            raise Stale(
+                f"{page.name}, line {line}: write <!-- run -->, or <!-- not run: REASON -->, before it"
+            )
     parts: list[str] = []
     namespace: dict[str, Any] = {"__name__": "__main__"}
     done = at = 0
