@@ -93,6 +93,12 @@ def source_of(
         raise RequestError(
             f"model: expected a model's files, a format's name, a Chat or a Format, found {type(model).__name__}"
         )
+    if not isinstance(tokenizer, (str, PathLike, type(None))):
+        found = type(tokenizer).__name__
+        raise RequestError(
+            f"tokenizer: expected a path, which workers read too, found {found}: "
+            "give load(…, tokenizer=…) instead of the model"
+        )
     return Source(named, None if tokenizer is None else fspath(tokenizer), thinking, prefix)
 
 

@@ -34,8 +34,11 @@ class Chunk:
 
     @classmethod
     def of(cls, ids: Iterable[int], logprobs: Any, counted: Any, version: int | None) -> Chunk:
-        """Raises `RequestError` if a column has another length than the ids."""
-        own = tuple(int(id) for id in _listed("ids", ids))
+        """Raises `RequestError` if a column has another length than the ids, or if an id is no integer."""
+        try:
+            own = tuple(int(id) for id in _listed("ids", ids))
+        except (TypeError, ValueError, OverflowError) as error:
+            raise RequestError(f"ids: expected token ids, which are integers ({error})") from None
         probs = (
             None
             if logprobs is None

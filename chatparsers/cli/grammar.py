@@ -19,7 +19,8 @@ def run(arguments: Namespace) -> int:
     """Prints the grammar; returns 1 if the request constrains nothing, because then there is no grammar."""
     grammar = turn_of(arguments).grammar(arguments.dialect)
     if grammar is None:
-        print("chatparsers: this request constrains nothing: there is no grammar", file=sys.stderr)
+        why = "this request constrains nothing, so there is no grammar: give --tools or --response-format"
+        print(f"chatparsers: {why}", file=sys.stderr)
         return 1
     if arguments.info:
         print(to_json({"dialect": arguments.dialect, **info(grammar)}), file=sys.stderr)

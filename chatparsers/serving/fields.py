@@ -37,10 +37,10 @@ def mapping(value: object, path: str) -> Mapping[str, Any]:
     return value
 
 
-def sequence(value: object, path: str) -> list[Any]:
-    """A list."""
+def sequence(value: object, path: str, expected: str = "a list") -> list[Any]:
+    """A list. ``expected``: all that the caller takes there."""
     if not isinstance(value, list):
-        raise ApiError(f"expected a list, found {kind_of(value)}", param=path)
+        raise ApiError(f"expected {expected}, found {kind_of(value)}", param=path)
     return value
 
 

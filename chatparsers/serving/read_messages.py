@@ -96,7 +96,7 @@ def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any
     at = f"{path}.content"
     blocks = [
         (mapping(block, f"{at}[{index}]"), f"{at}[{index}]")
-        for index, block in enumerate(sequence(content, at))
+        for index, block in enumerate(sequence(content, at, "a string or a list of blocks"))
     ]
     if role == "assistant":
         messages.append(_assistant(blocks, drops))

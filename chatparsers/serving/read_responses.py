@@ -58,7 +58,7 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
     if isinstance(given, str):
         messages.append({"role": "user", "content": given})
     else:
-        for index, item in enumerate(sequence(given, "input")):
+        for index, item in enumerate(sequence(given, "input", "a string or a list of items")):
             _item(mapping(item, f"input[{index}]"), f"input[{index}]", messages, kit, drops)
     if not messages:
         raise ApiError("expected a string or at least one item", param="input")

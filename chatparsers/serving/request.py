@@ -106,7 +106,7 @@ def stops(value: object, path: str) -> tuple[str, ...]:
     """The client's stops: a text or several."""
     if value is None:
         return ()
-    listed = [value] if isinstance(value, str) else sequence(value, path)
+    listed = [value] if isinstance(value, str) else sequence(value, path, "a string or a list of them")
     if len(listed) > MAX_STOPS:
         raise ApiError(f"expected at most {MAX_STOPS} stops, found {len(listed)}", param=path)
     for index, stop in enumerate(listed):
@@ -126,7 +126,7 @@ def text_parts(value: object, path: str, kinds: tuple[str, ...], drops: Drops) -
     if isinstance(value, str):
         return value
     parts = []
-    for index, part in enumerate(sequence(value, path)):
+    for index, part in enumerate(sequence(value, path, "a string or a list of parts")):
         at = f"{path}[{index}]"
         if isinstance(part, str):
             parts.append({"type": "text", "text": part})

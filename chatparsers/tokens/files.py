@@ -30,6 +30,8 @@ def path_of(source: object, expected: str = _MODEL) -> Path:
     """``source`` as an existing path. Raises LoadError, which names what was ``expected``."""
     if not isinstance(source, (str, os.PathLike)):
         raise LoadError(f"expected a path or a template's text, found {kind_of(source)}")
+    if not str(source):
+        raise LoadError(f"expected {expected}, found an empty text")
     try:
         path = Path(source)
         os.stat(path)

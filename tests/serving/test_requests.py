@@ -177,6 +177,12 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"messages": "Hi"}, "messages", "expected a list, found a string"),
     ("chat", {"messages": [{"role": "robot", "content": "x"}]}, "messages[0].role", "found 'robot'"),
     ("chat", {"messages": [USER, {"role": "user"}]}, "messages[1].content", "found nothing"),
+    (
+        "chat",
+        {"messages": [{"role": "user", "content": 5}]},
+        "messages[0].content",
+        "expected a string or a list",
+    ),
     ("chat", {"messages": [{"role": "user", "content": [IMAGE]}]}, "messages[0].content[0]", "text alone"),
     (
         "chat",
@@ -221,7 +227,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("chat", {"stop": ["x"] * 65}, "stop", "at most 64"),
     ("chat", {"response_format": {"type": "xml"}}, "response_format.type", "'xml'"),
     ("chat", {"response_format": {"type": "json_schema"}}, "response_format.schema", "JSON Schema"),
-    ("responses", {"input": None}, "input", "expected a list, found nothing"),
+    ("responses", {"input": None}, "input", "expected a string or a list of items, found nothing"),
     ("responses", {"input": []}, "input", "at least one"),
     ("responses", {"previous_response_id": "resp_1"}, "previous_response_id", "keeps no conversations"),
     ("responses", {"input": [{"type": "item_reference", "id": "x"}]}, "input[0]", "keeps no conversations"),

@@ -283,6 +283,14 @@ class TestErrors:
         ):
             Template("").render([{"role": "user", "content": "Hi"}, message])
 
+    @pytest.mark.parametrize("content", [5, b"Hi", {"a": 1}])
+    def test_content_that_the_template_cannot_read(self, content: Any) -> None:
+        said = rf"messages\[0\]: .*\(its content: expected text or a list of parts, found {type(content).__name__}\)"
+        with pytest.raises(TemplateError, match=said):
+            Template("{% for m in messages %}{{ m.content + '.' }}{% endfor %}").render(
+                [{"role": "user", "content": content}]
+            )
+
     @pytest.mark.parametrize("calls", [["f"], [{"function": {}}], [{"function": "f"}], [None]])
     def test_what_is_no_call(self, calls: Any) -> None:
         with pytest.raises(TemplateError, match=r"messages\[0\], tool_calls\[0\]: expected .*function.name"):

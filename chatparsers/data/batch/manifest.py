@@ -54,6 +54,8 @@ def begin(
     Raises `BatchError` if the folder has a batch and ``resume`` is false, or if its inputs, options or version are
     others: each is named.
     """
+    if folder.exists() and not folder.is_dir():
+        raise BatchError(f"{folder}: expected a folder, found a file: choose another --out")
     before = read_manifest(folder)
     if before is None:
         if folder.is_dir() and any(folder.glob("*.parquet")):

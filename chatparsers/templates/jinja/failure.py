@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from ...core.errors import TemplateError
@@ -40,7 +40,8 @@ def explain(error: Exception, name: str, messages: Sequence[object] = ()) -> Tem
     text = _short(str(error)) or type(error).__name__
     if isinstance(error, TemplateSyntaxError):
         line, text = error.lineno, _short(error.message or text)
-    return TemplateError(f"{place(name, line, index)}: {text} ({_advice(error)})")
+    message = messages[index] if index is not None else None
+    return TemplateError(f"{place(name, line, index)}: {text} ({_advice(error, message)})")
 
 
 def _template_frames(error: Exception) -> Iterator[tuple[FrameType, int]]:
@@ -62,7 +63,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _advice(error: Exception) -> str:
+def _advice(error: Exception, message: object) -> str:
     from jinja2 import exceptions
 
     if isinstance(error, Exhausted):
@@ -79,4 +80,7 @@ def _advice(error: Exception) -> str:
         )
     if isinstance(error, exceptions.TemplateError):
         return "the template refuses this conversation: change what it names"
+    content = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(content, (str, Sequence, type(None))) or isinstance(content, bytes):
+        return f"its content: expected text or a list of parts, found {type(content).__name__}"
     return f"{type(error).__name__}: the template cannot read a value of this shape: change it"
