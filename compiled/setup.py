@@ -2,11 +2,12 @@
 
 Cython reads the modules as they are, with two changes that keep every line in its place: a name of a constant integer
 becomes the integer, so that the machine's chain of comparisons is a switch in C, and a class that its types make a C
-class has no ``@public``, which no C class can have (`chatparsers_compiled` does what it does).
+class has neither ``@public`` (`chatparsers_compiled` does what it does) nor the base ``Generic``, as no C class can.
 """
 
 import ast
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -51,13 +52,18 @@ def constants(tree: ast.Module) -> dict[str, int]:
     return found
 
 
+def c_classes(name: str, tree: ast.Module) -> list[ast.ClassDef]:
+    """The classes of a module that its types make C classes."""
+    types = (HERE / "types" / f"{name.replace('.', '/')}.pxd").read_text(encoding="utf-8")
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [node for node in classes if re.search(rf"cdef class {node.name}\b", types)]
+
+
 def shown(name: str, tree: ast.Module) -> dict[str, int]:
     """The C classes of a module that ``@public`` shows under the package's name, and the line of that word."""
-    types = (HERE / "types" / f"{name.replace('.', '/')}.pxd").read_text(encoding="utf-8")
     return {
         node.name: word.lineno
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and f"cdef class {node.name}:" in types
+        for node in c_classes(name, tree)
         for word in node.decorator_list
         if ast.unparse(word) == "public"
     }
@@ -85,6 +91,11 @@ def prepared(name: str, path: Path, shared: dict[str, int]) -> str:
         lines[line] = lines[line][:start] + str(value).encode() + lines[line][end:]
     for number in shown(name, tree).values():
         lines[number - 1] = b"\n"
+    for node in c_classes(name, tree):
+        for base in node.bases:
+            if ast.unparse(base).startswith("Generic["):  # on the line of the class, as its only base
+                line = lines[base.lineno - 1]
+                lines[base.lineno - 1] = line[: base.col_offset] + line[base.end_col_offset :]
     return b"".join(lines).decode()
 
 

@@ -46,6 +46,7 @@ Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
 GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
+_new = object.__new__
 _loaded = lru_cache(load_reference)
 """As `load_reference`, looked up once: for what each stream needs."""
 
@@ -189,7 +190,7 @@ class Format(Shown):
             warn_user(known.respelt)
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
         asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking)
-        turn = Turn.__new__(Turn)
+        turn: Turn = _new(Turn)
         # Each request passes here, so a field that has its usual value is not set.
         found = turn.__dict__
         found["format"] = self

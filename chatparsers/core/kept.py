@@ -138,6 +138,18 @@ class Kept(Generic[_V]):
     lock.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_lock",
+        "_new",
+        "_new_size",
+        "_values",
+        "fresh",
+        "largest",
+        "most",
+        "size",
+    )
+
     def __init__(self, most: int, largest: int | None = None, fresh: int | None = None) -> None:
         self.most = most
         self.largest = most >> 3 if largest is None else largest

@@ -154,9 +154,7 @@ class Toolset:
     __slots__ = ("_checked", "_tools", "kept", "raw", "respelt")
 
     def __init__(self, given: Sequence[AnyTool] = ()) -> None:
-        checked = _seen.get(id(given)) if given else _NO_TOOLS
-        if checked is None or (given and checked.copy != given):
-            checked = _Checked(*functions_of(given))
+        checked = _checked(given, _seen)
         self._checked = checked
         self.raw = checked.raw
         """The tools in OpenAI's shape; the request's own list, if they have that shape there."""
@@ -241,6 +239,16 @@ class _Checked:
         self.copy = tuple(copy) if isinstance(raw, tuple) else copy
         if plain is not None and raw:
             _seen.add(id(raw), self, _size(plain) + _COPY * len(copy))
+
+
+def _checked(given: Sequence[AnyTool], seen: Kept[_Checked]) -> _Checked:
+    """The checked list, which is checked now if it was not, or if it has changed."""
+    if not given:
+        return _NO_TOOLS
+    found = seen.get(id(given))
+    if found is None or found.copy != given:
+        return _Checked(*functions_of(given))
+    return found
 
 
 _seen: Kept[_Checked] = Kept(32_000_000, 16_000_000, fresh=2_000_000)

@@ -1,1 +1,1 @@
-cimport cython
+from .schema.tools cimport Toolset, read_tools

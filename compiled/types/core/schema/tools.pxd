@@ -1,3 +1,5 @@
+cimport cython
+from ..kept cimport Kept
 cdef class Toolset:
     cdef public _Checked _checked
     cdef public object raw
@@ -7,3 +9,6 @@ cdef class _Checked:
     cdef public object copy, places, raw
     cdef public list functions
     cdef public str respelt
+@cython.locals(found=_Checked)
+cdef _Checked _checked(given, Kept seen)
+cpdef Toolset read_tools(tools)
