@@ -484,7 +484,7 @@ class RawUnion(_Raw):
 
     def _follow(self, string: RawString) -> None:
         self.out, self.done, self.error, self.plain = string.out, string.done, string.error, string.plain
-        self.marked, self.notes = string.marked, string.notes
+        self.marked, self.notes, self.stops = string.marked, string.notes, string.stops
 
 
 def _types(text: str, whole: bool) -> frozenset[str]:
