@@ -185,6 +185,10 @@ class Format(Shown):
                     raise RequestError(f"{name}: expected text, found {type(text).__name__}")
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
+        if not isinstance(parallel_tool_calls, bool):
+            raise RequestError(
+                f"parallel_tool_calls: expected True or False, found {type(parallel_tool_calls).__name__}"
+            )
         known = read_tools(tools)
         if known.respelt:
             warn_user(known.respelt)

@@ -51,6 +51,7 @@ def of_ids() -> tuple[Turn, list[int]]:
         ({"tool_choice": {"function": {}}}, "tool_choice: no tool is named None"),
         ({"prefix": None}, "prefix: expected text, found NoneType"),
         ({"thinking": []}, "thinking: expected True, False or None, found list"),
+        ({"parallel_tool_calls": {}}, "parallel_tool_calls: expected True or False, found dict"),
         ({"id_seed": 5}, "id_seed: expected text, found int"),
         ({"tokenizer": "tokenizer.json"}, "tokenizer: expected a tokenizers.Tokenizer"),
         ({"response_format": 5}, "response_format.type: expected"),
