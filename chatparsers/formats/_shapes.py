@@ -301,8 +301,8 @@ def sections(p: Builder, answer: str) -> Node:
 
 
 def again(p: Builder, tag: Node | str) -> Node:
-    """A tag that models may write again, any number of times; not generated."""
-    return p.reads("", p.many(p.space() + tag))
+    """A tag that models may write again, a few times; not generated. A longer run is read anew from each of its tags."""
+    return p.reads("", p.repeat(p.space() + tag, 0, 8))
 
 
 def _closed(p: Builder, tag: Node | str, *careless: Node | str) -> Node:

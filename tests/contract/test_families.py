@@ -120,12 +120,31 @@ def test_a_copy_of_the_rest_at_each_call_is_seen(monkeypatch: pytest.MonkeyPatch
         assert (after > GROWTH * (before + 50)) is patched
 
 
+FOUND = [
+    ("magistral", "[THINK]Thoughts.[/THINK]Text.[TOOL_CALLS]", "[TOOL_CALLS]", 7, True),
+    (
+        "longcat",
+        '<longcat_tool_call>\n{"name": "f", "arguments": {"a": "b"',
+        '"a<longcat_arg_key>',
+        1 << 20,
+        False,
+    ),
+]
+"""Families that once cost too much: a format, a context, a unit, the size of the pieces, and whether it is strict."""
+
+
 @pytest.mark.slow
 def test_work_grows_with_the_length(amount: Callable[[int, int, int], int]) -> None:
     chance = random.Random(1)
+    drawn = [
+        (*family, chance.choice([3, 7, 1 << 20]), chance.random() < 0.3)
+        for family in families(amount(30, 200, 2000))
+    ]
     wrong = []
-    for format, context, unit in families(amount(30, 200, 2000)):
-        piece, strict = chance.choice([3, 7, 1 << 20]), chance.random() < 0.3
+    for format, context, unit, piece, strict in [
+        *((get_format(name), *rest) for name, *rest in FOUND),
+        *drawn,
+    ]:
         for size in (SIZE, 2 * MAX_HEADER):
             texts = [unit * (length // len(unit) + 1) for length in (size, TIMES * size)]
             costs = [count(format, context, text, piece, strict) for text in texts]

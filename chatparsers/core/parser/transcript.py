@@ -231,7 +231,7 @@ class Transcript:
         spelling, origin, call = self.spelling, self.origin, self.call
         length, region = self.length, self.kind
         again = bool(events)  # whether neighbours may be of one kind
-        said = ""  # of the call's arguments: it becomes one event
+        said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
             if raw:
                 if length < origin:
@@ -255,27 +255,33 @@ class Transcript:
             if op == m.MARKUP:
                 continue
             if op == m.ARGUMENT:
-                if call is not None:
-                    said += value if spelling is None else spelling.json(value)
+                if call is not None and value:
+                    said.append(value if spelling is None else spelling.json(value))
             elif op == m.ARG_NAME:
                 if call is not None:
-                    said += f'{", " if call.members else "{"}"{escape(value)}": '
+                    said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
                     call.members += 1
+            elif op == m.CALL:
+                if call is not None and call.broken and raw:
+                    said.append(raw if spelling is None else spelling.full(raw))
+            elif op == m.NOTE:
+                self.note(*value)
             elif op >= m.CALL:
                 if call is not None:
                     if op == m.CALL_END:
-                        said += "}" if call.members > 0 else "" if said or call.arguments else "{}"
+                        if call.members > 0:
+                            said.append("}")
+                        elif not (said or call.arguments):
+                            said.append("{}")
                     if said:
-                        self._argue(call, said, events)
-                        said = ""
+                        self._argue(call, "".join(said), events)
+                        said.clear()
                 if op == m.CALL_BEGIN:
                     if self.unwanted:
                         self.note("unwanted-call", length, "no call")
                     else:
                         call = self.call = _Call(len(self.calls), length)
                         self.calls.append(call)
-                elif op == m.NOTE:
-                    self.note(*value)
                 elif call is not None:
                     self._in_call(call, op, raw, value, events)
                     call = self.call
@@ -291,7 +297,7 @@ class Transcript:
                 again = True
         self.length, self.kind = length, region
         if said and call is not None:
-            self._argue(call, said, events)
+            self._argue(call, "".join(said), events)
         if again and len(events) > 1 and any(map(is_, map(type, events), map(type, events[1:]))):
             events[:] = _joined_events(events)
 
@@ -307,9 +313,6 @@ class Transcript:
         elif op == m.CALL_END:
             call.complete = True
             self.close(events)
-        elif op == m.CALL:
-            if call.broken and raw:
-                self._argue(call, raw if self.spelling is None else self.spelling.full(raw), events)
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
         elif op == m.BROKEN_VALUE:

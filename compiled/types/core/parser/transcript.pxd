@@ -24,7 +24,7 @@ cdef class Transcript:
     cdef public _Text text
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
-    @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=str, call=_Call)
+    @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=_Call)
     cpdef apply(self, items, list events)
     cdef _in_call(self, _Call call, int op, str raw, value, list events)
     cdef _argue(self, _Call call, text, list events)
