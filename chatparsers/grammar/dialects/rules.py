@@ -171,11 +171,14 @@ class RuleWriter:
 
     def order(self, node: Order) -> str:
         """The right side that begins an order; its other states become rules."""
-        names = [*map(self.shared, node.members)]
+        return self.in_order(node, [*map(self.shared, node.members)], node.states)
+
+    def in_order(self, node: Order, names: list[str], states: tuple[State, ...]) -> str:
+        """As `order`, of the members with these names in the orders of ``states``."""
         lead = self.choice(node.separator)
         extra = "" if node.extra is None else self.atom(node.extra)
         names.append(extra)
-        *forms, (_, form, pick) = self.forms_of(node.states, "" if lead == '""' else lead, extra)
+        *forms, (_, form, pick) = self.forms_of(states, "" if lead == '""' else lead, extra)
         for hint, text, numbers in forms:
             body = text % numbers(names)
             names.append(body if body in self.out else self.rule(hint, body))

@@ -18,8 +18,24 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from ..ir import Alt, Free, Ir, Lang, Rep, Seq, Shared, Text, TokenRef, alt, literal_text, seq
+from ..ir import (
+    Alt,
+    Free,
+    Ir,
+    Lang,
+    Order,
+    Rep,
+    Seq,
+    Shared,
+    State,
+    Text,
+    TokenRef,
+    alt,
+    literal_text,
+    seq,
+)
 from ..reading.residual import residual
+from .closing import closing
 from .gbnf import XgrammarWriter, literal
 
 __all__ = ["write_structural_tag"]
@@ -32,6 +48,10 @@ _INSIDE = " (= [,}\\]])"
 """The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a
 mask inside a string takes half of the time. White space in it would cost a quarter more. Without it, a mask allows the
 quote and then white space, but no token that has both."""
+_COMMA = r",( |\r?\n[ \t]*)?"
+"""What stands between an object's members."""
+_BEFORE_NAME = ' (= ["])'
+"""The text after a comma and its white space in an object: the quote of a name."""
 
 
 def _macro(regex: str) -> str:
@@ -41,9 +61,55 @@ def _macro(regex: str) -> str:
 class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
 
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
+        super().__init__(rules, token_ids)
+        self.closings: dict[tuple[int, tuple[int, ...]], tuple[State, ...]] = {}
+        self.closed_names: dict[int, str] = {}
+
     def by_id(self, node: Lang) -> bool:
         """Whether the text ends at a marker that is written by its id."""
         return bool(node.end) and node.end[-1].text in self.token_ids
+
+    def order(self, node: Order) -> str:
+        """An order. A string at the end of an object's member takes in the comma (closing.py)."""
+        names = [*map(self.shared, node.members)]
+        closed: dict[int, str] = {}
+        if node.extra is None and len(names) > 1:
+            comma = self.choice(node.separator)
+            found = ((at, self.closed(member, comma)) for at, member in enumerate(node.members))
+            closed = {at: name for at, name in found if name}
+        if not closed:
+            return self.in_order(node, names, node.states)
+        key = (id(node.states), tuple(closed))
+        states = self.closings.get(key)
+        if states is None:
+            self.alive.append(node.states)
+            states = self.closings[key] = closing(node.states, len(names), tuple(closed))
+        return self.in_order(node, [*names, *closed.values()], states)
+
+    def closed(self, node: Ir, comma: str) -> str:
+        """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
+        if isinstance(node, Lang):
+            plain = node.nested and not (node.parts or node.least or node.end) and node.most is None
+            return self.rule("string", _macro(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
+        if isinstance(node, Shared):
+            name = self.closed_names.get(id(node))
+            if name is None:
+                found = self.closed(node.node, comma)
+                name = self.closed_names[id(node)] = found and self.rule(node.hint.lower(), found)
+                self.alive.append(node)
+            return name
+        if isinstance(node, Seq) and node.items:
+            last = self.closed(node.items[-1], comma)
+            if last and isinstance(node.items[-1], Alt):
+                last = f"({last})"
+            return last and " ".join([*self.atoms(node.items[:-1]), last])
+        if isinstance(node, Alt):
+            each = [self.closed(option, comma) for option in node.options]
+            if any(each):
+                options = zip(each, node.options, strict=True)
+                return " | ".join([one or f"{self.choice(option)} {comma}" for one, option in options])
+        return ""
 
     def new_lang(self, node: Lang) -> str:
         if not node.parts and not node.least and node.most is None:
