@@ -75,3 +75,12 @@ def test_ids_that_spell_a_marker_call_nothing(tokenizer: Callable[[str], Any]) -
     ]
     message = turn.parse(spelt)
     assert message.content == text and noted(message) == []
+
+
+def test_the_prompt_began_the_call() -> None:
+    """Where a call's header begins in the prompt, it is the model's; where the prompt has its name, it is not."""
+    text = "<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"
+    format = chatparsers.get_format("gpt-oss")
+    for prefix, places in (("<|start|>assistant", [0]), (text[: text.index(" <|constrain|>")], [])):
+        found = noted(format.bind(prefix=prefix).parse(text.removeprefix(prefix)))
+        assert [one.position for one in found] == places

@@ -31,7 +31,8 @@ class NotGiven:
 
     def calls(self, text: str) -> Iterator[tuple[int, str]]:
         """The calls of ``text``, read as if there were tools, also broken ones and one that the end of the text cuts
-        off: the place where each begins behind the prefix, and its name. Positions count the machine's characters."""
+        off: the place where each begins behind the prefix, and its name. Positions count the machine's characters. A
+        call whose name the prefix holds is the prompt's."""
         alphabet = Alphabet(*self.alphabet)
         openers = {spelt for opener in _openers(self.format) for spelt in alphabet.spellings(opener)}
         if not any(opener in text for opener in openers):
@@ -39,12 +40,12 @@ class NotGiven:
         options = self.options._replace(tools=True, mode="auto")
         machine = Machine(program(self.format, options, False, self.alphabet), Toolset())
         items = machine.feed(self.prefix + text) + machine.finish()
-        at, begin = -len(self.prefix), -1
+        at = begin = -len(self.prefix)
         for op, raw, value in items:
             if op == CALL_BEGIN:
                 begin = at
-            elif op == NAME and begin >= 0:
-                yield begin, str(value)
+            elif op == NAME and at >= 0:
+                yield max(begin, 0), str(value)
             at += len(raw)
 
 
