@@ -234,12 +234,21 @@ def _steps(
     steps: dict[tuple[Atom, ...], Done] = {}
     for text in found():
         if text.behind == place:
-            for atoms in _looking(text):
-                done = trial(plain, ip, atoms, alphabet)
-                if done is not None:
-                    steps.setdefault(atoms, done)
-                    break
+            read = _read(_looking(text), plain, ip, alphabet)
+            if read is not None:
+                steps.setdefault(*(_read(_looking_less(read[0]), plain, ip, alphabet) or read))
     return steps.items()
+
+
+def _read(
+    tried: Iterable[tuple[Atom, ...]], plain: list[Instruction], ip: int, alphabet: Alphabet
+) -> tuple[tuple[Atom, ...], Done] | None:
+    """The first text over which a trial runs, and what the program does with it."""
+    for atoms in tried:
+        done = trial(plain, ip, atoms, alphabet)
+        if done is not None:
+            return atoms, done
+    return None
 
 
 def _looking(text: Text) -> Iterator[tuple[Atom, ...]]:
@@ -249,3 +258,11 @@ def _looking(text: Text) -> Iterator[tuple[Atom, ...]]:
         yield (*text.atoms, Atom("next"))
         if text.ahead:
             yield (*text.atoms, Atom("next", text.ahead))
+
+
+def _looking_less(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
+    """The same with less of what follows, the least first: the machine waits for all of it, and events with it."""
+    last = atoms[-1]
+    if last.kind == "next":
+        for end in range(1, len(last.text)):
+            yield (*atoms[:-1], Atom("next", last.text[:end]))
