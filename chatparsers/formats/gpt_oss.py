@@ -23,11 +23,11 @@ def build(p: Builder) -> Node:
     channels = p.choice("commentary", "analysis", "final")
     names = p.chars(r"a-zA-Z0-9_.\-")
     to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(names))
-    word = p.space() + p.negate("to=") + p.optional(constrain + p.space()) + p.chars(r"^<\s", 1, 64)
+    word = p.space() + p.negate("to=") + p.optional(constrain + p.space()) + p.chars(r"^<\s")
     kind = p.repeat(word, 0, 2) + p.space()
     header = channel + p.optional(channels) + to_nobody + kind
     void = p.repeat(header + p.peek(channel), 0, 2)
-    words = p.chars("^<", 0, 100) + p.optional(constrain + p.chars("^<", 0, 100))
+    words = p.chars("^<", 0) + p.optional(constrain + p.chars("^<", 0))
     behind = words + p.repeat(channel + words, 0, 2)
     filler = p.optional(p.choice("assistant", "commentary", "analysis") + p.peek(channel | begin))
     to_itself = " to=assistant" + channel + "commentary"
@@ -58,7 +58,7 @@ def build(p: Builder) -> Node:
     # Without tools, the header of a call is content with all its markers.
     addressed = start + p.choice(" to=", "to=") + names + behind + message
     unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
-    said = p.optional(channels + p.peek(end | begin)) + p.tag(Tag.REASONING, p.chars("^<", 0, 200))
+    said = p.optional(channels + p.peek(end | begin)) + p.tag(Tag.REASONING, p.chars("^<", 0))
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)
     stranded = start + channel + said + more + p.choice(end + filler, p.peek(begin))
     marks = p.reads("", invented, stranded, begin + p.optional("assistant") + p.peek(begin), *unread)

@@ -191,3 +191,13 @@ def test_a_usual_call_is_read_in_few_steps() -> None:
         m.MARKUP,
         m.CALL_END,
     ]
+
+
+def test_no_program_is_long() -> None:
+    """A bounded run, as of ``p.chars(…, most=100)``, is an instruction for each character, in each copy of its node."""
+    sizes = {}
+    for name in NAMES:
+        stream = get_format(name).bind(tools=TOOLS).stream()
+        stream.feed("")
+        sizes[name] = len(stream._machine.program.code)
+    assert {name: size for name, size in sizes.items() if size > 20_000} == {}

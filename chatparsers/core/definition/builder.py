@@ -39,7 +39,11 @@ class Primitives:
         return n.Until(())
 
     def chars(self, ranges: str, least: int = 1, most: int | None = None) -> Node:
-        """Characters of a class, as in ``[a-z]``. ``[ranges]{least,most}``"""
+        """Characters of a class, as in ``[a-z]``. ``[ranges]{least,most}``
+
+        ``most`` is for short runs, as each of its characters is an instruction. Before a call is certain, a run without
+        it has at most 1024 characters.
+        """
         return n.Chars(ranges, least, most)
 
     def space(self, text: str = "") -> Node:
