@@ -122,7 +122,7 @@ class _Compiler:
         spelt = code.spellings(text for part in sections for text in tokens(part))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
-        self.recovery = Recovery(code, self.node, self.begun)
+        self.recovery = Recovery(code, self.node, self.called, self.begun)
         self.turn = BodyCompiler(code, outline, self.node, self.recovery)
 
     def node(self, node: Node, at: Place) -> None:
@@ -209,6 +209,9 @@ class _Compiler:
 
     def begun(self, ends: Ends) -> None:
         self.subroutine(_BEGUN, ends.begun, Place(m.MARKUP, m.MARKUP, ends))
+
+    def called(self, node: Node, at: Place) -> None:
+        self.subroutine(node, node, at)
 
     def subroutine(self, name: object, node: Node, at: Place) -> None:
         """Calls the code of ``node``, which is emitted once for each place."""

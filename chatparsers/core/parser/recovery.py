@@ -22,12 +22,16 @@ __all__ = ["CompileNode", "Recovery"]
 CompileNode = Callable[[Node, Place], None]
 """Emits a node's code for a place."""
 
+_MOST_BETWEEN = 8
+"""The most markers between a broken call and the next one. If no call follows, a run is read anew from each of them."""
+
 
 class _Next(NamedTuple):
-    """How the parser finds the next call after a broken one: what may stand before it, the beginning that marks it, and
-    the texts at which to look."""
+    """How the parser finds the next call after a broken one: what may stand before it, how often, the beginning that
+    marks it, and the texts at which to look."""
 
     gap: Node
+    most: int
     begin: Node
     texts: tuple[str, ...]
 
@@ -35,9 +39,13 @@ class _Next(NamedTuple):
 class Recovery:
     """Emits the code of recovery."""
 
-    def __init__(self, code: Code, node: CompileNode, begun: Callable[[Ends], None]) -> None:
+    def __init__(
+        self, code: Code, node: CompileNode, called: CompileNode, begun: Callable[[Ends], None]
+    ) -> None:
         self.code = code
         self.node = node
+        self.called = called
+        """Emits a call of a node's code, which is emitted once for each place."""
         self.begun = begun
         """Emits a look for the beginning of a section."""
 
@@ -98,7 +106,6 @@ class Recovery:
         """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its
         kind. That call must name a declared tool and begin as the format writes it."""
         code, ends, markers = self.code, at.ends, at.markers
-        begun = Sequence.of(following.gap, following.begin)
         again, done = Label(), Label()
         broken, unclosed = Label(), Label()
         code.place(again)
@@ -113,7 +120,7 @@ class Recovery:
                 code.emit(m.MARK, m.BROKEN_BEGIN, None)
             scan = code.here()
             code.text(region, (*following.texts, *ends.unclosed))
-            code.attempt(partial(self.node, begun, markers), found, m.BACK)
+            code.attempt(partial(self._begins, following, markers), found, m.BACK)
             self._over(lost, ends.broken if region == m.CALL else ends.unclosed, ends)
             code.emit(m.ONE, region, None, "a character")
             code.emit(m.JUMP, scan)
@@ -124,9 +131,19 @@ class Recovery:
             code.place(found)
             if region == m.CALL:
                 code.emit(m.MARK, m.BROKEN_END, None)
-            self.node(following.gap, markers)
+            self._gap(following, markers)
             code.emit(m.JUMP, again)
         code.place(done)
+
+    def _begins(self, following: _Next, at: Place) -> None:
+        self._gap(following, at)
+        self.node(following.begin, at)
+
+    def _gap(self, following: _Next, at: Place) -> None:
+        if following.most == 1:
+            self.node(following.gap, at)
+        else:
+            self.code.up_to(following.most, partial(self.called, following.gap, at))
 
     def _over(self, over: Label, texts: tuple[str, ...], ends: Ends) -> None:
         """Goes to ``over`` where the text after a call that went wrong is over: at one of ``texts``, at something that
@@ -142,8 +159,8 @@ def _next(item: Node, separator: Node) -> _Next | None:
     texts = begins(begin)
     if texts:
         closers = [Token(text) for text in tokens(item)]
-        between = Sequence.of(Not(begin), Choice.of(*closers), Space("")) if closers else None
-        return _Next(Many(between) if between is not None else Sequence(()), begin, texts)
+        between = Sequence.of(Not(begin), Choice.of(*closers), Space(""))
+        return _Next(between, _MOST_BETWEEN if closers else 0, begin, texts)
     line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
     texts = begins(separator) or line
-    return _Next(separator, begin, texts) if texts else None
+    return _Next(separator, 1, begin, texts) if texts else None
