@@ -151,7 +151,7 @@ def keyed_call(
     no_value = key + key_text + p.space() + p.peek(key | closer)
     close = mark(f"/{arg}_value")
     # Models also write the opener of the call in place of that of a key, or a key's tags twice.
-    careless_key = p.choice(key + again(p, key), opener + p.peek(key_text))
+    careless_key = p.choice(key + again(p, key, 8), opener + p.peek(key_text))
     # The name ends at white space or a tag, but only a tag tells a call from prose about the opener.
     after_name = p.peek(key | closer | "{" | opener + key_text | close)
     begun = p.reads(line, p.space() + after_name) if name_end is None else name_end
@@ -167,7 +167,7 @@ def keyed_call(
         return (opener + p.value(argument, raw) if value is None else value(argument)) + ended
 
     def careless(argument: Argument) -> Node:
-        any_end = _closed(p, key_end, p.space() + p.peek(value_begun))
+        any_end = p.choice(key_end + again(p, key_end, 8), p.space() + p.peek(value_begun))
         name = p.arg_name(argument, r"[^<>\n]") + any_end
         return name + p.space() + valued(argument, careless_value) + p.space()
 
@@ -300,9 +300,11 @@ def sections(p: Builder, answer: str) -> Node:
     return p.think("<|START_THINKING|>", "<|END_THINKING|>") + p.body(action, content=response)
 
 
-def again(p: Builder, tag: Node | str) -> Node:
-    """A tag that models may write again, a few times; not generated. A longer run is read anew from each of its tags."""
-    return p.reads("", p.repeat(p.space() + tag, 0, 8))
+def again(p: Builder, tag: Node | str, most: int | None = None) -> Node:
+    """A tag that models may write again; not generated. ``most``: how often, for a tag before a value. Where no value
+    follows, a run is read anew from each of its tags, so without a bound it would cost its square."""
+    more = p.space() + tag
+    return p.reads("", p.many(more) if most is None else p.repeat(more, 0, most))
 
 
 def _closed(p: Builder, tag: Node | str, *careless: Node | str) -> Node:
@@ -323,7 +325,7 @@ def bracket_calls(p: Builder, header: Node | str = "") -> Node:
         return p.name(tool) + any_header + _bracket_args(p) + p.args(tool)
 
     tag, call_list = p.token("[TOOL_CALLS]"), p.each_tool(call)
-    return p.calls(tag + again(p, tag) << p.reads(call_list, call_list, json_calls(p)))
+    return p.calls(tag + again(p, tag, 8) << p.reads(call_list, call_list, json_calls(p)))
 
 
 def bracket_start(p: Builder, calls: Node) -> Node:

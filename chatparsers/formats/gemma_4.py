@@ -25,7 +25,7 @@ def build(p: Builder) -> Node:
     end = p.token("<tool_call|>")
     calls = p.calls(p.each_tool(call) + again(p, "}") << end, p.space())
     channel = p.token("<|channel>")
-    opener = channel + again(p, channel) + "thought" + p.trim("\n")
+    opener = channel + again(p, channel, 8) + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")
     return p.think(opener, closer) + p.body(calls)
 
