@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import nan
+from operator import index
 from os import urandom
 from typing import Any
 
@@ -36,8 +37,8 @@ class Chunk:
     def of(cls, ids: Iterable[int], logprobs: Any, counted: Any, version: int | None) -> Chunk:
         """Raises `RequestError` if a column has another length than the ids, or if an id is no integer."""
         try:
-            own = tuple(int(id) for id in _listed("ids", ids))
-        except (TypeError, ValueError, OverflowError) as error:
+            own = tuple(map(index, _listed("ids", ids)))
+        except TypeError as error:
             raise RequestError(f"ids: expected token ids, which are integers ({error})") from None
         probs = (
             None

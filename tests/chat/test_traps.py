@@ -288,8 +288,9 @@ def test_ids_that_the_host_forced_are_not_counted() -> None:
     thought, forced, rest = (ids_of("qwen3", t) for t in ("<think>\nHm", "\n</think>\n\n", "No.<|im_end|>"))
     made.sampled([*thought, *forced, *rest], counted=[1] * len(thought) + [0] * len(forced) + [1] * len(rest))
     assert made.samples()[0].counted == len(thought) + len(rest)
-    with pytest.raises(RequestError, match="ids: expected token ids, which are integers"):
-        rollout("qwen3").sampled([None])  # type: ignore[list-item]
+    for wrong in (None, 1.5, "1"):
+        with pytest.raises(RequestError, match="ids: expected token ids, which are integers"):
+            rollout("qwen3").sampled([wrong])  # type: ignore[list-item]
     with pytest.raises(RequestError, match="logprobs: expected"):
         rollout("qwen3").sampled(rest, logprobs=[0.0])
 

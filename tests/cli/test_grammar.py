@@ -63,6 +63,7 @@ def test_response_formats(run: Run, tmp_path: Path) -> None:
 def test_nothing_is_constrained(run: Run) -> None:
     ran = run(*HERMES)
     assert (ran.status, ran.out) == (1, "") and "constrains nothing" in ran.err
+    assert "give --tools or --response-format" in ran.err
 
 
 def test_bad_requests(run: Run, tmp_path: Path, tools: Path) -> None:

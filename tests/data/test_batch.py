@@ -210,6 +210,7 @@ def test_a_part_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path, draw
     [
         (["parse", "none.jsonl", "--out", "o", "--model", FORMAT], "none.jsonl: no such file"),
         (["parse", "{rows}", "--model", FORMAT], "Say --out DIR"),
+        (["parse", "{rows}", "--out", "{rows}", "--model", FORMAT], "expected a folder, found a file"),
         (["parse", "{rows}", "--out", "o"], "which model?"),
         (["parse", "{rows}", "--out", "o", "--model", "no-such"], "no-such: expected a model's folder"),
         (["parse", "{rows}", "--out", "o", "--model", FORMAT, "--output", "oops"], "no column 'oops'"),

@@ -142,6 +142,11 @@ def test_a_column_that_holds_no_outputs_is_refused() -> None:
     ].to_pylist() == ["Hi"]
 
 
+def test_a_loaded_tokenizer_is_refused() -> None:
+    with pytest.raises(chatparsers.RequestError, match=r"tokenizer: expected a path, .*, found object"):
+        Encode("qwen3", tokenizer=object())  # type: ignore[arg-type]
+
+
 def test_what_is_normal_stays_as_it_is(draw: Draw) -> None:
     table = conversations(draw, 40)
     once = Normalize(wire="none")(table)

@@ -217,6 +217,8 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(LoadError, match=r"nowhere: no such file; expected a model folder"):
         read_model(tmp_path / "nowhere")
+    with pytest.raises(LoadError, match=r"expected a model folder.*, found an empty text"):
+        read_model("")
 
 
 def test_a_folder_without_model_files(tmp_path: Path) -> None:
