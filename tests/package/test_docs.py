@@ -37,6 +37,13 @@ def test_examples_run_and_print_what_the_page_says(page: Path) -> None:
     assert f"{page.name}: {wanted} examples run" in done.stdout, "a mark without a code block behind it"
 
 
+def test_a_python_block_says_whether_it_runs(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("<!-- run -->\n```python\n1\n```\n\n```python\n2\n```\n", encoding="utf-8")
+    done = run("_examples.py", str(page))
+    assert done.returncode == 1 and "page.md, line 6: write <!-- run -->" in done.stderr
+
+
 def test_the_tables_of_the_builder_are_its_docstrings() -> None:
     done = run("_builder_table.py", "--check")
     assert done.returncode == 0, done.stderr
