@@ -206,7 +206,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             ),
             "p.name(tool) + '>' + p.each_arg(…): the call ends with its arguments, so a call that is "
             "cut off would pass for a whole one; put the closer into the call, after p.each_arg, and "
-            "not after p.each_tool",
+            'not after p.each_tool; if there is none, what must follow: p.reads("", p.peek("…"))',
         ),
         (
             "an opener that reads the closer",

@@ -121,6 +121,15 @@ def positional(p: Builder) -> Node:
     return p.body("<f>" + p.calls(call, p.space("\n")) + "</f>")
 
 
+def unclosed(p: Builder) -> Node:
+    def argument(arg: Argument) -> Node:
+        return p.arg_name(arg) + "=" + p.value(arg, Json()) + "\n"
+
+    end = p.reads("", p.peek(p.choice("@", "</f>")))
+    call = p.each_tool(lambda tool: "@" + p.name(tool) + "\n" + p.each_arg(tool, argument) + end)
+    return p.body("<f>" + p.calls(call) + "</f>")
+
+
 ROWS = [
     Row(
         "a blank between the name and the arguments",
@@ -564,6 +573,22 @@ ROWS = [
         '||(t ||{"a": |||||true||, "b": |1|})|',
         '"!t(" (m) ")"\nm ::= "a=" ("true" | "false")',
         "",
+    ),
+    Row(
+        "each_arg, no closer",
+        unclosed,
+        "<f>@t\na=true\n@t\na=true\n</f>",
+        '|||||(t ||{"a": |||||true||||})(t |{"a": |||||true||||})|',
+        '"<f>" call call* "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
+        "",
+    ),
+    Row(
+        "each_arg, no closer, cut off",
+        unclosed,
+        "<f>@t\na=true\n",
+        '|||||(t ||{"a": |||||true|?)',
+        '"<f>" call call* "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
+        "truncated at character 13, call 0: expected an argument's name or '@' or '</f>'",
     ),
     Row(
         "each_arg, positional",

@@ -77,11 +77,10 @@ class _Call:
             wrong(
                 self.node, "the call has no name on one of the paths through it", "write p.name(tool) there"
             )
-        if state.open == "p.each_arg":
+        if state.open == "p.each_arg" and not self.reading.generated:
             what = "the call ends with its arguments, so a call that is cut off would pass for a whole one"
-            wrong(
-                self.node, what, "put the closer into the call, after p.each_arg, and not after p.each_tool"
-            )
+            mend = "put the closer into the call, after p.each_arg, and not after p.each_tool; if there is none, "
+            wrong(self.node, what, mend + """what must follow: p.reads("", p.peek("…"))""")
         if state.open or state.held:
             self.unended(state.open or "p.name")
 
