@@ -7,10 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..core.definition.idioms import Options
-from ..core.definition.nodes import Body, Span, Think
+from ..core.definition.nodes import Body, Node
 from ..core.definition.tree import first, walk
+from ..core.definition.write import write
+from ..core.errors import DefinitionError
 from ..core.format import Format
 from ..core.public import public
+from ..core.schema.tools import Toolset
 from ..detection.detect import Detection
 from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
@@ -97,30 +100,29 @@ def _roles(template: Template, fmt: Format) -> dict[str, RoleMarkers]:
     }
 
 
-def _spans(fmt: Format) -> list[Span]:
-    found: list[Span] = []
-    for node in walk(fmt.tree(Options(tools=True))):
-        if isinstance(node, Think):
-            found.append(node.span)
-        elif isinstance(node, Body) and node.reasoning is not None:
-            found.append(node.reasoning)
-    return found
-
-
 def _reasoning(fmt: Format) -> tuple[str, str] | None:
-    for span in _spans(fmt):
-        return min(first(span.open), key=len), min(
-            first(span.close), key=len
-        ) if span.close is not None else ""
-    return None
+    """The texts that the format writes before and after reasoning."""
+    if not fmt.features.reasoning:
+        return None
+    written = write(fmt, fmt.tree(Options(tools=True)), {"reasoning_content": ANY}, Toolset())
+    opener, _, closer = written.partition(ANY)
+    return opener.strip(), closer.strip()
 
 
 def _calls(fmt: Format) -> tuple[str, ...]:
     for node in walk(fmt.tree(Options(tools=True))):
         if isinstance(node, Body):
-            parts = [part for part in (node.calls, node.start) if part is not None]
-            return tuple(sorted({text.lstrip() for part in parts for text in first(part)}))
+            found = [text for part in (node.calls, node.start) if part is not None for text in _starts(part)]
+            return tuple(sorted({text.lstrip() for text in found}))
     return ()
+
+
+def _starts(part: Node) -> tuple[str, ...]:
+    """The texts that a part begins with: none if it begins with a name, as a call that lost its opener."""
+    try:
+        return first(part)
+    except DefinitionError:
+        return ()
 
 
 def _special(files: ModelFiles, tokenizer: Any) -> dict[str, Any]:

@@ -201,6 +201,15 @@ class TestRecord:
         assert record.call_markers == ("<tool_call>",)
         assert "<|im_end|>" in record.stops
 
+    def test_the_markers_of_reasoning_are_whole(self) -> None:
+        for name in (info.name for info in chatparsers.list_formats()):
+            chat = chatparsers.load(own("qwen3"), format=name)
+            markers = chat.record().reasoning_markers
+            assert (markers is not None) == chat.format.features.reasoning, name
+            if markers is not None:
+                message = chat.format.parse("\nHm.\n".join(markers))
+                assert (message.reasoning.strip(), message.content) == ("Hm.", ""), (name, markers)
+
     def test_clean_output(self) -> None:
         raw = '<think>\nHm.\n</think>\n\nRain.\n<tool_call>\n{"name": "x", "arguments": {}}\n</tool_call><|im_end|>'
         assert chatparsers.clean_output(raw, format="qwen3") == "Rain."
