@@ -29,18 +29,48 @@ from .wild import call_openers
 __all__ = ["bound", "load_cases", "run_case", "update_golden"]
 
 _NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
-_FIELDS = {"title", "source", "text", "prefix", "tools", "options", "expect", "message", "format", "about"}
+_TEXTS = ("title", "source", "text")
+_FIELDS = (*_TEXTS, "prefix", "tools", "options", "expect", "message", "format", "about")
+_EXPECT = ("reasoning", "content", "calls", "diagnostics", "complete")
+_CALL = ("name", "arguments", "id", "complete")
 
 
 def load_cases(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The cases of a folder, sorted by file. Raises ValueError, which names the file, for one that lacks a field."""
+    """The cases of a folder, sorted by file. Raises ValueError for one with a wrong field, or with an unknown one,
+    which nothing would check; it names the file and the field."""
     for path in sorted(folder.glob("*.json")):
-        case = json.loads(path.read_text(encoding="utf-8"))
-        missing = [name for name in ("title", "source", "text") if not isinstance(case.get(name), str)]
-        unknown = sorted(set(case) - _FIELDS)
-        if missing or unknown:
-            raise ValueError(f"{path}: expected {sorted(_FIELDS)}; missing {missing}, unknown {unknown}")
+        try:
+            case = json.loads(path.read_text(encoding="utf-8"))
+            _check_fields(case)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         yield path, case
+
+
+def _check_fields(case: Any) -> None:
+    """Raises ValueError for a case that `run_case` cannot read, or not all of it."""
+    _check_known("a case", case, _FIELDS)
+    for name in _TEXTS:
+        if not isinstance(case.get(name), str):
+            raise ValueError(f"{name}: expected a text, found {case.get(name)!r}")
+    expect = case.get("expect", {})
+    _check_known("expect", expect, _EXPECT)
+    for index, call in enumerate(expect.get("calls", ())):
+        _check_known(f"expect.calls[{index}]", call, _CALL)
+        if not {"name", "arguments"} <= call.keys():
+            raise ValueError(f"expect.calls[{index}]: expected name and arguments, found {sorted(call)}")
+    for tool in case.get("tools", ()):
+        if isinstance(tool, str) and tool not in _NAMED:
+            raise ValueError(
+                f"tools: expected a whole tool, or the name of one of {sorted(_NAMED)}, found {tool!r}"
+            )
+
+
+def _check_known(what: str, given: Any, fields: tuple[str, ...]) -> None:
+    if not isinstance(given, dict):
+        raise ValueError(f"{what}: expected an object, found {type(given).__name__}")
+    if unknown := sorted(given.keys() - set(fields)):
+        raise ValueError(f"{what}: expected {', '.join(fields)}, found {', '.join(unknown)}")
 
 
 def bound(format: Format, case: Mapping[str, Any], **more: Any) -> Turn:

@@ -26,6 +26,7 @@ from chatparsers.testing import (
     check_message,
     chunkings,
     feed_in_every_way,
+    load_cases,
     needle,
     render,
     scenarios,
@@ -228,6 +229,26 @@ def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
         "no scenario is named 'tool-auto': write one of 1-MB-argument, " in printed
     )  # and nothing is skipped
     assert "Traceback" not in printed and "plugin.py:" not in printed
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"text": None}, "text: expected a text, found None"),
+        ({"text_": ""}, r"a case: expected title, .*, found text_"),
+        ({"expect": {"compelte": False}}, r"expect: expected .*, complete, found compelte"),
+        ({"expect": {"calls": [{"name": "f"}]}}, r"expect\.calls\[0\]: expected name and arguments"),
+        ({"expect": {"calls": [{"argument": "f"}]}}, r"expect\.calls\[0\]: expected .*, found argument"),
+        ({"tools": ["get_wether"]}, r"tools: .*'get_weather'.*, found 'get_wether'"),
+    ],
+)
+def test_a_case_that_would_not_be_checked_is_refused(
+    fields: dict[str, object], told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "wild-one.json"
+    path.write_text(json.dumps({"title": "", "source": "", "text": "", **fields}), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"wild-one.json: {told}"):
+        list(load_cases(tmp_path))
 
 
 def test_a_golden_without_tools_for_a_text_with_a_call_is_refused(tmp_path: Path) -> None:
