@@ -8,12 +8,11 @@ from typing import Any
 from ..core.events import Content, Event, Reasoning
 from ..core.format import Turn
 from ..core.message import FinishReason
-from ..serving import ApiError, OpenAIChat, Request, Usage, Writer, sse
+from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, Writer, sse
 from ..templates import to_json
 from .engine import Batch, End, EngineError
 from .probable import Probable
 from .record import Record
-from .stops import ContentStops
 
 __all__ = ["Answer", "Answers"]
 

@@ -5,7 +5,8 @@ which has the status and the body that the API's clients expect.
 
 An answer: `OpenAIChat`, `OpenAIResponses` and `AnthropicMessages` are writers. ``start()``, ``event(e)`` for each event
 of the stream and ``finish(reason, usage)`` return what the API streams, as JSON data. ``answer`` is the whole answer;
-``whole(message)`` makes it of a message. `sse` frames the data for a stream over HTTP.
+``whole(message)`` makes it of a message. `sse` frames the data for a stream over HTTP. `ContentStops` cuts the answer
+at the client's own stops.
 
 It imports nothing but the standard library and this package, and does no I/O.
 """
@@ -20,12 +21,14 @@ from .read_messages import read_messages
 from .read_responses import read_responses
 from .request import Request
 from .responses import OpenAIResponses
+from .stops import ContentStops
 from .usage import Usage
 from .writer import Writer, sse
 
 __all__ = [
     "AnthropicMessages",
     "ApiError",
+    "ContentStops",
     "OpenAIChat",
     "OpenAIResponses",
     "Request",

@@ -44,10 +44,10 @@ class ApiError(ChatParsersError):
         self, message: str, *, status: int = 400, param: str | None = None, code: str | None = None
     ) -> None:
         self.message = _short(message)
-        super().__init__(self.message)
         self.status = status
         self.param = param if param is None else _short(param)
         self.code = code
+        super().__init__(self.message if param is None else f"{self.param}: {self.message}")
 
     @classmethod
     def of(cls, error: Exception) -> ApiError:
@@ -77,8 +77,7 @@ class ApiError(ChatParsersError):
     def anthropic(self) -> dict[str, Any]:
         """The body of an Anthropic error. The path of the wrong field stands before the message, as it has no place."""
         kind = _ANTHROPIC.get(self.status, "invalid_request_error" if self.status < 500 else "api_error")
-        message = self.message if self.param is None else f"{self.param}: {self.message}"
-        return {"type": "error", "error": {"type": kind, "message": message}}
+        return {"type": "error", "error": {"type": kind, "message": str(self)}}
 
 
 class _TooLong(ApiError):

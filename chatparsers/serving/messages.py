@@ -17,7 +17,7 @@ from ..core.message import FinishReason
 from .errors import ApiError
 from .partial import ArgumentsFilter, partial_object
 from .usage import Usage
-from .writer import Writer
+from .writer import Writer, check_reason
 
 __all__ = ["AnthropicMessage", "AnthropicMessages", "MessageEvent"]
 
@@ -123,6 +123,7 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
         *,
         stop_sequence: str | None = None,
     ) -> list[MessageEvent]:
+        check_reason(reason)
         closed = self._close()
         calls = any(block["type"] == "tool_use" for block in self._blocks)
         if reason == "length":

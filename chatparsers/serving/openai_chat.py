@@ -16,7 +16,7 @@ from .freeform import FreeText
 from .logprobs import FIELDS, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer, to_data
+from .writer import Writer, check_reason, to_data
 
 __all__ = ["ChatChunk", "ChatCompletion", "OpenAIChat"]
 
@@ -230,6 +230,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         *,
         stop_sequence: str | None = None,
     ) -> list[ChatChunk]:
+        check_reason(reason)
         self._reason = "length" if reason == "length" else "tool_calls" if self._calls else "stop"
         self._usage = usage or Usage()
         chunks = [self._chunk({}, self._reason)]

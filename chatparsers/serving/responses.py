@@ -17,7 +17,7 @@ from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer
+from .writer import Writer, check_reason
 
 __all__ = ["OpenAIResponses", "Response", "ResponseEvent"]
 
@@ -220,6 +220,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         *,
         stop_sequence: str | None = None,
     ) -> list[ResponseEvent]:
+        check_reason(reason)
         self._complete = reason != "length"
         closed = self._close()
         self._usage = usage or Usage()

@@ -19,6 +19,7 @@ from chatparsers import (
     Message,
     Reasoning,
     Region,
+    RequestError,
     Turn,
 )
 from chatparsers.serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Usage, Writer, sse
@@ -269,6 +270,9 @@ def test_length_is_passed_on() -> None:
     said = AnthropicMessages("m")
     written(said, turn, [text], "length")
     assert said.answer["stop_reason"] == "max_tokens"
+    for writer in (chat, answered, said):  # a word of an engine is not taken for the end of a whole answer
+        with pytest.raises(RequestError, match="expected the reason 'stop' or 'length', found 'abort'"):
+            writer.finish("abort")  # type: ignore[arg-type]
 
 
 def test_numbers_are_as_the_model_wrote_them() -> None:

@@ -261,7 +261,7 @@ def test_what_is_wrong_and_where(api: str, body: dict[str, Any], param: str, sai
         READERS[api](**body)
     error = caught.value
     assert (error.status, error.param) == (400, param) and said in error.message
-    assert error.openai()["error"]["param"] == param
+    assert str(error) == f"{param}: {error.message}" and error.openai()["error"]["param"] == param
     assert error.openai()["error"]["type"] == "invalid_request_error"
     inner = error.anthropic()["error"]
     assert inner["type"] == "invalid_request_error" and inner["message"].startswith(f"{param}: ")

@@ -15,7 +15,15 @@ __all__ = ["ContentStops"]
 
 
 class ContentStops:
-    """Cuts the content at the first stop. ``found``: the stop that ended it, None so far."""
+    """Cuts the content at the first stop. ``found``: the stop that ended it, None so far.
+
+    >>> from chatparsers.serving import ContentStops
+    >>> stops = ContentStops(["END"])
+    >>> [*stops.take([chatparsers.Content("One. E")]), *stops.take([chatparsers.Content("ND of it")])]
+    [Content(text='One. ')]
+    >>> stops.found
+    'END'
+    """
 
     __slots__ = ("_held", "_longest", "_stops", "found")
 
