@@ -16,11 +16,11 @@ _LONGEST = 20_000
 """How many characters the expression may have. Names that stand for names double it with each step."""
 _TOKEN = re.compile(
     r"""
-      (?P<space> [ \t\f]+ | (?://|\#)[^\n]* | (?:\r?\n)+(?=\s*\|) )  # a line that begins with | goes on
-    | (?P<end> \r?\n )
+      (?P<space> [ \t\f]+ | (?://|\#)[^\n]* | \r?\n\s*(?=\|) )  # a line that begins with | goes on
+    | (?P<end> \r?\n (?:[ \t\f]*\r?\n)* )  # all empty lines: each would search for the | again
     | (?P<import> %import [ \t]+ common \. (?P<common>\w+) (?:[ \t]*->[ \t]*(?P<as>\w+))? )
     | (?P<text> "(?:\\.|[^"\\\n])*" )
-    | (?P<regex> /(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+/ )
+    | (?P<regex> /(?!/)(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/ )
     | (?P<alias> -> [ \t]* \w+ )
     | (?P<name> [?!]?[A-Za-z_]\w* )
     | (?P<times> ~[ \t]*(?P<least>\d+)(?:[ \t]*\.\.[ \t]*(?P<most>\d+))? )

@@ -139,6 +139,10 @@ def test_a_lark_grammar_is_kept_where_it_is_regular(dialect: Any) -> None:
         ("start: /^a/", None, []),
         ("\n".join(f"a{n}: a{n + 1} a{n + 1}" for n in range(40)) + '\na40: "x"\nstart: a0', None, []),
         ("start: " + "(" * 5000 + '"a"' + ")" * 5000, None, []),
+        # These take no more than their length: it was minutes.
+        ('start: "a"' + "\n" * 100_000 + " \n\n" * 10_000, ["a"], [""]),
+        ("start: /[" * 20_000, None, []),
+        ('start: "a"\n\n \n  | "b"\n', ["a", "b"], []),
     ],
 )
 def test_grammars_in_lark(grammar: str, right: list[str] | None, wrong: list[str]) -> None:
