@@ -76,10 +76,10 @@ class TurnReader:
 
     def _drafts(self) -> tuple[str, ...]:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
-        if self.request.options.mode != "auto":
-            return ()
+        auto = self.request.options.mode == "auto"
         bodies = (node for node in walk(self.request.tree, True) if isinstance(node, n.Body))
-        return tuple(text for body in bodies if body.calls is not None for text in first(body.calls))
+        ending = (body.calls for body in bodies if auto or _calls_in_thoughts(body))
+        return tuple(text for calls in ending if calls is not None for text in first(calls))
 
     def body(self, node: n.Body, at: At) -> Ir:
         """What the turn holds besides reasoning at its start."""
@@ -109,7 +109,7 @@ class TurnReader:
             return seq(reasoning, alt(answer, *calls))
         if not calls:
             return ir.Lang()
-        if node.reasoning is not None and node.reasoning.optional and reasoning is not EMPTY:
+        if node.reasoning is not None and _calls_in_thoughts(node) and reasoning is not EMPTY:
             open_ = self._stretch(node, node.reasoning, at, *self.request.stops)
             calls.append(seq(open_, alt(*calls)))
         return seq(reasoning, alt(*calls))
@@ -241,6 +241,11 @@ def start_of(body: n.Body) -> Node | None:
     while isinstance(calls, n.Lenient):
         calls = calls.strict
     return None if start is calls else body.start
+
+
+def _calls_in_thoughts(body: n.Body) -> bool:
+    """Whether the format's model calls tools out of open reasoning."""
+    return body.reasoning is not None and body.reasoning.optional
 
 
 def has_calls(node: Node) -> bool:
