@@ -1,6 +1,6 @@
 """Measures parsing beside other parsers, in one run: small calls, long arguments, setting up, whole answers by ids.
 
-    pip install 'mlx-lm[cpu]==0.32.2' transformers renderers tokenizers
+    pip install 'mlx-lm[cpu]==0.32.2' transformers renderers tokenizers httpx
     python benchmarks/peers.py [--quick] [--tables calls,arguments,…] [--json FILE] [--page docs/performance.md]
 
 Each figure is this package's CPU time; beside it stands its ratio to each peer: the median over rounds of the ratio
