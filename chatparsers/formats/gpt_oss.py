@@ -23,7 +23,7 @@ def build(p: Builder) -> Node:
     channels = p.choice("commentary", "analysis", "final")
     names = p.chars(r"a-zA-Z0-9_.\-")
     to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(names))
-    word = p.space() + p.negate("to=") + p.optional(constrain + p.space()) + p.chars(r"^<\s")
+    word = p.space() + p.negate("to=") + p.optional(constrain + p.space()) + p.chars(r"^<\s", 1, 16)
     kind = p.repeat(word, 0, 2) + p.space()
     header = channel + p.optional(channels) + to_nobody + kind
     void = p.repeat(header + p.peek(channel), 0, 2)
@@ -43,12 +43,14 @@ def build(p: Builder) -> Node:
         to = p.space(" ") + "to=" + name
         in_channel = channel + "commentary" + to + " " + constrain + "json"
         in_role = to + channel + "commentary json"
-        anywhere = to_nobody + p.repeat(header, 0, 3) + to + behind
+        anywhere = to_nobody + p.repeat(header, 1, 3) + to + behind | to + kind + p.repeat(header, 1, 3)
         written = start + p.reads(in_channel | in_role, anywhere)
+        # Without a channel, only the role tells a call from prose.
+        marked = begin + "assistant" + to_nobody + to + behind
         dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + behind
         place = p.choice(start + channel + p.negate(channels), begin)
         in_place = place + name + p.declared() + kind + p.optional(header)
-        return p.reads(written, written, dashed, in_place) + message + p.space() + p.args(tool)
+        return p.reads(written, marked, written, dashed, in_place) + message + p.space() + p.args(tool)
 
     closer = p.reads(end, end + filler)
     reasoning = p.span(block("analysis"), closer)
