@@ -219,8 +219,10 @@ def test_expressions(amount: Callable[[int, int, int], int]) -> None:
     for number in range(amount(100, 1_000, 20_000)):
         chance = random.Random(f"expressions {number}")
         text = "|".join(
-            chance.choice(["", "^"]) + expression(chance) + chance.choice(["", "$"])
-            for _ in range(chance.choice([1, 1, 2]))
+            chance.choice(["", "^"])
+            + expression(chance).replace("<n>", f"<n{place}>")
+            + chance.choice(["", "$"])
+            for place in range(chance.choice([1, 1, 2]))
         )
         matcher, found = Matcher(read_regex(text)), re.compile(text).search
         for one in TEXTS:
