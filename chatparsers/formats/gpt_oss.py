@@ -10,7 +10,7 @@ Quirks:
 - Structured output is `final <|constrain|>json`.
 - Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing. Text after `<|call|>` is markup, up to another block.
 - Seen in the wild: the role or a header twice, words in a header, a word between two blocks, the tool in place of the role
-  or the channel, no channel, dashes for its token. A header that no `<|message|>` follows is reasoning.
+  or the channel, dashes for its token, no channel (if the role is written). A header without `<|message|>` is reasoning.
 """
 
 from chatparsers.core import Builder, Format, Node, Tag, Tool
@@ -19,8 +19,7 @@ from chatparsers.core import Builder, Format, Node, Tag, Tool
 def build(p: Builder) -> Node:
     begin, end, message = p.token("<|start|>"), p.token("<|end|>"), p.token("<|message|>")
     channel, constrain, over = p.token("<|channel|>"), p.token("<|constrain|>"), p.token("<|call|>")
-    start = p.expected(begin + "assistant")
-    channels = p.choice("commentary", "analysis", "final")
+    start, channels = p.expected(begin + "assistant"), p.choice("commentary", "analysis", "final")
     names = p.chars(r"a-zA-Z0-9_.\-")
     to_nobody = p.optional(p.space() + p.choice("to=assistant", "to=user") + p.negate(names))
     word = p.space() + p.negate("to=") + p.optional(constrain + p.space()) + p.chars(r"^<\s", 1, 16)
@@ -45,7 +44,6 @@ def build(p: Builder) -> Node:
         in_role = to + channel + "commentary json"
         anywhere = to_nobody + p.repeat(header, 1, 3) + to + behind | to + kind + p.repeat(header, 1, 3)
         written = start + p.reads(in_channel | in_role, anywhere)
-        # Without a channel, only the role tells a call from prose.
         marked = begin + "assistant" + to_nobody + to + behind
         dashed = begin + "assistant" + p.chars("–—-", 1, 4) + channels + kind + to + behind
         place = p.choice(start + channel + p.negate(channels), begin)
