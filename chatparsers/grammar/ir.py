@@ -174,6 +174,11 @@ class Lang(Ir):
     nested: bool = False
 
     @property
+    def unconstrained(self) -> bool:
+        """Whether any characters may come, any number of them, but for the stops."""
+        return not self.parts and not self.least and self.most is None
+
+    @property
     def end_text(self) -> str:
         return "".join(item.text for item in self.end)
 

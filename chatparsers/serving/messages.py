@@ -14,10 +14,11 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason
+from ..core.parser.stream import check_reason
 from .errors import ApiError
 from .partial import ArgumentsFilter, partial_object
 from .usage import Usage
-from .writer import Writer, check_reason
+from .writer import Writer
 
 __all__ = ["AnthropicMessage", "AnthropicMessages", "MessageEvent"]
 

@@ -11,12 +11,13 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, RegionKind
+from ..core.parser.stream import check_reason
 from .errors import ApiError
 from .freeform import FreeText
 from .logprobs import FIELDS, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer, check_reason, to_data
+from .writer import Writer, to_data
 
 __all__ = ["ChatChunk", "ChatCompletion", "OpenAIChat"]
 

@@ -12,12 +12,13 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, RegionKind
+from ..core.parser.stream import check_reason
 from .errors import ApiError
 from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .tools import Toolkit
 from .usage import Usage
-from .writer import Writer, check_reason
+from .writer import Writer
 
 __all__ = ["OpenAIResponses", "Response", "ResponseEvent"]
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
-from ..core.errors import RequestError
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message, RegionKind
 from ..core.parser.transcript import call_id as id_of_call
@@ -18,7 +17,7 @@ from .errors import ApiError
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .usage import Usage
 
-__all__ = ["Writer", "check_reason", "sse", "to_data"]
+__all__ = ["Writer", "sse", "to_data"]
 
 Chunk = TypeVar("Chunk", bound=Mapping[str, Any])
 Answer = TypeVar("Answer", bound=Mapping[str, Any])
@@ -136,12 +135,6 @@ class Writer(ABC, Generic[Chunk, Answer]):
             id = self._make_id(start.index)
         self._ids.add(id)
         return id
-
-
-def check_reason(reason: FinishReason | None) -> None:
-    """Raises `RequestError` for a word of an engine, such as ``"abort"``, which would be written as a whole answer."""
-    if reason not in (None, "stop", "length"):
-        raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
 
 
 def sse(chunks: Iterable[Mapping[str, Any]], *, named: bool) -> str:

@@ -159,8 +159,9 @@ def _next(item: Node, separator: Node) -> _Next | None:
     texts = begins(begin)
     if texts:
         closers = [Token(text) for text in tokens(item)]
-        between = Sequence.of(Not(begin), Choice.of(*closers), Space(""))
-        return _Next(between, _MOST_BETWEEN if closers else 0, begin, texts)
+        if not closers:
+            return _Next(Sequence(()), 1, begin, texts)
+        return _Next(Sequence.of(Not(begin), Choice.of(*closers), Space("")), _MOST_BETWEEN, begin, texts)
     line = ("\n",) if isinstance(separator, Space) and "\n" in separator.text else ()
     texts = begins(separator) or line
     return _Next(separator, 1, begin, texts) if texts else None

@@ -29,7 +29,7 @@ from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
-__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "begun", "opened"]
+__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "begun", "check_reason", "opened"]
 
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
@@ -203,8 +203,7 @@ class Stream:
         >>> stream.message.complete
         False
         """
-        if reason not in (None, "stop", "length"):
-            raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
+        check_reason(reason)
         events: list[Event] = []
         if not self._finished:
             if self._ids is False:
@@ -512,6 +511,12 @@ class Stream:
             message = self.message
             wrong = next(d for d in message.diagnostics if d.code in SERIOUS)
             raise OutputError(wrong.code, wrong.position, wrong.expected, wrong.found, message)
+
+
+def check_reason(reason: FinishReason | None) -> None:
+    """Raises `RequestError` for another word of an engine, such as ``"abort"``: its answer would pass for whole."""
+    if reason not in (None, "stop", "length"):
+        raise RequestError(f"finish: expected the reason 'stop' or 'length', found {reason!r}")
 
 
 def opened(asked: Asked | None, strict: bool) -> Stream:

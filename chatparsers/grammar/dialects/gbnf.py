@@ -296,10 +296,7 @@ class GbnfWriter(RuleWriter):
         direct = self.direct(node)
         if direct is not None:
             return direct
-        if not node.parts and not node.least and node.most is None:
-            automaton = _text_automaton(node.stops, node.end_text)
-        else:
-            automaton = _automaton(node)
+        automaton = _text_automaton(node.stops, node.end_text) if node.unconstrained else _automaton(node)
         start = self.automaton(automaton, node.encoding)
         return self.rule("string", f'"\\"" {start}') if quoted else start
 

@@ -90,7 +90,7 @@ class _Writer(XgrammarWriter):
     def closed(self, node: Ir, comma: str) -> str:
         """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
         if isinstance(node, Lang):
-            plain = node.nested and not (node.parts or node.least or node.end) and node.most is None
+            plain = node.nested and node.unconstrained and not node.end
             return self.rule("string", _macro(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
         if isinstance(node, Shared):
             name = self.closed_names.get(id(node))
@@ -112,7 +112,7 @@ class _Writer(XgrammarWriter):
         return ""
 
     def new_lang(self, node: Lang) -> str:
-        if not node.parts and not node.least and node.most is None:
+        if node.unconstrained:
             if node.encoding != "raw":
                 string = self.rule("string", _macro(_STRING) + (_INSIDE if node.nested else ""))
                 return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
@@ -146,13 +146,7 @@ def _native(node: Ir) -> bool:
 
 def _plain(node: Lang) -> bool:
     """Whether a language is only text up to a marker."""
-    return (
-        node.encoding == "raw"
-        and not node.parts
-        and not node.least
-        and node.most is None
-        and bool(node.stops or not node.end)
-    )
+    return node.encoding == "raw" and node.unconstrained and bool(node.stops or not node.end)
 
 
 class _Tags:

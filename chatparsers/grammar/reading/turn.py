@@ -78,7 +78,7 @@ class TurnReader:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
         auto = self.request.options.mode == "auto"
         bodies = (node for node in walk(self.request.tree, True) if isinstance(node, n.Body))
-        ending = (body.calls for body in bodies if auto or _calls_in_thoughts(body))
+        ending = (body.calls for body in bodies if auto or _left_by_calls(body) is not None)
         return tuple(text for calls in ending if calls is not None for text in first(calls))
 
     def body(self, node: n.Body, at: At) -> Ir:
@@ -109,9 +109,9 @@ class TurnReader:
             return seq(reasoning, alt(answer, *calls))
         if not calls:
             return ir.Lang()
-        if node.reasoning is not None and _calls_in_thoughts(node) and reasoning is not EMPTY:
-            open_ = self._stretch(node, node.reasoning, at, *self.request.stops)
-            calls.append(seq(open_, alt(*calls)))
+        left = _left_by_calls(node)
+        if left is not None and reasoning is not EMPTY:
+            calls.append(seq(self._stretch(node, left, at, *self.request.stops), alt(*calls)))
         return seq(reasoning, alt(*calls))
 
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
@@ -243,9 +243,9 @@ def start_of(body: n.Body) -> Node | None:
     return None if start is calls else body.start
 
 
-def _calls_in_thoughts(body: n.Body) -> bool:
-    """Whether the format's model calls tools out of open reasoning."""
-    return body.reasoning is not None and body.reasoning.optional
+def _left_by_calls(body: n.Body) -> Span | None:
+    """The reasoning out of which the format's model calls tools, without its closer; None if it does not."""
+    return body.reasoning if body.reasoning is not None and body.reasoning.optional else None
 
 
 def has_calls(node: Node) -> bool:
