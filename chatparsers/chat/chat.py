@@ -268,8 +268,8 @@ class Chat(Training):
         if template_kwargs is not None:
             self._check_kwargs(template, template_kwargs)
         variables = self._variables(template, thinking, template_kwargs, documents, now)
-        shown = None if tool_choice == "none" else known.raw or None
-        given = renderer.rewrite(messages, shown)
+        # Also with tool_choice="none": an engine's cached prefix stays, and the turn's reading drops calls.
+        given = renderer.rewrite(messages, known.raw or None)
         history = messages if isinstance(messages, History) else None
         # What the prompt shows in this syntax, the model answers in it.
         fmt = self.syntax if {"tools", "tool_calls"}.intersection(given.names) else self.format
@@ -306,7 +306,7 @@ class Chat(Training):
             polyfills=given.names,
             id_seed=id_seed,
         )
-        if shown and "tools" not in given.names:
+        if known and turn.options.mode != "none" and "tools" not in given.names:
             self._heard(fmt, template, turn)
             self._proved(turn)
         return turn

@@ -313,7 +313,8 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     # Even a template that reads lists may show only the first part of an assistant's message.
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
     if joined and isinstance(content, list) and all(map(_is_text, content)):
-        content = "".join(part if isinstance(part, str) else part["text"] for part in content)
+        # As llama.cpp and vLLM join them.
+        content = "\n".join(part if isinstance(part, str) else part["text"] for part in content)
     elif wants.content_as == "parts" and isinstance(content, str) and content:
         content = [{"type": "text", "text": content}]
     if message["role"] == "assistant":

@@ -82,12 +82,12 @@ def test_pictures_are_shown_or_refused(any_template: Path) -> None:
         assert len(prompt) > len(plain) and "base64" not in prompt
 
 
-def test_a_part_may_be_a_text_alone(own_folder: Path) -> None:
-    content = [{"type": "text", "text": "zqone "}, "zqtwo"]
+def test_parts_are_lines_and_may_be_texts_alone(own_folder: Path) -> None:
+    content = [{"type": "text", "text": "zqone"}, "zqtwo"]
     prompt = (
         chatparsers.load(own_folder / "qwen3.jinja").prepare([{"role": "user", "content": content}]).prompt
     )
-    assert "zqone zqtwo" in prompt
+    assert "zqone\nzqtwo" in prompt
 
 
 def test_templates_as_people_have_them(real_template: Path) -> None:

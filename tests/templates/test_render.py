@@ -117,7 +117,7 @@ def test_inputs_are_not_changed_and_may_have_any_known_shape(own_template: Path)
     as_text = json.loads(json.dumps(CONVERSATION))
     as_text[1]["tool_calls"][0]["function"]["arguments"] = '{"city": "Oslo"}'
     as_text[1]["content"] = None
-    as_text[0]["content"] = [{"type": "text", "text": "H"}, {"type": "text", "text": "i"}]
+    as_text[0]["content"] = [{"type": "text", "text": "Hi"}]
     del as_text[1]["tool_calls"][0]["type"]
     before = json.dumps(as_text)
     assert template.render(as_text, tools=[TOOL]) == template.render(CONVERSATION, tools=[TOOL])
