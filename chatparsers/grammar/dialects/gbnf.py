@@ -1,10 +1,10 @@
-"""Writes GBNF: the common core that llama.cpp and xgrammar read alike, byte for byte.
+"""Writes GBNF: the common core that xgrammar and every llama.cpp since the end of 2024 read alike, byte for byte.
 
-Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that both
-read, no ``.``, no left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang`
-becomes its automaton, written as right-recursive rules. Both engines run these fast for strings and for text up to a
-stop, while ``char*`` costs xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are
-written once.
+Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that all read
+(``\\n``, ``\\r``, ``\\t``, those of quotes, backslashes and square brackets, ``\\uXXXX``, ``\\UXXXXXXXX``), no ``.``, no left
+recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang` becomes its automaton, written as
+right-recursive rules. Both engines run these fast for strings and for text up to a stop, while ``char*`` costs xgrammar
+49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are written once.
 """
 
 from __future__ import annotations
@@ -79,8 +79,10 @@ def literal(text: str) -> str:
 
 def _point(code: int) -> str:
     char = chr(code)
-    if char in "\\]-[^":
-        return f"\\u{code:04X}" if char == "^" else "\\" + char
+    if char in "\\][":
+        return "\\" + char
+    if char in "-^":  # not every llama.cpp reads them after a backslash
+        return f"\\u{code:04X}"
     if char in "\n\r\t":
         return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}[char]
     if 32 <= code < 127 or (0xA0 <= code < 0xD800 and char.isalpha()):
@@ -96,12 +98,19 @@ def char_class(ranges: Ranges) -> str:
     if len(ranges) == 1 and ranges[0][0] == ranges[0][1] and ranges[0][0]:
         return literal(chr(ranges[0][0]))
     negated = ranges[-1][1] == LAST
-    parts = []
-    for low, high in complement(ranges) if negated else ranges:
-        parts.append(
-            _point(low) if low == high else _point(low) + ("-" if high > low + 1 else "") + _point(high)
-        )
-    return f"[{'^' if negated else ''}{''.join(parts)}]"
+    shown = complement(ranges) if negated else ranges
+    parts = [_span(low, high) for low, high in shown if (low, high) != _DASH]
+    return f"[{'^' if negated else ''}{''.join(parts)}{'-' if _DASH in shown else ''}]"
+
+
+_DASH = (ord("-"), ord("-"))
+"""It stands last in a class, where it is no range."""
+
+
+def _span(low: int, high: int) -> str:
+    if low == high:
+        return _point(low)
+    return _point(low) + ("-" if high > low + 1 else "") + _point(high)
 
 
 _AUTOMATA: Kept[Dfa] = Kept(8_000_000)
@@ -472,7 +481,7 @@ def _suffix(least: int, most: int | None) -> str:
     return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
-_AFTER_BLANK = ' (= [":{\\[\\-0-9tfnTFN}\\]])'
+_AFTER_BLANK = ' (= [":{\\[0-9tfnTFN}\\]-])'
 """What follows white space in JSON: a name, a colon, a value or a closing bracket. With this look-ahead, xgrammar
 decides about most tokens that begin with a space when it compiles. Without it, it tries them all at each mask.
 If another text follows in a format, the mask has no token of the space and that text. It has the space alone."""
