@@ -19,7 +19,10 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from ..core.format import Turn
+from ..templates.jinja.environment import Asked
+from ..templates.messages import reasoning_of
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
+from .places import words_of
 from .request import Request
 
 __all__ = ["Delta", "History", "behind_of", "generated", "in_order", "is_header", "stand_in"]
@@ -125,23 +128,25 @@ class History(NamedTuple):
     since: frozenset[str] = frozenset()
     last: str = ""
 
-    def then(self, message: Mapping[str, Any]) -> History:
-        """The history with one more message."""
-        kind = _kind(message)
+    def then(self, message: Mapping[str, Any], asked: Asked) -> History:
+        """The history with one more message. ``asked``: what the template asks of its texts; two texts that answer
+        otherwise make two kinds, so that no proof is used for a text by which the template goes another way."""
+        kind = _kind(message, asked)
         pair = f"{self.last}>{kind}"
         if message.get("role") == "user":
             return History(self.before | self.since | {pair}, frozenset(), kind)
         return History(self.before, self.since | {pair}, kind)
 
 
-def _kind(message: Mapping[str, Any]) -> str:
+def _kind(message: Mapping[str, Any], asked: Asked) -> str:
     role = str(message.get("role"))
+    found = [*map(asked.of, (*words_of(message), reasoning_of(message)))]
+    told = f" {found}" if any(found) else ""
     if role != "assistant":
-        return (
-            role if isinstance(message.get("content"), str) and message["content"] else f"{role} without text"
-        )
+        words = isinstance(message.get("content"), str) and message["content"]
+        return f"{role}{'' if words else ' without text'}{told}"
     shape = shape_of(message)
-    return f"{shape}{' and text' if shape.content and shape.calls else ''}"
+    return f"{shape}{' and text' if shape.content and shape.calls else ''}{told}"
 
 
 def in_order(

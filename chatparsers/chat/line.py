@@ -71,7 +71,7 @@ class Line:
         segment = self.segments[-1]
         self.segments = (*self.segments[:-1], segment.answered(Said(spoken, len(self.messages))))
         self.messages = [*self.messages, message]
-        self._kind = self._kind.then(message)
+        self._kind = self._kind.then(message, self.request.asked)
         self.begun, self._pending, self._changed = None, [], False
         self._mark = _Mark(
             self.segments, len(self.messages), self._kind, spoken, len(self.breaks), len(self.differs)
@@ -98,7 +98,7 @@ class Line:
         self.messages = messages[:-1] if self.begun is not None else messages
         self._kind = History()
         for message in self.messages:
-            self._kind = self._kind.then(message)
+            self._kind = self._kind.then(message, self.request.asked)
 
     def _restore(self, mark: _Mark) -> None:
         self.segments, self._kind = mark.segments, mark.kind
@@ -127,7 +127,7 @@ class Line:
         delta = stand_in(self.request, answer, new, system=system, generate=generate)
         kind = self._kind
         for message in new:
-            kind = kind.then(message)
+            kind = kind.then(message, self.request.asked)
         key = self._kind, kind, generate
         proved = self.request.frames.proved
         status = proved.get(key)

@@ -17,6 +17,7 @@ from ..core.errors import RequestError, TemplateError
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.schema.tools import read_tools
+from ..templates.jinja.environment import Asked
 from .frames import Frames
 
 __all__ = ["Model", "Request", "plain_messages"]
@@ -93,6 +94,12 @@ class Request:
                     kept[key] = found
             self._frames = found
         return self._frames
+
+    @property
+    def asked(self) -> Asked:
+        """What the template asks of the texts of messages."""
+        found: Asked = self.chat.template(bool(self.options.get("tools"))).asked
+        return found
 
     @property
     def tools(self) -> tuple[str, ...]:

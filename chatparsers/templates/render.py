@@ -10,7 +10,7 @@ from ..core.errors import TemplateError
 from ..core.format import Format
 from ..core.kept import cached
 from .code import Code
-from .jinja.environment import variables_of
+from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import Wants, is_message, own, own_tools, reasoning_of, shape, special
 from .probe.capabilities import Capabilities, Prober, probe_tools
@@ -279,6 +279,11 @@ class Template:
     def variables(self) -> frozenset[str] | None:
         """The variables that the template's source reads; None if that cannot be told."""
         return variables_of(self.source)
+
+    @cached
+    def asked(self) -> Asked:
+        """The literals by which the template tells texts from each other."""
+        return asked_of(self.source)
 
     @limited
     def shows_part(self, kind: str) -> bool:

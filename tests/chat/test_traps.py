@@ -564,3 +564,30 @@ def test_two_hundred_turns_without_a_break() -> None:
 def test_nothing_counted_is_left_out_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="no id in them counts"):
         assert rollout("qwen3").samples() == []
+
+
+@pytest.mark.parametrize(
+    ("system", "told"), [("Be brief.", "<tool_response>\nx\n</tool_response>"), ("/no_think", "And now?")]
+)
+@pytest.mark.filterwarnings("ignore:rollout")
+def test_a_chat_answers_the_same_whatever_it_rendered_before(system: str, told: str) -> None:
+    # As the templates of Qwen3 and Nemotron do, it asks for texts in messages.
+    source = (OWN / "qwen3.jinja").read_text()
+    asks = source.replace(
+        "message.role == 'user' %}", "message.role == 'user' and '<tool_response>' not in message.content %}"
+    ).replace("== 'assistant' and", "== 'assistant' and messages[0].content != '/no_think' and")
+    tokenizer = chat_of(OWN / "qwen3.jinja").tokenizer
+
+    def ids(chat: Any, system: str, words: str) -> list[int]:
+        made = chat.rollout([{"role": "system", "content": system}, ASK], id_seed="seed")
+        for _ in range(2):
+            wire = "<think>\nCold.\n</think>\n\nYes.<|im_end|>"
+            made.sampled(tokenizer.encode(wire, add_special_tokens=False).ids)
+            made.append({"role": "user", "content": words})
+        return list(made.ids)
+
+    cases = [("Be brief.", "And now?"), (system, told)]
+    for first, last in (cases, cases[::-1]):
+        warm, cold = (chatparsers.load(asks, tokenizer=tokenizer) for _ in range(2))
+        ids(warm, *first)
+        assert ids(warm, *last) == ids(cold, *last)

@@ -11,16 +11,17 @@ Source: ``transformers.utils.chat_template_utils._compile_jinja_template``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from .limits import current
 
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["compile_source", "environment", "strftime_now", "variables_of"]
+__all__ = ["Asked", "asked_of", "compile_source", "environment", "strftime_now", "variables_of"]
 
 _KEPT = 65_536
 """The longest source, in characters, that is kept compiled. The last 64 templates are kept."""
@@ -79,3 +80,62 @@ def variables_of(source: str) -> frozenset[str] | None:
         return frozenset(find_undeclared_variables(environment().parse(source)))
     except RecursionError:
         return None
+
+
+class Asked(NamedTuple):
+    """The literals that a template looks for in texts, and those to which it compares whole texts."""
+
+    inside: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
+
+    def of(self, text: str) -> tuple[str, ...]:
+        """What the template would find in ``text``. Texts with the same answer take the same way through it."""
+        found = {literal for literal in self.inside if literal in text}
+        bare = text.strip()
+        if bare in self.whole:
+            found.add(bare)
+        return tuple(sorted(found)) if bare or not text else (" ",)
+
+
+_SEARCHES = frozenset(
+    {"count", "endswith", "find", "index", "partition", "rfind", "rindex", "rpartition", "rsplit", "split"}
+    | {"startswith"}
+)
+
+
+def asked_of(source: str) -> Asked:
+    """The literals by which a template tells texts from each other; none if its source nests too deep to say."""
+    from jinja2 import nodes
+
+    inside: set[str] = set()
+    whole: set[str] = set()
+
+    def texts(node: nodes.Node) -> Iterator[str]:
+        for item in node.items if isinstance(node, (nodes.List, nodes.Tuple)) else [node]:
+            if isinstance(item, nodes.Const) and isinstance(item.value, str) and item.value.strip():
+                yield item.value
+
+    def looked_up(node: nodes.Node) -> bool:
+        """Whether it is a whole value of the caller, not one that was cut out of it."""
+        by_name = isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const)
+        return by_name or isinstance(node, (nodes.Name, nodes.Getattr))
+
+    try:
+        tree = environment().parse(source)
+    except RecursionError:
+        return Asked()
+    for comparison in tree.find_all(nodes.Compare):
+        left = comparison.expr
+        for operand in comparison.ops:
+            right = operand.expr
+            if operand.op in ("in", "notin"):
+                inside.update(texts(left))
+                whole.update(texts(right))
+            else:
+                for one, other in ((left, right), (right, left)):
+                    (whole if looked_up(other) else inside).update(texts(one))
+            left = right
+    for call in tree.find_all(nodes.Call):
+        if isinstance(call.node, nodes.Getattr) and call.node.attr in _SEARCHES:
+            inside.update(text for argument in call.args for text in texts(argument))
+    return Asked(frozenset(inside), frozenset(whole))
