@@ -27,6 +27,7 @@ class PrepareOptions(TypedDict, total=False):
     now: datetime | None
     polyfills: bool | Iterable[str] | None
     id_seed: str | None
+    lenient_calls: bool
 
 
 class BindOptions(TypedDict, total=False):
@@ -43,3 +44,4 @@ class BindOptions(TypedDict, total=False):
     prompt: str
     token_config: Mapping[str, Any] | None
     polyfills: tuple[str, ...]
+    lenient_calls: bool

@@ -407,6 +407,11 @@ def _limits(group: _Group) -> None:
         action="store_true",
         help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
     )
+    group.add_argument(
+        "--lenient-calls",
+        action="store_true",
+        help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
+    )
 
 
 def _times(group: _Group) -> None:
@@ -462,6 +467,11 @@ def _request(parser: _Parser) -> None:
         "--tool-choice", metavar="CHOICE", default="auto", help="auto, none, required or a tool's name"
     )
     parser.add_argument("--no-parallel", action="store_true", help="at most one call in the turn")
+    parser.add_argument(
+        "--lenient-calls",
+        action="store_true",
+        help="also read a whole answer as calls that is JSON in a fence, in tags or bare",
+    )
     parser.add_argument(
         "--response-format",
         metavar="FILE",

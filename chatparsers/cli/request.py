@@ -49,6 +49,7 @@ def turn_of(arguments: Namespace, *, tokenizer: Any = None) -> Turn:
         "tools": None if arguments.tools is None else items(arguments.tools, "tools"),
         "tool_choice": arguments.tool_choice,
         "parallel_tool_calls": not arguments.no_parallel,
+        "lenient_calls": arguments.lenient_calls,
         "response_format": _response_format(arguments.response_format),
         "thinking": thinking_of(arguments),
         "id_seed": "",  # the same ids for the same input

@@ -102,7 +102,7 @@ class Format(Shown):
         >>> chatparsers.get_format("hermes-2-pro").tree(Options(tools=True)).shown()
         'p.body(…)'
         """
-        return tree_of(self, options._replace(schema=None))
+        return tree_of(self, options._replace(schema=None, lenient=False))
 
     @property
     def features(self) -> Features:
@@ -163,6 +163,7 @@ class Format(Shown):
         prompt: str = "",
         token_config: Mapping[str, Any] | None = None,
         polyfills: tuple[str, ...] = (),
+        lenient_calls: bool = False,
     ) -> Turn:
         """A turn of this format.
 
@@ -171,7 +172,9 @@ class Format(Shown):
         ``prefix`` is what the prompt already wrote of the assistant's turn, such as ``"<think>\\n"``. ``tokenizer``: a
         ``tokenizers.Tokenizer`` or a fast tokenizer of transformers, needed to feed ids. ``id_seed``: if the model
         gives a call no id, the id follows from this seed and the call's index; None makes new ids in each turn.
-        ``prompt``, ``token_config`` and ``polyfills`` are kept for the turn's user. Raises `RequestError` for a request
+        ``prompt``, ``token_config`` and ``polyfills`` are kept for the turn's user. ``lenient_calls``: also read calls
+        that are the whole answer, as JSON in a fence, in tags or bare. They must name tools of the request, and their
+        arguments must fit. An answer that begins so is held until it ends. Raises `RequestError` for a request
         that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong. Warns if a
         tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as JSON's.
 
@@ -189,11 +192,13 @@ class Format(Shown):
             raise RequestError(
                 f"parallel_tool_calls: expected True or False, found {type(parallel_tool_calls).__name__}"
             )
+        if not isinstance(lenient_calls, bool):
+            raise RequestError(f"lenient_calls: expected True or False, found {type(lenient_calls).__name__}")
         known = read_tools(tools)
         if known.respelt:
             warn_user(known.respelt)
         mode, named = ("auto", None) if tool_choice == "auto" else read_choice(tool_choice, known)
-        asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking)
+        asked = (bool(known.raw), mode, parallel_tool_calls and named is None, thinking, None, lenient_calls)
         turn: Turn = _new(Turn)
         # Each request passes here, so a field that has its usual value is not set.
         found = turn.__dict__
@@ -219,11 +224,11 @@ class Format(Shown):
             found["id_seed"] = id_seed
         return turn
 
-    def _read_options(self, tools: bool, mode: str, parallel: bool, thinking: bool | None) -> Options:
+    def _read_options(self, *asked: Any) -> Options:
         """Options with these values. Raises `DefinitionError` if the tree for them is wrong."""
-        options = Options(tools, mode, parallel, thinking)
+        options = Options(*asked)
         self.tree(options)
-        self._options[tools, mode, parallel, thinking] = options
+        self._options[asked] = options
         return options
 
 

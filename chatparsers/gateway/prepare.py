@@ -148,7 +148,7 @@ class Preparing:
         return request
 
     def _turn(self, request: Request, account: Account) -> Turn:
-        turn = self._chat.prepare(**request.prepare)
+        turn = self._chat.prepare(**request.prepare, lenient_calls=self._settings.lenient_calls)
         account.prompt(len(turn.prompt))
         return turn
 

@@ -110,7 +110,7 @@ def matches(node: Node, text: str) -> bool:
     code.text(m.CONTENT, ())
     code.emit(m.AFTER)
     start = code.here()
-    compile = compiler._Compiler("probe", code, node, outline(node, (), False, False))
+    compile = compiler._Compiler("probe", code, node, outline(node, (), Options(), False))
     compile.node(node, Place(m.MARKUP, m.MARKUP, Ends()))
     compile.node(n.Literal("§"), Place(m.REASONING, m.MARKUP, Ends()))
     code.emit(m.AFTER)

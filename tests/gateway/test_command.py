@@ -114,7 +114,9 @@ def test_every_setting_has_a_flag() -> None:
     }
     lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*", "--pass-on", "/tokenize"]
     made = settings_of(
-        build_parser().parse_args(["serve", *flags(given), "--no-grammar", "--drop-unsupported", *lists]),
+        build_parser().parse_args(
+            ["serve", *flags(given), "--no-grammar", "--drop-unsupported", "--lenient-calls", *lists]
+        ),
         "other",
         "key",
     )
@@ -135,6 +137,7 @@ def test_every_setting_has_a_flag() -> None:
         hosts=("a.example", "b.example"),
         cors=("*",),
         drop_unsupported=True,
+        lenient_calls=True,
         key_file="keys",
         log="log",
         passed=("/tokenize",),

@@ -56,7 +56,8 @@ class Options(NamedTuple):
     """The parts of a request that shape the tree: whether it has tools (never which), and the caller's choices.
 
     ``mode``: ``auto``, ``required`` or ``none``. ``schema``: the JSON Schema of the answer (None: free text).
-    ``thinking`` False: no thought is generated.
+    ``thinking`` False: no thought is generated. ``lenient`` concerns the parser alone: an answer that is nothing but
+    calls as JSON is read as calls.
     """
 
     tools: bool = False
@@ -64,6 +65,7 @@ class Options(NamedTuple):
     parallel: bool = True
     thinking: bool | None = None
     schema: Any = None
+    lenient: bool = False
 
 
 @checked

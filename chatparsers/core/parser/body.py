@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from ..definition.headless import behind_names, ending, headless
 from ..definition.hollow import hollow
+from ..definition.idioms import Options
 from ..definition.nodes import (
     Args,
     Body,
@@ -43,9 +44,10 @@ from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from ..values import AnswerScanner
 from . import instructions as m
-from .code import Code, Ends, Label, Place, stop_finder
+from .code import NEVER, Code, Ends, Label, Place, stop_finder
 from .lines import Lines
 from .recovery import CompileNode, Recovery
+from .whole_answer import WholeAnswer, json_calls
 
 __all__ = ["UNDECLARED", "BodyCompiler", "Outline", "outline"]
 
@@ -68,6 +70,8 @@ class Outline:
     """The content is JSON. Models put a Markdown fence around it."""
     inline: bool
     """Reasoning is content."""
+    loose: Node | None = None
+    """The calls of an answer that is nothing but JSON, if the request wants them read."""
 
     @property
     def thoughts(self) -> tuple[str, ...]:
@@ -75,14 +79,15 @@ class Outline:
         return first(self.thought.span.open) if self.declared and self.thought is not None else ()
 
 
-def outline(tree: Node, stops: tuple[str, ...], answers: bool, inline: bool) -> Outline:
+def outline(tree: Node, stops: tuple[str, ...], options: Options, inline: bool) -> Outline:
     """The outline of a tree. A tree that is a body alone, without reasoning, gets the thought of a model whose format
     declares none."""
     thought = next((node for node in once(tree) if isinstance(node, Think)), None)
     declared = thought is not None
     if isinstance(tree, Body) and tree.reasoning is None:
         thought = UNDECLARED
-    return Outline(stops, *_closers(tree), thought, declared, answers, inline)
+    answers = options.schema is not None
+    return Outline(stops, *_closers(tree), thought, declared, answers, inline, json_calls(options))
 
 
 class _Sections(NamedTuple):
@@ -171,6 +176,9 @@ class BodyCompiler:
             guarded(partial(self.node, node.start, at))
         if bare is not None:
             guarded(partial(self.node, bare, at))
+        if outline.loose is not None:
+            own, end = Choice.of(NEVER, *parts.exits), Choice.of(End(), *parts.ends)
+            guarded(partial(WholeAnswer(outline.loose, own, end).emit, code, self.node, at))
         code.place(loop.top)
         code.emit(m.TOP, over)
         code.unless((*parts.stops, *self._begins(m.CONTENT)), plain)

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Hashable, Mapping
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 
 from ..definition.features import Definition
@@ -87,7 +88,7 @@ def program(
     for a tree that cannot be compiled.
     """
     tree = format.tree(options)
-    whole = outline(tree, format.stops, options.schema is not None, inline)
+    whole = outline(tree, format.stops, options, inline)
     if whole.thought is UNDECLARED:
         tree = Sequence.of(Tagged(Tag.THOUGHT, UNDECLARED), tree)
     code = Code(Alphabet(*alphabet))
@@ -111,7 +112,8 @@ class _Compiler:
         self.code = code
         self.emit = code.emit
         self.inline = outline.inline
-        self.rules = {node.name: node.node for node in once(tree) if isinstance(node, Rule)}
+        whole = once(tree) if outline.loose is None else chain(once(tree), once(outline.loose))
+        self.rules = {node.name: node.node for node in whole if isinstance(node, Rule)}
         self.kinds: dict[tuple[Hashable, ...], int] = {}
         """The kinds of names, of which each spells names in one way."""
         self.literals: dict[Literal | Token, list[tuple[str, str]]] = {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.kept import kept
 from ...core.schema.document import Document, Unresolved, type_of
+from ...core.schema.tools import Tool
 from ..budget import Budget
 from ..regular.automaton import Matcher, TooLarge
 from ..regular.regex import Unsupported, read_regex
@@ -15,7 +16,7 @@ from .keywords import RULES
 from .listed import identities
 from .verdicts import Verdict
 
-__all__ = ["Judge", "search"]
+__all__ = ["Judge", "fits", "search"]
 
 
 @kept(64, 2_000)
@@ -110,3 +111,12 @@ class Judge:
         except Unresolved as reason:
             self.unsure[keyword] = reason.why
             return None
+
+
+def fits(tool: Tool, arguments: Any) -> bool:
+    """Whether the schema of a tool does not refuse ``arguments``. What no keyword judges is not refused."""
+    return Judge(tool.document, Budget(work=_FEW)).fits(arguments, [tool.parameters])[0]
+
+
+_FEW = 100_000
+"""How much work the arguments of one call may take."""

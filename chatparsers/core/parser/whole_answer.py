@@ -1,0 +1,114 @@
+"""Calls that are the whole answer, as JSON that the format does not write (``lenient_calls``).
+
+Small models write ```` ```json {"name": …} ``` ```` although their template shows them tags. This tells such a call
+from an example: the answer is nothing else, it names a tool of the request, and its arguments fit the tool's schema.
+So a look-ahead reads the answer to its end first, and all of it is held until then.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from ...lazy import load_reference
+from ..definition.idioms import Builder, Options
+from ..definition.nodes import Chars, Node, Not, Sequence, Space
+from ..schema.tools import UNKNOWN, Toolset
+from ..values import Json, Transcoder
+from . import instructions as m
+from .code import Code, Label, Place
+from .recovery import CompileNode
+
+__all__ = ["WholeAnswer", "json_calls"]
+
+_FITS = "chatparsers.grammar.schemas.judge:fits"
+
+
+def json_calls(options: Options) -> Node | None:
+    """The calls that a whole answer may be; None if the request wants none read."""
+    if not options.lenient or options.mode == "none" or options.schema is not None:
+        return None
+    p = Builder(options)
+    call = p.json_call(name="name", args="arguments")
+    return call | p.array(call)
+
+
+class WholeAnswer:
+    """Emits the code that reads an answer which is one fence, one pair of tags or bare JSON, and nothing else.
+
+    ``own``: how the format's own sections begin; what begins so is left to them. ``end``: what ends the turn.
+    """
+
+    def __init__(self, calls: Node, own: Node, end: Node) -> None:
+        fence = Sequence.of("```", Chars(r"\w-", 0), Space(""))
+        tag = Sequence.of(Not(own), "<", Chars(r"\w:|-"), ">", Space(""))
+        self.calls = calls
+        self.end = end
+        self.wrappers: tuple[tuple[Node, Node], ...] = (
+            (fence, Sequence.of(Space(""), "```", Space(""))),
+            (tag, Sequence.of(Space(""), "</", Chars(r"\w:|-"), ">", Space(""))),
+            (Sequence(()), Space("")),
+        )
+
+    def emit(self, code: Code, node: CompileNode, at: Place) -> None:
+        """Reads calls, or fails before any of them is certain."""
+        code.choice_of([partial(self._wrapped, code, node, at, *wrapper) for wrapper in self.wrappers])
+
+    def _wrapped(self, code: Code, node: CompileNode, at: Place, open: Node, close: Node) -> None:
+        whole = Label()
+        node(Sequence.of(Space(""), open), at.markers)
+        code.attempt(partial(self._ahead, code, node, at, close), whole, m.BACK)
+        code.emit(m.FAIL)
+        code.place(whole)
+        node(self.calls, at)
+        node(close, at.markers)
+
+    def _ahead(self, code: Code, node: CompileNode, at: Place, close: Node) -> None:
+        read = Json().value(code.alphabet.spellings)
+        code.emit(m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False)
+        node(Sequence.of(close, self.end), at.markers)
+
+
+class _DeclaredCalls(Transcoder):
+    """Reads a JSON value that is a call of a declared tool with arguments that fit, or a list of such calls. Any other
+    value is an error."""
+
+    __slots__ = ("read", "tools", "value")
+
+    def __init__(self, tools: Toolset, value: Transcoder) -> None:
+        self._reset()
+        self.tools = tools
+        self.value = value
+        self.read: list[str] = []
+
+    def scan(self, text: str, start: int, final: bool) -> int:
+        end = self.value.scan(text, start, final)
+        self.read.append(self.value.out)
+        self.error = self.value.error
+        if self.value.done and not self.error:
+            if _are_calls("".join(self.read), self.tools):
+                self.done = True
+            else:
+                self.error = "a call of a declared tool, with arguments that fit its schema"
+        return end
+
+
+def _are_calls(text: str, tools: Toolset) -> bool:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    calls = found if isinstance(found, list) else [found]
+    return bool(calls) and all(_is_call(call, tools) for call in calls)
+
+
+def _is_call(call: Any, tools: Toolset) -> bool:
+    """Whether a value is ``{"name": …, "arguments": {…}}``, or OpenAI's wrapper around it, and fits."""
+    if isinstance(call, dict) and isinstance(call.get("function"), dict):
+        call = call["function"]
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        return False
+    tool = tools.get(call["name"])
+    arguments = call.get("arguments", call.get("parameters"))
+    return tool is not None and isinstance(arguments, dict) and bool(load_reference(_FITS)(tool, arguments))

@@ -1,0 +1,93 @@
+"""``lenient_calls``: a whole answer of JSON calls is read in every format, in every cut, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers import Format
+from chatparsers.testing import check_conservation, check_cuts
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+                "required": ["city"],
+                "additionalProperties": False,
+            },
+        },
+    }
+]
+OSLO: dict[str, Any] = {"name": "get_weather", "arguments": {"city": "Oslo"}}
+ROME: dict[str, Any] = {"name": "get_weather", "arguments": {"city": "Rome", "days": 2}}
+WRAPPERS = {
+    "a fence": "```json\n…\n```",
+    "a fence of no language": "```\n…\n```\n",
+    "tags": "<tools>\n…\n</tools>",
+    "nothing": "…",
+    "line breaks": "\n…\n",
+}
+CALLS = {
+    "one": (json.dumps(OSLO), 1),
+    "one over lines": (json.dumps(OSLO, indent=2), 1),
+    "a list": (json.dumps([OSLO, ROME]), 2),
+    "OpenAI's": (json.dumps({"type": "function", "function": OSLO}), 1),
+    "parameters": (json.dumps({"name": "get_weather", "parameters": OSLO["arguments"]}), 1),
+}
+NO_CALLS = {
+    "text after": "…\nThat is how one asks.",
+    "text before": "Write this:\n…",
+    "no closer": "```json\n…",
+    "another tool": json.dumps({**OSLO, "name": "get_time"}),
+    "a wrong type": json.dumps({"name": "get_weather", "arguments": {"city": 5}}),
+    "a missing argument": json.dumps({"name": "get_weather", "arguments": {}}),
+    "an unknown argument": json.dumps({"name": "get_weather", "arguments": {"city": "Oslo", "where": 1}}),
+    "no arguments": json.dumps({"name": "get_weather"}),
+    "data": '{"city": "Oslo"}',
+    "a list of one call and data": json.dumps([OSLO, {"city": "Oslo"}]),
+    "two fences": "```json\n…\n```\n```json\n…\n```",
+}
+
+
+def test_a_whole_answer_of_calls_is_read(format: Format) -> None:
+    turn = format.bind(tools=TOOLS, lenient_calls=True)
+    for named, wrapper in WRAPPERS.items():
+        for kind, (text, count) in CALLS.items():
+            answer = wrapper.replace("…", text)
+            message = turn.parse(answer)
+            where = f"{format.name}, {kind} in {named}: {message!r}"
+            assert [call.parsed_arguments for call in message.tool_calls] == [
+                OSLO["arguments"],
+                ROME["arguments"],
+            ][:count], where
+            assert message.complete and not message.content.strip() and not message.diagnostics, where
+            check_cuts(turn, answer, [list(answer)])
+            check_conservation(message, turn)
+
+
+def test_nothing_else_is_read(format: Format) -> None:
+    """What is no call with the option is what it is without."""
+    lenient, plain = (format.bind(tools=TOOLS, lenient_calls=on, id_seed="") for on in (True, False))
+    for kind, wrapper in NO_CALLS.items():
+        answer = wrapper.replace("…", json.dumps(OSLO))
+        assert lenient.parse(answer) == plain.parse(answer), f"{format.name}, {kind}"
+        check_cuts(lenient, answer, [list(answer)])
+
+
+def test_the_formats_own_calls_still_stream() -> None:
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, lenient_calls=True)
+    events = turn.stream().feed('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Os')
+    assert [type(event).__name__ for event in events] == ["CallStart", "CallArguments"]
+
+
+@pytest.mark.parametrize("request_", [{"tool_choice": "none"}, {"response_format": {"type": "json_object"}}])
+def test_not_where_no_call_is_wanted(request_: dict[str, Any]) -> None:
+    turn = chatparsers.get_format("qwen3").bind(tools=TOOLS, lenient_calls=True, **request_)
+    assert turn.parse(json.dumps(OSLO)).content == json.dumps(OSLO)
