@@ -139,6 +139,19 @@ SHAPES: dict[str, Shape] = {
     "late system": Shape(
         (_ASK, _assistant("Answer zqone."), {"role": "system", "content": "Be zqshort."}, _LAST)
     ),
+    "late system, answer": Shape(  # a round that looks like the first one
+        (
+            _SYSTEM,
+            _ASK,
+            _assistant("Answer zqone."),
+            {"role": "system", "content": "Be zqshort."},
+            _LAST,
+            _assistant("Answer zqtwo."),
+        )
+    ),
+    "system after result": Shape(
+        (_ASK, _assistant("", _WEATHER), _COLD, {"role": "system", "content": "Be zqshort."}), tuple(TOOLS)
+    ),
     "users": Shape((_ASK, _user("Or zqagain."), _LAST)),
     "assistants": Shape((_ASK, _assistant("Answer zqone."), _assistant("And zqtwo."), _LAST)),
     "parts": Shape(

@@ -106,15 +106,17 @@ class Survey:
 
         A step is a message with the results that answer it. Two results stand for more, and two steps that are alike
         stand for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at
-        the end.
+        the end. The system's messages at the start belong to no round, as later ones are something else.
         """
-        rounds = _ROUND.findall(_RESULTS.sub(r"\1", "".join(self._signs)))
+        signs = _RESULTS.sub(r"\1", "".join(self._signs))
+        start = len(signs) - len(signs.lstrip(_SYSTEMS))
+        rounds = _ROUND.findall(signs[start:])
         told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
         kept = list(dict.fromkeys(told.values()))
         if kept and kept[-1] != told[rounds[-1]]:
             kept.append(told[rounds[-1]])
         kinds = {sign: kind for kind, sign in self._own.items()}
-        return tuple(_KINDS.get(sign) or kinds[sign] for sign in "".join(kept))
+        return tuple(_KINDS.get(sign) or kinds[sign] for sign in signs[:start] + "".join(kept))
 
 
 def _calls(message: Message) -> tuple[int, bool]:
@@ -159,6 +161,7 @@ _ASSISTANT = [
     ]
     for text in _BOTH
 ]
+_SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
 _A, _T = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS))
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
 _ROUND = re.compile(f"[^{_A}{_T}]*[{_A}{_T}]+|[^{_A}{_T}]+")

@@ -89,10 +89,19 @@ def _one_system(messages: list[Message], request: _Request) -> list[Message]:
 
 
 def _late_system_as_user(messages: list[Message], request: _Request) -> list[Message]:
-    """A system message after any other message is a user's."""
+    """A system message after any other message is a user's. After a result it stands in the result: a user's message
+    would begin a new question, at which templates drop the thoughts of the running one."""
     start = _systems(messages)
-    rest = [{**m, "role": "user"} if m.get("role") == "system" else m for m in messages[start:]]
-    return messages[:start] + rest
+    out = messages[:start]
+    for message in messages[start:]:
+        if message.get("role") == "system":
+            last = out[-1] if out else {}
+            if last.get("role") == "tool":
+                out[-1] = {**last, "content": _join(last.get("content"), message.get("content"))}
+                continue
+            message = {**message, "role": "user"}
+        out.append(message)
+    return out
 
 
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
