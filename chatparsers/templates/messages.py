@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import marshal
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from secrets import token_hex
 from typing import Any, Literal
 
 from ..core.errors import TemplateError
 from ..core.message import Message
 from .jinja.exact import from_json, to_json
 from .jinja.failure import place
+from .probe.differences import is_marker, units
 
 __all__ = [
+    "BEFORE_CALLS",
     "Ids",
     "Wants",
     "described",
@@ -23,11 +27,18 @@ __all__ = [
     "reasoning_of",
     "shape",
     "special",
+    "with_texts",
 ]
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _KEYS = frozenset(_REASONING)
+
+BEFORE_CALLS: Any = ("text", "before", "calls")
+"""The key of a text that the template drops beside calls, in a message: a pair of the text and of what the format
+writes between it and the name of the first call. A caller's JSON has no such key."""
+_MARK = f"call{token_hex(16)}"
+_MARKED = re.compile(_MARK + r"(\d+)x")
 
 CallIds = Literal["keep", "fill", "short", "function"]
 ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks"]
@@ -180,11 +191,43 @@ def shape(
         calls = message.get("tool_calls")
         if calls:
             out["tool_calls"] = _calls(calls, wants, ids, name, index)
+            if out.pop(BEFORE_CALLS, None):
+                first_call = out["tool_calls"][0]
+                for function in (first_call["function"], first_call):
+                    if "name" in function:
+                        function["name"] = f"{_MARK}{index}x{function['name']}"
         elif out["role"] == "tool":
             ids.answer(out)
         _content(out, wants)
         shaped.append(out)
     return shaped
+
+
+def with_texts(text: str, messages: Sequence[Mapping[Any, Any]], name: str) -> str:
+    """The rendering of shaped messages with their texts `BEFORE_CALLS`. Raises `TemplateError` if a call is not
+    rendered as the format writes it."""
+    before, *rest = _MARKED.split(text)
+    parts = []
+    for index, behind in zip(rest[::2], rest[1::2], strict=True):
+        said, head = messages[int(index)][BEFORE_CALLS]
+        begun = _head(head).search(before)
+        if begun is None:
+            raise TemplateError(
+                f"{place(name, index=int(index))}: expected {head!r} before the call's name, found {before[-40:]!r}"
+            )
+        parts += [before[: begun.start()], said, begun[0]]
+        before = behind
+    return "".join([*parts, before])
+
+
+@lru_cache(maxsize=64)
+def _head(head: str) -> re.Pattern[str]:
+    """What stands before a call's name, if its numbers may differ, and the marker of all calls may be missing: some
+    templates write it in the first turn alone."""
+    parts = units(head)
+    ways = [parts[start:] for start in range(len(parts)) if start == 0 or any(map(is_marker, parts[start:]))]
+    spelt = (re.sub(r"\d+", r"\\d+", re.escape("".join(way))) for way in ways)
+    return re.compile(f"(?:{'|'.join(spelt)})\\Z")
 
 
 class Ids:

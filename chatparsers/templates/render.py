@@ -12,7 +12,17 @@ from ..core.kept import cached
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
-from .messages import Wants, is_message, own, own_tools, reasoning_of, shape, special
+from .messages import (
+    BEFORE_CALLS,
+    Wants,
+    is_message,
+    own,
+    own_tools,
+    reasoning_of,
+    shape,
+    special,
+    with_texts,
+)
 from .probe.capabilities import Capabilities, Prober, probe_tools
 from .probe.edges import end_marker
 from .probe.parts import shows_part
@@ -96,6 +106,8 @@ class Template:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
         text = self._code.lend(shaped, wants, tools, generate, own(variables))
+        if any(BEFORE_CALLS in message for message in special(messages)):
+            text = with_texts(text, messages, self.name)
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited

@@ -8,6 +8,7 @@ import pytest
 
 import chatparsers
 from chatparsers.registry import get_format
+from chatparsers.templates.messages import BEFORE_CALLS
 from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 
 QWEN = get_format("qwen3")
@@ -51,7 +52,8 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
         (
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, SYSTEM],
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, {"role": "user", "content": "S"}],
-        )
+        ),
+        ([CALLED, F, SYSTEM, SYSTEM], [CALLED, {**F, "content": "F\n\nS\n\nS"}]),
     ],
     "system_role": [
         ([SYSTEM, USER], [{"role": "user", "content": "S\n\nU"}]),
@@ -69,6 +71,13 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
         ),
     ],
     "tools": [([USER], [USER])],  # no tools were given
+    "text_before_calls": [
+        (
+            [CALLED, F],
+            [{**CALLED, "content": "", BEFORE_CALLS: ("T\n", '<tool_call>\n{"name": "')}, F],
+        ),
+        ([{**CALLED, "content": [PICTURE]}], [{**CALLED, "content": [PICTURE]}]),
+    ],
     "text_beside_calls": [
         ([CALLED, F], [{"role": "assistant", "content": "T"}, {**CALLED, "content": ""}, F])
     ],

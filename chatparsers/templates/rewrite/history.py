@@ -97,8 +97,8 @@ def _last_cut(messages: Sequence[Any], first: int) -> int:
 
 def _ends(messages: Sequence[Any], place: int, first: int) -> bool:
     """Whether all before ``place`` is settled: no message of the assistant, and no call that waits for its result."""
-    start = place
-    while start > first and _get(messages[start - 1], "role") == "tool":
+    start = place  # of the results, in which a system's text may come to stand
+    while start > first and _get(messages[start - 1], "role") in ("tool", "system", "developer"):
         start -= 1
     if start == first:
         return True
@@ -108,7 +108,8 @@ def _ends(messages: Sequence[Any], place: int, first: int) -> bool:
     calls = _get(last, "tool_calls")
     if not isinstance(calls, (list, tuple)) or len(calls) < 2:
         return True
-    answered = {str(_get(message, "tool_call_id")) for message in messages[start:place]}
+    results = [message for message in messages[start:place] if _get(message, "role") == "tool"]
+    answered = {str(_get(message, "tool_call_id")) for message in results}
     asked = {str(_get(call, "id")) for call in calls}
     return answered == asked and len(asked) == len(calls)
 

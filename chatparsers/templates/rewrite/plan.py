@@ -262,10 +262,10 @@ class Planner:
             ways = [(0, ()), (1, (several,)), (1, (late,)), (2, (several, late)), (2, ("system_role",))]
             choices.append(ways)
         if calls:
-            apart, single = "text_beside_calls", "parallel_calls"
+            before, apart, single = "text_before_calls", "text_beside_calls", "parallel_calls"
             split = [(0, ()), (3, (single,)), (4, (apart,)), (5, (apart, single))]
             as_text = [(cost + 2, ("tool_calls", *names)) for cost, names in split]
-            choices.append([*split, *as_text])
+            choices.append([*split, (1, (before,)), (3, (before, single)), *as_text])
         if "tool" in roles:
             by_accident = not self._knows_results()
             choices.append([(3 if by_accident else 0, ()), (2, ("tool_role",))])

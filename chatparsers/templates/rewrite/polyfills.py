@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ..messages import BEFORE_CALLS
 from .declared import ToolsAs, declared
 
 __all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
@@ -19,6 +20,7 @@ __all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
 Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"
+_NEEDLE = "needle0called"
 _LONG, _LONG_TURN = 65_536, 4096
 """The longest data, in bytes, for which the text that describes tools, or writes a turn, is kept."""
 
@@ -233,6 +235,22 @@ def _kept_description(tools: bytes, syntax: Syntax, tools_as: ToolsAs) -> str:
     return _description(marshal.loads(tools), syntax, tools_as)
 
 
+def _text_before_calls(messages: list[Message], request: _Request) -> list[Message]:
+    """Text beside a call stands before it as the format writes it, whatever the template does with it there."""
+    return [_text_marked(m, request) if m.get("tool_calls") and m.get("content") else m for m in messages]
+
+
+def _text_marked(message: Message, request: _Request) -> Message:
+    content = message["content"]
+    if isinstance(content, list) and not all(map(_is_text, content)):
+        return message
+    calls = [{"function": {"name": _NEEDLE, "arguments": {}}}]
+    head, whole = (
+        _turn(text, calls, (), request.syntax).rpartition(_NEEDLE)[0] for text in ("", _text(content))
+    )
+    return {**message, "content": "", BEFORE_CALLS: (whole.removesuffix(head), head)}
+
+
 def _text_apart(messages: list[Message], request: _Request) -> list[Message]:
     """Text beside a call is a turn of its own, before the call's."""
     out: list[Message] = []
@@ -368,6 +386,7 @@ POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
     "late_system": _late_system_as_user,
     "tools": _tools_in_system,
     "system_role": _system_in_user,
+    "text_before_calls": _text_before_calls,
     "text_beside_calls": _text_apart,
     "parallel_calls": _one_call_a_turn,
     "tool_role": _results_as_user,
