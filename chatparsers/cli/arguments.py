@@ -343,6 +343,9 @@ def _engine(group: _Group) -> None:
     group.add_argument(
         "--gpu-layers", type=int, metavar="N", default=-1, help="for --gguf: -1, the default: all"
     )
+    group.add_argument(
+        "--threads", type=_positive, metavar="N", help="for --gguf: on the CPU (half of the processors)"
+    )
     group.add_argument("--no-grammar", action="store_true", help="send no grammars")
     group.add_argument(
         "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"

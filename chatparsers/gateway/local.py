@@ -5,6 +5,7 @@ The model runs in a thread, token by token, so that the other tasks go on. It ne
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator
 from functools import partial
 from os import PathLike
@@ -27,13 +28,24 @@ _NAMES = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 
 class Local(Engine):
     """A GGUF file that llama-cpp-python runs. ``context``: how many tokens prompt and answer may have together.
-    ``gpu_layers``: how many layers run on the GPU; -1: all. ``options``: more options of ``llama_cpp.Llama``."""
+    ``gpu_layers``: how many layers run on the GPU; -1: all. ``threads``: how many run on the CPU; None: half as many as
+    it has processors. ``options``: more options of ``llama_cpp.Llama``."""
 
     dialect: ClassVar[Dialect | None] = "gbnf"
 
     def __init__(
-        self, path: str | PathLike[str], *, context: int = 8192, gpu_layers: int = -1, **options: Any
+        self,
+        path: str | PathLike[str],
+        *,
+        context: int = 8192,
+        gpu_layers: int = -1,
+        threads: int | None = None,
+        **options: Any,
     ) -> None:
+        # llama.cpp's threads wait for one another, spinning: one that the system puts aside stops all of them. So some
+        # processors are left to others, for prompts too, for which the host would take all.
+        threads = threads or max(_processors() // 2, 1)
+        options = {"n_threads": threads, "n_threads_batch": threads, **options}
         try:
             self._llama = Llama(str(path), n_ctx=context, n_gpu_layers=gpu_layers, verbose=False, **options)
         except (ValueError, OSError) as error:
@@ -76,3 +88,10 @@ class Local(Engine):
                 count += 1
                 yield Batch(ids=[id])
         yield Batch(end=End("length", len(prompt), count))
+
+
+def _processors() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -259,7 +259,12 @@ def _local(arguments: Namespace) -> tuple[Chat, Engine, str]:
             f"--gguf needs llama-cpp-python, and {error.name} is not installed: pip install llama-cpp-python"
         ) from error
     chat = load(arguments.model or arguments.gguf, tokenizer=arguments.tokenizer, format=arguments.format)
-    engine = Local(arguments.gguf, context=arguments.context, gpu_layers=arguments.gpu_layers)
+    engine = Local(
+        arguments.gguf,
+        context=arguments.context,
+        gpu_layers=arguments.gpu_layers,
+        threads=arguments.threads,
+    )
     return chat, engine, Path(arguments.gguf).stem
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -146,3 +147,14 @@ def test_an_answer_that_is_left_frees_the_model(tmp_path: Path) -> None:
 def test_a_prompt_that_does_not_fit(server: Any) -> None:
     answer = ask(server, messages=[{"role": "user", "content": "word " * 5000}])
     assert answer.status_code == 400 and "have room for 2048" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("given", [None, 1])
+def test_some_processors_are_left_to_others(given: int | None, tmp_path: Path) -> None:
+    """For prompts too, which llama-cpp-python reads with all processors unless told otherwise."""
+    path = tiny_model("qwen3").write_gguf(tmp_path / "tiny.gguf")
+    engine = Local(path, context=512, threads=given)
+    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = given or max(most // 2, 1)
+    assert (engine._llama.n_threads, engine._llama.n_threads_batch) == (wanted, wanted)
+    asyncio.run(engine.close())
