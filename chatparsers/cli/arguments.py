@@ -122,7 +122,10 @@ def _batch(commands: _Commands[_Parser]) -> None:
     batch.add_argument("--out", metavar="DIR", help="the folder of the parts; - writes JSON lines to stdout")
     batch.add_argument("--model", metavar="MODEL", help="a model's files, or a format's name")
     batch.add_argument(
-        "--model-column", metavar="COLUMN", help="parse: the column that names each row's model"
+        "--model-column", metavar="COLUMN", help="parse: the column that names each row's format"
+    )
+    batch.add_argument(
+        "--model-paths", action="store_true", help="parse: open the model files that --model-column names too"
     )
     batch.add_argument("--to", metavar="MODEL", help="translate: the model to write for")
     batch.add_argument("--encode", action="store_true", help="translate: write samples instead of text")

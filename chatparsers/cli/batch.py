@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..core.plain import one_line
 from .files import Refused, items, print_json, to_json
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _callable(arguments: Namespace) -> Any:
             output=arguments.output,
             tools=tools,
             model_column=arguments.model_column,
+            model_paths=arguments.model_paths,
             row_id=arguments.row_id,
             tokenizer=arguments.tokenizer,
             thinking=thinking,
@@ -213,6 +215,7 @@ _NAMED = (
     "messages",
     "model",
     "model_column",
+    "model_paths",
     "now",
     "output",
     "prefix",
@@ -236,7 +239,7 @@ def _options(arguments: Namespace) -> dict[str, Any]:
 def _summary(arguments: Namespace, outcome: Outcome) -> None:
     stats = outcome.stats
     for note in stats.notes.values():
-        print(f"chatparsers: warning: {note}: kept in the column 'extra'", file=sys.stderr)
+        print(f"chatparsers: warning: {one_line(note)}: kept in the column 'extra'", file=sys.stderr)
     rate = outcome.rows_now / outcome.seconds if outcome.seconds else 0.0
     whole = {
         **stats.to_dict(),
@@ -300,5 +303,5 @@ def _explain(arguments: Namespace, inputs: Any) -> int:
         print(f"loss        {code}: {count:,} rows")
     print(f"fit         {report.fit:.1%}")
     for number, error in report.misfits:
-        print(f"  row {number}: {error}")
+        print(f"  row {number}: {one_line(error)}")
     return 0

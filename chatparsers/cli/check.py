@@ -8,6 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.plain import one_line, plain_lines
 from .files import Refused, existing, items, print_json, writable
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def run(arguments: Namespace) -> int:
         except (ChatParsersError, Refused) as error:
             if len(arguments.models) == 1:
                 raise
-            print(f"chatparsers: {model}: {error}", file=sys.stderr)
+            print(f"chatparsers: {one_line(f'{model}: {error}')}", file=sys.stderr)
             failed = True
             continue
         reports.append(report)
@@ -72,10 +73,10 @@ def _show(reports: list[Report], arguments: Namespace) -> None:
         print(outputs.github(reports))
     elif len(arguments.models) > 1:
         for report in reports:
-            print(report.line())
+            print(one_line(report.line()))
     else:
         for report in reports:
-            print(report)
+            print(plain_lines(str(report)))
 
 
 def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
@@ -91,7 +92,7 @@ def _fix(chat: Chat, report: Report, folder: Path, *, many: bool) -> None:
         print(f"chatparsers: {chat.name}: no mend could be proved; nothing is written", file=sys.stderr)
         return
     for mend in found:
-        print(f"# {mend.code}: {mend.reason}", file=sys.stderr)
-        print(diff(mend.before, mend.text, mend.file), file=sys.stderr)
+        print(f"# {mend.code}: {one_line(mend.reason)}", file=sys.stderr)
+        print(plain_lines(diff(mend.before, mend.text, mend.file)), file=sys.stderr)
     for path in written_to(folder, found):
         print(f"chatparsers: wrote {path}", file=sys.stderr)

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from ..core.errors import ChatParsersError
+from ..core.plain import one_line
 from ..lazy import load_reference
 from .arguments import build_parser
-from .files import Refused, one_line
+from .files import Refused
 
 __all__ = ["run"]
 

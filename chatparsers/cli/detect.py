@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
+from ..core.plain import one_line
 from .files import Refused, existing, name_of, print_json, read_template
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def run(arguments: Namespace) -> int:
     else:
         print(f"{found.name or 'none'}  {found.score:.2f}")
         for line in found.evidence:
-            print(f"  {line}")
+            print(f"  {one_line(line)}")
     return 0 if found.name else 1
 
 

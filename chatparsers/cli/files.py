@@ -12,7 +12,6 @@ __all__ = [
     "existing",
     "items",
     "name_of",
-    "one_line",
     "print_json",
     "read_json",
     "read_template",
@@ -30,12 +29,6 @@ class Refused(Exception):
 def name_of(path: str) -> str:
     """The file's name in errors."""
     return "standard input" if path == "-" else path
-
-
-def one_line(text: str) -> str:
-    """``text`` in one line, with a terminal's control characters escaped."""
-    joined = " ".join(line.strip() for line in text.splitlines() if line.strip())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in joined)
 
 
 def existing(path: str) -> Path:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .files import Refused, name_of, one_line, print_json, read_text, standard_input, to_json
+from ..core.plain import one_line
+from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from os import PathLike
 from typing import Any
 
 from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
-from ..core.errors import ChatParsersError
+from ..core.errors import ChatParsersError, RequestError, UnknownFormat
 from ..core.message import Message
+from ..registry import get_format
 from .arrow import pyarrow as pa
 from .columns import (
     CALLS,
@@ -38,7 +39,8 @@ class Parse:
 
     ``model``: a model's files or a format's name. ``output``: the column of text or ids. ``tools``: the column of each
     request's tools (JSON text, objects, or JSON texts), one list for all rows, or None. ``model_column``: a column that
-    names each row's model instead; ``model`` is for rows where it is null. ``row_id``: the column of a name of the row;
+    names each row's model instead: a format's name, or ``model`` itself, which is also for rows where it is null.
+    ``model_paths``: that column may name files too, which are opened. ``row_id``: the column of a name of the row;
     ids of calls that the output does not carry follow from it, else from the output. ``tokenizer``: for ids, if the
     model's files have none. ``thinking``, ``prefix``: as in `parse_many`. A row that cannot be read has an ``error``
     and nulls. Calling it raises `LoadError` or `UnknownFormat` if the model cannot be loaded, and `RequestError` if
@@ -52,6 +54,7 @@ class Parse:
         output: str = "output",
         tools: str | Iterable[Mapping[str, Any]] | None = "tools",
         model_column: str | None = None,
+        model_paths: bool = False,
         row_id: str = "row_id",
         tokenizer: str | PathLike[str] | None = None,
         thinking: bool | None = None,
@@ -65,6 +68,7 @@ class Parse:
         self.tools = tools if tools is None or isinstance(tools, str) else json.dumps(list(tools))
         self.tools_column = tools if isinstance(tools, str) else None
         self.model_column = model_column
+        self.model_paths = model_paths
         self.row_id = row_id
         self._readers: dict[str | None, RowReader | str] = {}
 
@@ -101,9 +105,21 @@ class Parse:
                 return f"{self.model_column}: expected a model's name, found null"
             return RowReader(self.source.open())
         try:
-            return RowReader(source_of(as_text(model) or "", **self.options).open())
+            return RowReader(self._named(as_text(model) or "").open())
         except ChatParsersError as error:
             return f"{self.model_column}: {error}"
+
+    def _named(self, name: str) -> Source:
+        """The source that a row names. Rows come from strangers, so files are opened only if the caller says so."""
+        if self.model_paths:
+            return source_of(name, **self.options)
+        if self.source is not None and self.source.model == name:
+            return self.source
+        try:
+            return source_of(get_format(name), **self.options)
+        except UnknownFormat as error:
+            hint = "files that rows name are opened only with model_paths=True (--model-paths)"
+            raise RequestError(f"{error}; {hint}") from error
 
 
 class _Columns:

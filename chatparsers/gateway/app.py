@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..chat.chat import Chat
 from ..core.errors import ChatParsersError
+from ..core.plain import one_line
 from ..serving import ApiError
 from .answer import Answer, Answers
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
@@ -30,7 +31,7 @@ from .engine import Engine, Job
 from .guard import Guard
 from .http_engine import HttpEngine
 from .lanes import Left
-from .metrics import Metrics
+from .metrics import Metrics, kind_of_dropped
 from .passing import Passing
 from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record, request_id
@@ -150,7 +151,7 @@ class _Gateway:
             self.log = Log(self.settings.log, self.metrics)
         await self._preparing.warm()
         for warning in await self.engine.start(self.chat):
-            print(f"chatparsers: warning: {warning}", file=sys.stderr)
+            print(f"chatparsers: warning: {one_line(warning)}", file=sys.stderr)
 
     def close(self) -> None:
         """Frees what it holds."""
@@ -274,11 +275,13 @@ class _Gateway:
         return Answers(made, framed=request.stream, usage=request.include_usage)
 
     def _dropped(self, kinds: tuple[str, ...]) -> None:
-        """Counts what was left out of a request, and warns once of each kind."""
+        """Counts what was left out of a request, and warns once of each kind that is known, and of the others."""
         for kind in kinds:
-            if not self.metrics.value("dropped", kind=kind):
-                print(f"chatparsers: warning: requests have a {kind}, which is left out", file=sys.stderr)
-            self.metrics.count("dropped", kind=kind)
+            label = kind_of_dropped(kind)
+            if not self.metrics.value("dropped", kind=label):
+                said = f"requests have a {one_line(kind)}, which is left out"
+                print(f"chatparsers: warning: {said}", file=sys.stderr)
+            self.metrics.count("dropped", kind=label)
 
     async def count_tokens(self, http: HttpRequest) -> Response:
         record = Record(COUNT.name, http.headers, self.metrics, self.log)

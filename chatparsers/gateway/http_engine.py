@@ -350,11 +350,14 @@ def count_of(value: object) -> int | None:
     """A count of tokens of the engine; None if there is none. Raises `EngineError` for what cannot be one."""
     if value is None:
         return None
-    if type(value) is not int or value < 0:
-        raise EngineError(f"the engine sent {value!r} for a count of tokens"[:_SHOWN])
+    if type(value) is not int or not 0 <= value <= _MOST_TOKENS:
+        shown = repr(value) if type(value) is not int or abs(value) <= _MOST_TOKENS else "too large a number"
+        raise EngineError(f"the engine sent {shown} for a count of tokens"[:_SHOWN])
     return value
 
 
+_MOST_TOKENS = 2**53
+"""The largest count that every reader of JSON keeps."""
 _KINDS = {list: "a list", dict: "an object", int: "a number", float: "a number", bool: "true or false"}
 
 

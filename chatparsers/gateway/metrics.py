@@ -7,6 +7,7 @@ before they start, as its client has it: then ``/metrics`` of any of them shows 
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 from prometheus_client import (
@@ -19,7 +20,7 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "kind_of_dropped"]
 
 _COUNTERS = {
     "requests": (
@@ -44,8 +45,36 @@ _HISTOGRAMS = {
     "duration_seconds": ("Of whole requests.", _SECONDS),
     "prompt_tokens": ("Tokens of a prompt.", (64, 256, 1024, 4096, 16384, 65536, 262144, 1048576)),
 }
-_KINDS = 32
-"""How many kinds of what is dropped have a series of their own: clients name them."""
+_DATE = re.compile(r"_20\d{6}$")
+_DROPPED = {
+    "part": (
+        "audio",
+        "document",
+        "file",
+        "image",
+        "image_url",
+        "input_audio",
+        "input_file",
+        "input_image",
+        "video",
+        "video_url",
+    ),
+    "tool": (
+        *("bash", "code_execution", "code_interpreter", "computer", "computer_use_preview", "file_search"),
+        *(
+            "image_generation",
+            "local_shell",
+            "mcp",
+            "memory",
+            "shell",
+            "text_editor",
+            "web_fetch",
+            "web_search",
+        ),
+        "web_search_preview",
+    ),
+}
+"""The kinds of parts and tools that the three APIs name. Clients may send any other word."""
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
@@ -56,7 +85,6 @@ class Metrics:
     def __init__(self, model: str = "") -> None:
         self.registry = CollectorRegistry()
         self._model = model
-        self._kinds: set[str] = set()
         self._series: dict[tuple[str, ...], Any] = {}
         """What was counted or observed before, as its client takes long to find it."""
         self._active = Gauge(
@@ -89,10 +117,6 @@ class Metrics:
 
     def count(self, name: str, number: int = 1, **labels: str) -> None:
         """Adds to a counter: ``requests``, ``calls``, ``diagnostics``, ``dropped``, ``tokens`` or ``log_failures``."""
-        if name == "dropped":
-            if len(self._kinds) >= _KINDS and labels["kind"] not in self._kinds:
-                labels = {"kind": "other"}
-            self._kinds.add(labels["kind"])
         key = (name, *labels.values())
         if key not in self._series:
             counter = self._counters[name]
@@ -123,3 +147,11 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry).decode()
+
+
+def kind_of_dropped(said: str) -> str:
+    """The label for what was left out of a request, such as ``tool web_search``: an API's own word, else ``other``."""
+    what, _, kind = said.partition(" ")
+    known = _DROPPED.get(what)
+    kind = _DATE.sub("", kind)
+    return said if known is None else f"{what} {kind if kind in known else 'other'}"

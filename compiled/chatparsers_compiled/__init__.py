@@ -10,6 +10,7 @@ import warnings
 from importlib import import_module
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec
 from importlib.util import spec_from_file_location
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -65,13 +66,17 @@ def _reduced(thing: Any) -> tuple[Any, ...]:
     return copyreg.__newobj__, (kind,), (None, {name: getattr(thing, name) for name in kind.__slots__})
 
 
-def _cut(path: Path) -> bool:
-    """Whether the end of a built file is missing, as when a disk was full. On Linux, the process that loads one dies;
-    other systems refuse to load it. Tools that make the file smaller leave its table of sections whole."""
+def _damaged(path: Path) -> bool:
+    """Whether the end of a built file is missing, as when a disk was full, or the function that begins the module. On
+    Linux, the process that loads a cut file dies; other systems refuse to load it. Tools that make the file smaller
+    leave its table of sections whole."""
     with path.open("rb") as file:
         head, size = file.read(_HEAD), os.fstat(file.fileno()).st_size
-    if len(head) < _HEAD or not any(head):
-        return True
+        if len(head) < _HEAD or not any(head):
+            return True
+        with mmap(file.fileno(), 0, access=ACCESS_READ) as whole:
+            if whole.find(b"PyInit_" + path.name.partition(".")[0].encode()) < 0:
+                return True
     if not head.startswith(b"\x7fELF\x02"):  # of 64 bits
         return False
     sections, each, number = struct.unpack("=40xQ10xHH2x", head)
@@ -84,13 +89,13 @@ def use(version: str) -> str:
     found = VERSION
     if version == VERSION:
         missing = sorted(PUBLIC.keys() - _FILES.keys())
-        cut = sorted(path.name for path in _BUILT if _cut(path))
-        if not missing and not cut:
+        damaged = sorted(path.name for path in _BUILT if _damaged(path))
+        if not missing and not damaged:
             # Before the first of the modules, while the plain ones can still run.
             import_module("._names", __name__)
             sys.meta_path.insert(0, _Finder)
             return "compiled"
-        found = f"it without {missing[0]}" if missing else f"it with a part of {cut[0]}"
+        found = f"it without {missing[0]}" if missing else f"it with a part of {damaged[0]}"
     warnings.warn(
         f"chatparsers {version} runs without its compiled core: expected chatparsers-compiled {version}, found "
         f"{found}; install that version, or set CHATPARSERS_PURE=1",

@@ -141,7 +141,16 @@ ELF = struct.pack("=4sB35xQ10xHH2x", b"\x7fELF", 2, 1000, 64, 3)
 BROKEN = {
     "another version": ('VERSION, PUBLIC = "0.0.0", {}', None, "found 0.0.0; install that version"),
     "a module is missing": (MODULE, None, "found it without chatparsers.core.x; install that version"),
-    "a module is cut": (MODULE, ELF.ljust(1191), "found it with a part of x.so; install that version"),
+    "a module is cut": (
+        MODULE,
+        ELF.ljust(1180) + b"PyInit_x",
+        "found it with a part of x.so; install that version",
+    ),
+    "a module does not begin": (
+        MODULE,
+        ELF.ljust(1192),
+        "found it with a part of x.so; install that version",
+    ),
     "a module is empty": (MODULE, b"", "found it with a part of x.so; install that version"),
     "it cannot be imported": ("import nowhere", None, "cannot be imported: No module named 'nowhere'"),
     "the end of its source is missing": (MODULE[:-1], None, "cannot be imported: "),

@@ -23,6 +23,7 @@ pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed
 import pyarrow.parquet  # noqa: F401
 
 from chatparsers.data import Parse
+from chatparsers.data.batch import units
 
 FORMAT = "hermes-2-pro"
 ROOT = Path(chatparsers.__file__).parents[1]
@@ -99,6 +100,25 @@ def test_ids_of_calls_follow_from_the_file_and_the_row(tmp_path: Path, draw: Dra
         assert batch("parse", one, "--model", FORMAT, "--out", out, "--workers", 1, "--lines", size) == 0
         ids.append([call["id"] for row in read(out) for call in row["tool_calls"]])
     assert ids[0] == ids[1] and len(set(ids[0])) == len(ids[0]) > 10
+
+
+def test_a_line_without_end_is_a_wrong_row(
+    tmp_path: Path, draw: Draw, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small packed file may hold one line of any length."""
+    monkeypatch.setattr(units, "LONGEST", 100_000)
+    found = rows(draw, 6)
+    text = "".join(json.dumps(row) + "\n" for row in found[:3]) + json.dumps({"output": "x" * 350_000}) + "\n"
+    text += "".join(json.dumps(row) + "\n" for row in found[3:])
+    plain, packed = tmp_path / "rows.jsonl", tmp_path / "packed.jsonl.gz"
+    plain.write_text(text, encoding="utf-8")
+    packed.write_bytes(gzip.compress(text.encode()))
+    for number, path in enumerate((plain, packed)):
+        out = tmp_path / f"out{number}"
+        assert batch("parse", path, "--model", FORMAT, "--out", out, "--workers", 1, "--lines", 2) == 0
+        (error,) = map(json.loads, (out / "errors.jsonl").read_text().splitlines())
+        assert error["row"] == 3 and "at most 100,000 bytes" in error["error"]
+        assert [row["error"] is None for row in read(out)] == [True] * 3 + [False] + [True] * 3
 
 
 def test_wrong_rows_are_named_and_a_change_of_columns_loses_nothing(

@@ -16,6 +16,7 @@ import chatparsers
 pa = pytest.importorskip("pyarrow", reason="the package pyarrow is not installed")
 
 from chatparsers.data import Encode, Normalize, Parse, Render, Translate
+from chatparsers.templates.builtins import builtin_source
 
 FORMAT = "hermes-2-pro"
 
@@ -120,6 +121,21 @@ def test_a_column_names_the_model_of_each_row() -> None:
     assert [call["name"] for call in read[1]["tool_calls"]] == ["now"]
     assert read[2]["content"] == "x" and read[2]["error"] is None
     assert "no-such-model" in read[3]["error"]
+
+
+def test_a_row_opens_no_file_unless_the_caller_says_so(tmp_path: Path) -> None:
+    template = tmp_path / "mine.jinja"
+    template.write_text(builtin_source("hermes-2-pro"), encoding="utf-8")
+    table = pa.table({"output": ["x"], "by": [str(template)]})
+    refused, opened, own = (
+        parse(table).to_pylist()[0]["error"]
+        for parse in (
+            Parse("qwen3", model_column="by"),
+            Parse("qwen3", model_column="by", model_paths=True),
+            Parse(str(template), model_column="by"),
+        )
+    )
+    assert "model_paths=True" in refused and opened is own is None
 
 
 def test_a_column_of_the_same_name_is_kept() -> None:

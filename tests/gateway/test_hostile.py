@@ -394,6 +394,7 @@ BROKEN = {
     "content that is a number": {"content": 5, "tokens": [1]},
     "a count that is a text": {"content": "", "stop": True, "tokens_evaluated": "5"},
     "a count that is negative": {"content": "", "stop": True, "tokens_predicted": -5},
+    "a count that no engine reaches": {"content": "", "stop": True, "tokens_evaluated": 10**400},
 }
 
 
@@ -422,6 +423,24 @@ def test_what_an_engine_must_not_send(case: str, gateway: Callable[..., Any], ca
         streamed = httpx2.post(server.url + PATHS[api], json={**BODIES[api], "stream": True}, timeout=20)
         assert "the engine sent" in streamed.text
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_clients_write_no_log_and_no_labels(gateway: Callable[..., Any], capsys: Any) -> None:
+    """What ``drop_unsupported`` leaves out is named by the client."""
+    server = gateway(drop_unsupported=True)
+    for number in range(40):
+        kind = f"fresh{number}\nchatparsers: warning: \x1b[31mforged"
+        parts = [{"type": "text", "text": "Hi"}, {"type": kind}]
+        body = {**ASK, "messages": [{"role": "user", "content": parts}], "tools": [{"type": kind}]}
+        assert httpx2.post(server.url + PATHS["chat"], json=body, timeout=20).status_code == 200
+    said = [line for line in capsys.readouterr().err.splitlines() if "left out" in line]
+    assert len(said) == 2 and all("fresh0 chatparsers: warning: \\x1b[31mforged" in line for line in said)
+    labels = [
+        line for line in httpx2.get(f"{server.url}/metrics").text.splitlines() if "dropped_total{" in line
+    ]
+    assert sorted(labels) == [
+        f'chatparsers_dropped_total{{kind="{what} other"}} 40.0' for what in ("part", "tool")
+    ]
 
 
 def test_a_byte_order_mark_loses_nothing(gateway: Callable[..., Any]) -> None:

@@ -14,14 +14,18 @@ from typing import Any, BinaryIO
 from ..arrow import pyarrow as pa
 from .inputs import STDIN, BatchError, Input, opened
 
-__all__ = ["LINES", "Bad", "Unit", "row_of", "rows_of", "tables_of", "units"]
+__all__ = ["LINES", "LONGEST", "Bad", "Unit", "row_of", "rows_of", "tables_of", "units"]
 
 LINES = 10_000
 """So many lines are a unit, if they are not longer than `_BYTES` together."""
+LONGEST = 64 * 2**20
+"""How many bytes a line may have. A small packed file may hold one line of any length."""
 _BYTES = 32 * 2**20
 _BATCH = 1024
 """Rows that are read and written at once."""
 _BATCH_BYTES = 8 * 2**20
+_SHOWN = 200
+"""How many bytes of a line that is too long stand in its error."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ def _line_units(number: int, input: Input, most: int) -> Iterator[Unit]:
             held: list[bytes] = []
             count = size = 0
             while count < most and size < _BYTES:
-                line = file.readline()
+                line, length = _read_line(file)
                 if not line:
                     break
                 if start == 0 and count == 0 and line.lstrip()[:1] == b"[":
@@ -112,9 +116,9 @@ def _line_units(number: int, input: Input, most: int) -> Iterator[Unit]:
                         f"{input.path}: expected one JSON object on each line, found a list: write it as JSON lines"
                     )
                 count += 1
-                size += len(line)
+                size += length
                 if whole:
-                    held.append(line)
+                    held.append(line if length == len(line) else line + b"\n")
             if not count:
                 return
             yield Unit(number, group, first, count, start, size, b"".join(held) if whole else None)
@@ -169,14 +173,28 @@ def _lines(unit: Unit, input: Input) -> Iterator[bytes]:
 
 def _some(file: BinaryIO, unit: Unit) -> Iterator[bytes]:
     for _ in range(unit.rows):
-        line = file.readline()
+        line, _ = _read_line(file)
         if not line:
             raise BatchError(f"row {unit.first}: the file has become shorter while it was read")
         yield line
 
 
+def _read_line(file: BinaryIO) -> tuple[bytes, int]:
+    """The next line, and its length in bytes. Of one that is longer than `LONGEST` only the beginning is kept."""
+    line = file.readline(LONGEST)
+    length = len(line)
+    more = line
+    while len(more) == LONGEST and not more.endswith(b"\n"):
+        more = file.readline(LONGEST)
+        length += len(more)
+    return line, length
+
+
 def row_of(line: bytes) -> dict[str, Any] | Bad:
     """The JSON object in a line."""
+    if len(line) == LONGEST and not line.endswith(b"\n"):
+        shown = line[:_SHOWN].decode("utf-8", "replace")
+        return Bad(shown, f"expected a line of at most {LONGEST:,} bytes, found a longer one")
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
