@@ -8,7 +8,7 @@ Quirks:
 - Commentary without a recipient is content (a preamble). So is a message `to=user`, or `to=assistant` in the channel.
   With `to=assistant` in the role, commentary is the answer of a tool, which the model invents: it is left out.
 - Structured output is `final <|constrain|>json`.
-- Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing. Text after `<|call|>` is markup, up to another block.
+- Turns end in `<|return|>`, `<|call|>`, `<|end|>` or nothing. Where `<|call|>` comes as text, the turn may go on.
 - Seen in the wild: the role or a header twice, words in a header, a word between two blocks, the tool in place of the role
   or the channel, dashes for its token, no channel (if the role is written). A header without `<|message|>` is reasoning.
 """
@@ -55,6 +55,7 @@ def build(p: Builder) -> Node:
     content = p.span(block("final", "commentary"), closer, optional=True)
     to_model = begin + names + p.space() + "to=assistant" + channel + channels | to_itself
     invented = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
+    invented += p.optional(end)
     # Without tools, the header of a call is content with all its markers.
     addressed = start + p.choice(" to=", "to=") + names + behind + message
     unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)
@@ -62,9 +63,8 @@ def build(p: Builder) -> Node:
     more = p.repeat(p.choice(channel, constrain) + said, 0, 3)
     stranded = start + channel + said + more + p.choice(end + filler, p.peek(begin))
     marks = p.reads("", invented, stranded, begin + p.optional("assistant") + p.peek(begin), *unread)
-    filling = p.negate(p.space() + "to=") + p.until("<|start|>", "<|channel|>")
-    spare = p.reads("", p.optional(p.many(p.space() + "}", 1) + p.peek(over)))
-    ended = spare + p.optional(over + p.reads("", p.optional(filling)))
+    spare = p.reads("", p.optional(p.many(p.space() + "}", 1) + p.peek(p.space() + over)))
+    ended = spare + p.reads(p.optional(over), p.optional(p.space() + p.choice(over, end) + filler))
     return p.body(p.calls(p.each_tool(call) + ended), reasoning=reasoning, content=content, marks=marks)
 
 

@@ -23,7 +23,7 @@ def build(p: Builder) -> Node:
     role, end = p.token("<|im_start|>") + "assistant", p.token("<|im_end|>")
     closed = end + p.space("\n")
     array = listed(p, p.json_call(name="name", args="arguments"))
-    calls = p.expected(role) + " -> tool/function_call\n" + array + p.expected(end)
+    calls = p.expected(role) + " -> tool/function_call\n" + array + p.expected(p.space() + end)
     reasoning = p.span(role + "/think\n", closed)
     content = p.span(role + "\n", closed, optional=True)
     # Without a prefix, the first block has no role.

@@ -24,7 +24,7 @@ def build(p: Builder) -> Node:
 
     header = p.choice(p.token("<|message_model|>") + p.optional(addressee(p, ANY_TOOL)) + invoke, invoke)
     any_call = header << p.json_call(name="name", args="args")
-    calls = p.calls(p.reads(p.each_tool(call), any_call) + p.expected(end))
+    calls = p.calls(p.reads(p.each_tool(call), any_call) + p.expected(p.space() + end))
     reasoning = p.span(start + p.token("<|content_thinking|>"), end)
     content = p.span(start + p.token("<|content_text|>"), end, optional=True)
     return p.body(calls, reasoning=reasoning, content=content)

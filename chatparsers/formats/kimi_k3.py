@@ -53,7 +53,7 @@ def build(p: Builder) -> Node:
 
     begin, over = open + "response" + sep, close + "response" + sep
     closed = close + "tools" + sep
-    tools = open + "tools" + sep + p.calls(p.each_tool(call)) + closed
+    tools = open + "tools" + sep << p.calls(p.each_tool(call), p.space()) << closed
     thought = close + "think" + sep
     ended = p.reads(thought, thought, p.peek(begin | close + "call"))
     reasoning = p.think(open + "think" + sep, ended)

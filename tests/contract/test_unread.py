@@ -37,7 +37,7 @@ def beginnings(node: Node | None) -> set[str]:
 def markers(format: Format) -> tuple[set[str], set[str]]:
     """What begins or continues a call and nothing else; the markers with which something ends."""
     tree = format.tree(Options(tools=True))
-    known = outline(tree, format.stops, False, False)
+    known = outline(tree, format.stops, Options(tools=True), False)
     openers, others = set(known.inner), set()
     for body in walk(tree):
         if isinstance(body, Body):
@@ -119,7 +119,7 @@ INNER = {"ministral-3": "[ARGS]", "deepseek-v3-2": "｜DSML｜", "pythonic": "<|
 def test_an_inner_marker_alone_is_content_with_a_diagnostic(format: Format) -> None:
     if not format.features.tools:
         return
-    inner = outline(format.tree(Options(tools=True)), format.stops, False, False).inner
+    inner = outline(format.tree(Options(tools=True)), format.stops, Options(tools=True), False).inner
     assert format.name not in INNER or INNER[format.name] in inner
     for marker in inner:
         message = format.bind(tools=TOOLS).parse(f"Take {marker} here.")
@@ -133,7 +133,11 @@ def test_a_line_that_is_a_call_without_its_opener(format: Format) -> None:
         return
     tree = format.tree(Options(tools=True))
     calls = next((body.calls for body in walk(tree) if isinstance(body, Body)), None)
-    bare = None if calls is None else headless(calls, outline(tree, format.stops, False, False).inner)
+    bare = (
+        None
+        if calls is None
+        else headless(calls, outline(tree, format.stops, Options(tools=True), False).inner)
+    )
     written = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
     _, name, behind = written.rpartition("get_weather")
     if bare is None or not behind.lstrip().startswith(behind_names(bare)):

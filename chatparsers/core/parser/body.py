@@ -161,7 +161,7 @@ class BodyCompiler:
         sections = self._section_codes(node, parts, at)
 
         loop = _Loop(Label(), Label())
-        again, closed, broken, text, plain, over = Label(), Label(), Label(), Label(), Label(), Label()
+        again, closed, resume, broken, text, plain, over = (Label() for _ in range(7))
 
         def guarded(read: Callable[[], None]) -> None:
             self.recovery.guarded(read, again, broken, again)
@@ -187,7 +187,8 @@ class BodyCompiler:
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
             self._opener(thought, opener)
         if sections:
-            guarded(partial(code.choice_of, sections))
+            gap = partial(code.emit, m.GAP)
+            guarded(partial(code.sequence_of, [gap, partial(code.choice_of, sections)]))
         for section in parts.empty:
             code.attempt(partial(self.node, section, markers), closed)
         code.emit(m.IF, m.SPELT, text)
@@ -210,8 +211,12 @@ class BodyCompiler:
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
-        code.emit(m.RESUME, stop_finder(*code.spellings(parts.stops)).at)
+        code.emit(m.SET, m.BEHIND)
+        code.emit(m.JUMP, resume)
         code.place(closed)
+        code.emit(m.UNSET, m.BEHIND)
+        code.place(resume)
+        self._resume(parts)
         if bare is not None:
             guarded(partial(self.node, bare, at))
         if thought is not None and outline.declared:
@@ -292,6 +297,9 @@ class BodyCompiler:
         code.emit(m.ONE, at.region, None, "a character")
         code.emit(m.JUMP, scan)
         code.place(done)
+        if not self.outline.inline:
+            code.emit(m.UNSET, m.BEHIND)
+            self._resume(parts)
         code.emit(m.JUMP, loop.entry)
 
     def _last_calls(self, calls: Node, closer: Node, ends: list[Node], top: Label, at: Place) -> None:
@@ -312,6 +320,11 @@ class BodyCompiler:
         code.emit(m.JUMP, top)
         code.place(draft)
         code.emit(m.DRAFT)
+
+    def _resume(self, parts: _Sections) -> None:
+        """Looks behind a section: white space before another one, or before the end of the turn, is no content."""
+        texts = (parts.stops, self.outline.stops)
+        self.code.emit(m.RESUME, *(stop_finder(*self.code.spellings(found)).at for found in texts))
 
     def _unmistakable(self, openers: tuple[str, ...]) -> bool:
         """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
@@ -347,6 +360,7 @@ class BodyCompiler:
             for spelling in code.alphabet.spellings(closer):
                 absent = Label()
                 code.emit(m.CHOICE, absent)
+                code.emit(m.GAP)
                 code.emit(m.LIT, markup, spelling, repr(closer))
                 code.emit(m.STRAY, len(spelling))
                 code.emit(m.COMMIT, loop)

@@ -95,11 +95,14 @@ STRAY length
     Notes that the marker just read, ``length`` characters long, closes nothing.
 UNOPENED at label
     If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind another (`RESUME`), that is
-    markup, and the label is next.
-RESUME at
-    Notes where the text behind a call begins, after white space. If the turn ends there within a marker that ``at``
-    looks for, that is markup. Holds white space and the beginning of a marker.
+    `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind a section (`RESUME`,
+    `BEHIND`), that and the white space before it are markup, and the label is next.
+RESUME at stop
+    Notes where the text after white space begins. If the turn ends there, or by a text that ``stop`` looks for, the
+    white space is markup; and behind a section (`BEHIND`), so is the beginning of a marker that ``at`` looks for, with
+    which the text ends. Holds both.
+GAP
+    Reads the white space that `RESUME` found, if the machine is still before or in it.
 SET flag
     Sets a flag.
 UNSET flag
@@ -183,6 +186,7 @@ UNLESS: Final = 36
 FOLLOWS: Final = 37
 NTH: Final = 38
 LINES: Final = 39
+GAP: Final = 40
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
@@ -192,6 +196,8 @@ SPELT: Final = 1
 """An opener was read as text, so a closer is text too."""
 HELD: Final = 2
 """Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""
+BEHIND: Final = 4
+"""What stands before the place that `RESUME` noted is a whole section."""
 
 # The kinds of stack frames.
 CHOICE_POINT: Final = 0

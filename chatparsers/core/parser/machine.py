@@ -31,6 +31,7 @@ from .instructions import (
     ARGS_BEGIN,
     AT,
     BACK,
+    BEHIND,
     BROKEN_END,
     BROKEN_VALUE,
     CALL,
@@ -50,6 +51,7 @@ from .instructions import (
     FAIL,
     FAILTWICE,
     FOLLOWS,
+    GAP,
     HELD,
     HOLD,
     IF,
@@ -481,21 +483,23 @@ class Machine:
                 trail.append((NOTE, "", ("stray-marker", self.base + i - ins[1], "")))
                 ip += 1
             elif op == UNOPENED:
-                match = ins[1](text, i)
+                begin = max(i, self.resumed - self.base)
+                match = ins[1](text, begin)
                 if match is not None and match[1] is not None and not final:
                     break
+                ip += 1
                 if match is not None and match[1] is None:
-                    at = max(self.far, self.base + i)
+                    at = max(self.far, self.base + begin)
                     cut = final and at >= self.base + n
-                    note = "truncated" if cut else "stray-marker"
-                    trail.append((NOTE, "", (note, self.base + i, self._expected(at))))
-                    self.flags |= SPELT
-                    if cut and self.base + i == self.resumed:
+                    behind = cut and self.base + begin == self.resumed and self.flags & BEHIND
+                    if begin == i or behind:
+                        note = "truncated" if cut else "stray-marker"
+                        trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
+                        self.flags |= SPELT
+                    if behind:
                         trail.append((MARKUP, text[i:], None))
                         i = n
                         ip = ins[2]
-                        continue
-                ip += 1
             elif op == SET:
                 self.flags |= ins[1]
                 ip += 1
@@ -558,16 +562,23 @@ class Machine:
             elif op == RESUME:
                 match = _white(text, i, i + MAX_HEADER)
                 end = match.end() if match else i
-                match = ins[1](text, end)
-                begun = match is not None and match[1] is not None
+                found = [match for at in ins[1:] if (match := at(text, end)) is not None]
+                begun = any(match[1] is not None for match in found)
                 if not final and (begun or end == n < i + MAX_HEADER):
                     break
-                if begun and end < n:
-                    trail.append((CONTENT, text[i:end], None))
-                    trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
-                    trail.append((MARKUP, text[end:], None))
-                    i = n
                 self.resumed = self.base + end
+                if begun and end < n and self.flags & BEHIND:
+                    trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
+                    end = n
+                if i < end and (end == n or ins[2](text, end) is not None):
+                    trail.append((MARKUP, text[i:end], None))
+                    i = end
+                ip += 1
+            elif op == GAP:
+                end = self.resumed - self.base
+                if i < end:
+                    trail.append((MARKUP, text[i:end], None))
+                    i = end
                 ip += 1
             elif op == ABANDON:
                 ip = self.program.fallback

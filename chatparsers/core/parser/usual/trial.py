@@ -132,6 +132,8 @@ class _Run:
             self.ip = ins[1] if op == m.COMMIT else self.ip + 1
         elif op == m.JUMP:
             self.ip = ins[1]
+        elif op == m.GAP:  # what it reads, the text reads as the markup that it begins with
+            self.ip += 1
         elif op == m.RETURN and self.frames:
             self.ip = self.frames.pop().target
         elif op == m.FAIL:

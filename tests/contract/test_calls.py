@@ -1,0 +1,107 @@
+"""Where calls are, and where none are: the white space around them, and prose that explains them, in every format."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from chatparsers import Format, Message
+from chatparsers.core.definition.headless import ending
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import Body
+from chatparsers.core.definition.tree import first, head, once
+from chatparsers.testing import check_conservation, check_cuts
+from chatparsers.testing.chunkings import random_cuts
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "parameters": {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            },
+        },
+    }
+]
+BLANK = (" ", "\n", " \n\n", "\r\n\t")
+
+
+def written(format: Format, content: str = "", calls: int = 1, reasoning: str = "") -> str:
+    """What the model writes for such a message."""
+    function = {"name": "get_weather", "arguments": json.dumps({"city": "Oslo"})}
+    made = [{"id": f"a1b2c3d4{i}", "type": "function", "function": function} for i in range(calls)]
+    message: dict[str, Any] = {"role": "assistant", "content": content, "tool_calls": made}
+    if reasoning and format.features.reasoning:
+        message["reasoning_content"] = reasoning
+    return format.render(message, TOOLS)
+
+
+def read(format: Format, text: str) -> Message:
+    """The message of a text; it is the same in every cut."""
+    turn = format.bind(tools=TOOLS, id_seed="x")
+    message = check_cuts(turn, text, [list(text), *random_cuts(text, 3)])
+    check_conservation(message, turn)
+    return message
+
+
+@pytest.mark.one_in(4)
+def test_white_space_after_the_last_call_is_no_content(format: Format) -> None:
+    """Nor before the stop that follows, nor before the next call. Before other text it is content."""
+    if not format.features.tools:
+        return
+    call = written(format)
+    for blank in BLANK:
+        for after in ("", format.stops[0] if format.stops else ""):
+            message = read(format, call + blank + after)
+            assert (message.content, len(message.tool_calls)) == ("", 1), (blank, after)
+            assert message.complete and not message.diagnostics, (blank, after)
+    turn = format.bind(tools=TOOLS)
+    stream = turn.stream()
+    stream.feed(call)
+    assert stream.feed("\n") == []
+    assert format.bind(tools=TOOLS).parse(call + "\n").content == ""
+    if not call.startswith(("{", "[")):  # else calls stand at the start of the turn alone
+        again = read(format, f"{call} \n\n{call}")
+        assert (again.content, len(again.tool_calls)) == ("", 2)
+
+
+def blocks(format: Format) -> tuple[list[str], list[str]]:
+    """The special tokens that end a block of reasoning, of content or of calls, and how blocks begin, if the format
+    writes its turns as blocks."""
+    body = next((node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body)), None)
+    if body is None or body.content is None or body.calls is None:
+        return [], []
+    spans = [span for span in (body.reasoning, body.content) if span is not None]
+    ends = [body.calls, *(span.close for span in spans if span.close is not None)]
+    begins = [head(node) for node in (body.calls, *(span.open for span in spans))]
+    return sorted({*chain(*map(ending, ends))}), sorted({*chain(*map(first, begins))})
+
+
+@pytest.mark.one_in(4)
+def test_white_space_between_blocks_is_no_content(format: Format) -> None:
+    """In every format whose turns are blocks with headers: after a block's end, and before the end of a call."""
+    closers, openers = blocks(format)
+    if not closers:
+        return
+    text = written(format, "Hello.", reasoning="Hm.")
+    plain = read(format, text)
+    assert plain.content.strip() == "Hello." and len(plain.tool_calls) == 1
+    places = [at for end in closers for at in range(len(text) + 1) if text.endswith(end, 0, at)]
+    called = text.index("get_weather"), text.index("Oslo")
+    begun = [at for at in places if text.startswith(tuple(openers), at) and not called[0] < at < called[1]]
+    places = [*begun, len(text)]
+    places += [at for end in closers for at in [text.rfind(end)] if text.endswith(end) and len(closers) > 1]
+    for at in places:
+        for blank in BLANK:
+            message = read(format, text[:at] + blank + text[at:])
+            assert (message.content, message.reasoning) == (plain.content, plain.reasoning), text[:at] + "|"
+            assert message.tool_calls == plain.tool_calls and message.complete, text[:at] + "|"
+            assert [d.code for d in message.diagnostics] == [d.code for d in plain.diagnostics], (
+                text[:at] + "|"
+            )
