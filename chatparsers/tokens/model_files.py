@@ -44,6 +44,9 @@ class ModelFiles:
     """Possible names of the model, the most telling first: its name, its folder, its architecture."""
     response_template: Mapping[str, Any] | None = None
     """The ``response_template`` of transformers, which says how a message is cut out of the model's text."""
+    unknown_pre: str | None = None
+    """A pre-tokenizer of a ``.gguf`` that is not known: the tokenizer decodes ids, but its ids of texts may differ from
+    the model's."""
     _read_tokenizer: _ReadTokenizer = field(default=no_tokenizer, repr=False, compare=False)
 
     @cached
