@@ -351,6 +351,9 @@ def _engine(group: _Group) -> None:
     )
     group.add_argument("--no-grammar", action="store_true", help="send no grammars")
     group.add_argument(
+        "--trust-ids", action="store_true", help="go on if the engine's tokenizer gives a text other ids"
+    )
+    group.add_argument(
         "--pass-on", nargs="+", metavar="PATH", help="paths of the engine to pass on, such as /v1/embeddings"
     )
 

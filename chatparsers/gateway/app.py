@@ -36,6 +36,7 @@ from .passing import Passing
 from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record, request_id
 from .respond import Responding, watch
+from .same_ids import same_ids
 from .settings import Settings
 
 __all__ = ["create_app"]
@@ -150,7 +151,9 @@ class _Gateway:
         if self.settings.log is not None:
             self.log = Log(self.settings.log, self.metrics)
         await self._preparing.warm()
-        for warning in await self.engine.start(self.chat):
+        warnings = await self.engine.start(self.chat)
+        warnings += await same_ids(self.chat, self.engine, trusted=self.settings.trust_ids)
+        for warning in warnings:
             print(f"chatparsers: warning: {one_line(warning)}", file=sys.stderr)
 
     def close(self) -> None:

@@ -149,6 +149,13 @@ class Engine(ABC):
         Raises `EngineError`.
         """
 
+    async def tokenize(self, text: str) -> list[int] | None:
+        """The engine's own ids of a text, without a token before or after it; None if it cannot be asked.
+
+        Raises `EngineError`.
+        """
+        return None
+
     async def ready(self) -> bool:
         """Whether the engine answers now."""
         return True

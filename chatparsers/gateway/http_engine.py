@@ -106,6 +106,22 @@ class HttpEngine(Engine):
             raise self.broken(error) from error
         return found if isinstance(found, dict) else {}
 
+    async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The JSON object that answers a body; an empty one if there is none. Raises `EngineError` as `get` does."""
+        raw = json.dumps(body, ensure_ascii=False).encode()
+        try:
+            response = await self.send(path, raw, {"content-type": "application/json"})
+            try:
+                data = await _bounded(response, _LARGEST_ANSWER)
+            finally:
+                await response.aclose()
+            found = json.loads(data) if response.status_code == 200 else {}
+        except (ValueError, RecursionError):
+            return {}
+        except httpx2.HTTPError as error:
+            raise self.broken(error) from error
+        return found if isinstance(found, dict) else {}
+
     # generating
 
     def generate(self, job: Job) -> AsyncGenerator[Batch, None]:

@@ -61,6 +61,10 @@ class LlamaServer(HttpEngine):
         self._spelling = None if chat.tokenizer is None else Spelling(chat.tokenizer)
         return await super().start(chat)
 
+    async def tokenize(self, text: str) -> list[int] | None:
+        asked = {"content": text, "add_special": False, "parse_special": True}
+        return ids_of((await self.post("/tokenize", asked)).get("tokens"))
+
     def forced(self, marker: str, id: int) -> dict[str, Any]:
         return {"logit_bias": [[id, 100.0]]}
 

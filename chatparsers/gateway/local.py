@@ -60,13 +60,19 @@ class Local(Engine):
             raise EngineError("the model's file has no tokenizer that can be read: name its tokenizer.json")
         return []
 
+    async def tokenize(self, text: str) -> list[int]:
+        return self._encoded(text, adds_bos=False)
+
+    def _encoded(self, text: str, *, adds_bos: bool) -> list[int]:
+        ids: list[int] = self._llama.tokenize(text.encode(), add_bos=adds_bos, special=True)
+        return ids
+
     async def close(self) -> None:
         async with self._queue:
             self._llama.close()
 
     async def generate(self, job: Job) -> AsyncGenerator[Batch, None]:
-        prompt = job.prompt
-        assert isinstance(prompt, list)
+        prompt = job.prompt if isinstance(job.prompt, list) else self._encoded(job.prompt, adds_bos=True)
         most = Account.room(len(prompt), job.max_tokens, self._llama.n_ctx(), "messages")
         assert most is not None
         sampling = dict(job.sampling)

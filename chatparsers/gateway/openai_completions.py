@@ -91,12 +91,22 @@ class OpenAICompletions(HttpEngine):
         return Batch(text, ids, end, placed(found, (ids or []) if self.ids else None, text))
 
 
-class VLLM(OpenAICompletions):
-    """``vllm serve model``."""
+class _WithIds(OpenAICompletions):
+    """What vLLM and SGLang share: structural tags, prompts of ids, and ``/tokenize``."""
 
     dialect: ClassVar[Dialect | None] = "structural_tag"
     takes_ids: ClassVar[bool] = True
     sampling: ClassVar[frozenset[str] | None] = None
+
+    async def tokenize(self, text: str) -> list[int] | None:
+        asked = {"prompt": text, "add_special_tokens": False}
+        if self.model is not None:
+            asked["model"] = self.model
+        return ids_of((await self.post("/tokenize", asked)).get("tokens"))
+
+
+class VLLM(_WithIds):
+    """``vllm serve model``."""
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn
@@ -115,12 +125,8 @@ class VLLM(OpenAICompletions):
         return body
 
 
-class SGLang(OpenAICompletions):
+class SGLang(_WithIds):
     """``python -m sglang.launch_server --model-path model``."""
-
-    dialect: ClassVar[Dialect | None] = "structural_tag"
-    takes_ids: ClassVar[bool] = True
-    sampling: ClassVar[frozenset[str] | None] = None
 
     def body(self, job: Job) -> dict[str, Any]:
         turn = job.turn

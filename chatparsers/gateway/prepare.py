@@ -23,6 +23,7 @@ from .encode import Encoder
 from .engine import Engine
 from .lanes import Lanes
 from .refused import check
+from .same_ids import known_ids
 from .settings import Settings
 from .work import until_left
 
@@ -155,7 +156,11 @@ class Preparing:
     @property
     def _by_ids(self) -> bool:
         """Whether the engine gets the ids of prompts."""
-        return self._engine.takes_ids and self._chat.tokenizer is not None
+        return (
+            self._engine.takes_ids
+            and self._chat.tokenizer is not None
+            and (self._settings.trust_ids or known_ids(self._chat))
+        )
 
     def _prompt(self, turn: Turn) -> str | list[int]:
         if self._by_ids:

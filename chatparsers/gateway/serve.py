@@ -114,6 +114,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         body_timeout=arguments.body_timeout,
         hosts=None if arguments.allowed_hosts is None else tuple(arguments.allowed_hosts),
         cors=tuple(arguments.cors or ()),
+        trust_ids=arguments.trust_ids,
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
         key_file=arguments.api_key_file,

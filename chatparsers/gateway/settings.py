@@ -33,6 +33,7 @@ class Settings:
     a line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
 
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
+    ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`.
     """
 
@@ -52,6 +53,7 @@ class Settings:
     hosts: tuple[str, ...] | None = None
     cors: tuple[str, ...] = ()
     drop_unsupported: bool = False
+    trust_ids: bool = False
     lenient_calls: bool = False
     key_file: str | None = None
     log: str | None = None

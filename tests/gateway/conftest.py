@@ -26,11 +26,11 @@ def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def upstream() -> Iterator[Callable[..., Upstream]]:
-    """``upstream(script, context)``: a scripted engine."""
+    """``upstream(script, context)``: a scripted engine. More arguments are those of `Upstream`."""
     made: list[Upstream] = []
 
-    def make(script: Script, context: int | None = None, port: int = 0) -> Upstream:
-        made.append(Upstream(script, context, port))
+    def make(script: Script, context: int | None = None, port: int = 0, **more: Any) -> Upstream:
+        made.append(Upstream(script, context, port, **more))
         return made[-1]
 
     yield make

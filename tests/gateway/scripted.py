@@ -43,10 +43,19 @@ class Wire:
 
 class Upstream:
     """A server in a thread. ``script`` answers each request; ``requests`` has what came; ``left`` counts the clients
-    that closed the connection before the end of a response. ``context``: what llama-server says of it."""
+    that closed the connection before the end of a response. ``context``: what llama-server says of it. ``tokenize``:
+    what its ``/tokenize`` does; None: it has none."""
 
-    def __init__(self, script: Script, context: int | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        script: Script,
+        context: int | None = None,
+        port: int = 0,
+        tokenize: Callable[[str], list[int]] | None = None,
+    ) -> None:
         self.script = script
+        self.tokenize = tokenize
+        self.encoded: list[dict[str, Any]] = []
         self.context = context
         self._wanted = port
         self.heads: list[str] = []
@@ -89,10 +98,14 @@ class Upstream:
                     (line[15:] for line in head.split("\r\n") if line.startswith("content-length:")), "0"
                 )
                 body = json.loads(await reader.readexactly(int(size)) or b"{}")
-                if path != "/props":
-                    self.requests.append((path, body))
                 wire = Wire(writer)
-                script = self._props(wire) if path == "/props" else self.script(path, body, wire)
+                if path == "/props":
+                    script: Awaitable[None] = self._props(wire)
+                elif path == "/tokenize":
+                    script = self._tokenize(body, wire)
+                else:
+                    self.requests.append((path, body))
+                    script = self.script(path, body, wire)
                 try:
                     await self._watched(script, reader)
                 except ConnectionError:
@@ -109,6 +122,15 @@ class Upstream:
         """What llama-server says of itself."""
         await wire.head(404 if self.context is None else 200, "application/json")
         await wire.send(json.dumps({"default_generation_settings": {"n_ctx": self.context}}).encode())
+        await wire.end()
+
+    async def _tokenize(self, body: dict[str, Any], wire: Wire) -> None:
+        """As llama-server (``content``), vLLM and SGLang (``prompt``) do."""
+        self.encoded.append(body)
+        await wire.head(404 if self.tokenize is None else 200, "application/json")
+        text = str(body.get("content", body.get("prompt")))
+        ids = [] if self.tokenize is None else self.tokenize(text)
+        await wire.send(json.dumps({"tokens": ids, "count": len(ids), "max_model_len": 5000}).encode())
         await wire.end()
 
     async def _watched(self, script: Awaitable[None], reader: asyncio.StreamReader) -> None:

@@ -115,7 +115,15 @@ def test_every_setting_has_a_flag() -> None:
     lists = ["--allowed-hosts", "a.example", "b.example", "--cors", "*", "--pass-on", "/tokenize"]
     made = settings_of(
         build_parser().parse_args(
-            ["serve", *flags(given), "--no-grammar", "--drop-unsupported", "--lenient-calls", *lists]
+            [
+                "serve",
+                *flags(given),
+                "--no-grammar",
+                "--trust-ids",
+                "--drop-unsupported",
+                "--lenient-calls",
+                *lists,
+            ]
         ),
         "other",
         "key",
@@ -136,6 +144,7 @@ def test_every_setting_has_a_flag() -> None:
         body_timeout=3.5,
         hosts=("a.example", "b.example"),
         cors=("*",),
+        trust_ids=True,
         drop_unsupported=True,
         lenient_calls=True,
         key_file="keys",
