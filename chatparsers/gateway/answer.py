@@ -8,7 +8,7 @@ from typing import Any
 from ..core.events import Content, Event, Reasoning
 from ..core.format import Turn
 from ..core.message import FinishReason
-from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, Writer, sse
+from ..serving import ApiError, ContentStops, OpenAIChat, Request, Usage, WholeCalls, Writer, sse
 from ..templates import to_json
 from .engine import Batch, End, EngineError
 from .probable import Probable
@@ -48,6 +48,11 @@ class Answer:
         self.finished = False
         self.usage = Usage()
         self._stream = turn.stream()
+        self._calls = WholeCalls(
+            self._stream.call_text,
+            early=framed and (writer.early_calls or request.early_arguments),
+            cut=writer.cut_calls,
+        )
         self._by_ids = by_ids
         self._framed = framed
         self._prompt = prompt
@@ -95,7 +100,7 @@ class Answer:
         """The last frames of the answer."""
         self.finished = True
         reason: FinishReason = "stop" if self.done or end.reason is None else end.reason
-        frames = self._written(self._stream.finish(reason), last=True)
+        frames = self._written(self._stream.finish(reason), last=True, length=reason == "length")
         stopped = self._stops.found if self._stops is not None else None
         message = self._stream.message
         self.writer.unwanted = [one.found for one in message.diagnostics if one.code == "unwanted-call"]
@@ -120,11 +125,13 @@ class Answer:
 
     def fail(self, record: Record) -> str:
         """The last frames before an error: what was held."""
-        held = self._written(self._stream.finish("length"), last=True)
+        held = self._written(self._stream.finish("length"), last=True, length=True)
         record.answered(self.turn.format.name, self._stream.message, Usage())
         return held
 
-    def _written(self, events: list[Event], last: bool = False) -> str:
+    def _written(self, events: list[Event], last: bool = False, length: bool = False) -> str:
+        if events:
+            events = list(self._calls.take(events, length))
         if self._stops is not None:
             events = list(self._stops.take(events, last))
             self.done = self.done or self._stops.found is not None

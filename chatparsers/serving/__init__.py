@@ -6,7 +6,7 @@ which has the status and the body that the API's clients expect.
 An answer: `OpenAIChat`, `OpenAIResponses` and `AnthropicMessages` are writers. ``start()``, ``event(e)`` for each event
 of the stream and ``finish(reason, usage)`` return what the API streams, as JSON data. ``answer`` is the whole answer;
 ``whole(message)`` makes it of a message. `sse` frames the data for a stream over HTTP. `ContentStops` cuts the answer
-at the client's own stops.
+at the client's own stops, `WholeCalls` makes text of calls that the model broke.
 
 It imports nothing but the standard library and this package, and does no I/O.
 """
@@ -23,6 +23,7 @@ from .request import Request
 from .responses import OpenAIResponses
 from .stops import ContentStops
 from .usage import Usage
+from .whole_calls import WholeCalls
 from .writer import Writer, sse
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "OpenAIResponses",
     "Request",
     "Usage",
+    "WholeCalls",
     "Writer",
     "read_chat",
     "read_messages",

@@ -2,14 +2,15 @@
 
 An answer is a list of blocks: thinking, text, a tool's use. One block is open at a time, and is closed before the next.
 
-The API gives a call's arguments as an object, and its clients read the pieces as JSON while they come. So what a broken
-call wrote after the last character that can be JSON is not sent: a client would raise on it. The other APIs send it.
+The API gives a call's arguments as an object, and its clients read the pieces as JSON while they come, and take what is
+there for whole. So a call that is not complete must not come here (`WholeCalls`). If one comes, as where arguments are
+streamed early, what it wrote after the last character that can be JSON is not sent: a client would raise on it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
@@ -84,9 +85,13 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
         self._pieces: list[str] = []
         """The text of the open block."""
         self._arguments = ArgumentsFilter()
+        self._called = False
+        """Whether a call is complete."""
         self._stop: StopReason | None = None
         self._stop_sequence: str | None = None
         self._usage = Usage()
+
+    cut_calls: ClassVar[bool] = False
 
     @staticmethod
     def new_id() -> str:
@@ -113,7 +118,8 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
                 text = self._arguments.take(text)
                 if text:
                     return [self._delta(text, {"type": "input_json_delta", "partial_json": text})]
-            case CallEnd():
+            case CallEnd(complete=complete):
+                self._called = self._called or complete
                 return self._close()
         return []
 
@@ -126,13 +132,12 @@ class AnthropicMessages(Writer[MessageEvent, AnthropicMessage]):
     ) -> list[MessageEvent]:
         check_reason(reason)
         closed = self._close()
-        calls = any(block["type"] == "tool_use" for block in self._blocks)
         if reason == "length":
             self._stop = "max_tokens"
         elif stop_sequence is not None:
             self._stop, self._stop_sequence = "stop_sequence", stop_sequence
         else:
-            self._stop = "tool_use" if calls else "end_turn"
+            self._stop = "tool_use" if self._called else "end_turn"
         self._usage = usage or self._usage
         delta: dict[str, Any] = {"stop_reason": self._stop, "stop_sequence": self._stop_sequence}
         if self.unwanted:

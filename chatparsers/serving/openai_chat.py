@@ -137,6 +137,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
 
     named: ClassVar[bool] = False
     end: ClassVar[str] = "data: [DONE]\n\n"
+    early_calls: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -160,6 +161,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self._content: list[str] = []
         self._reasoning: list[str] = []
         self._calls: list[tuple[str, str, list[str]]] = []
+        self._called = False
+        """Whether a call is complete."""
         self._reason: ChatFinish = "stop"
         self._usage = Usage()
 
@@ -206,7 +209,8 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
                     return self._text(index, self._free.take(text))
                 self._calls[-1][2].append(text)
                 return [{"tool_calls": [{"index": index, "function": {"arguments": text}}]}]
-            case CallEnd(index=index):
+            case CallEnd(index=index, complete=complete):
+                self._called = self._called or complete
                 free, self._free = self._free, None
                 return self._text(index, free.finish()) if free is not None else []
         return []
@@ -232,7 +236,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         stop_sequence: str | None = None,
     ) -> list[ChatChunk]:
         check_reason(reason)
-        self._reason = "length" if reason == "length" else "tool_calls" if self._calls else "stop"
+        self._reason = "length" if reason == "length" else "tool_calls" if self._called else "stop"
         self._usage = usage or Usage()
         chunks = [self._chunk({}, self._reason)]
         if self.unwanted:

@@ -69,6 +69,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
         messages=messages,
         tools=kit.functions,
         toolkit=kit,
+        early_arguments=_early(body.get("tools")),
         dropped=tuple(drops.kinds),
         tool_choice=choice,
         parallel_tool_calls=parallel,
@@ -83,6 +84,12 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
         include_usage=True,
         body=body,
     )
+
+
+def _early(tools: object) -> bool:
+    """Whether a tool asks for its arguments while they come, whole or not."""
+    listed = tools if isinstance(tools, list) else []
+    return any(isinstance(tool, dict) and tool.get("eager_input_streaming") is True for tool in listed)
 
 
 def _message(message: Mapping[str, Any], path: str, messages: list[dict[str, Any]], drops: Drops) -> None:

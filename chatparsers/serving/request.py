@@ -43,6 +43,8 @@ class Request:
     how the API spells the tools. ``dropped``: what was left out of it. ``body`` is the request as it came.
     ``choices``: how many answers. ``logprobs``: how many of the likeliest tokens are said at each place, None if no log
     probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
+    ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
+    ``eager_input_streaming``).
     """
 
     model: str
@@ -65,6 +67,7 @@ class Request:
     choices: int = 1
     logprobs: int | None = None
     token_ids: bool = False
+    early_arguments: bool = False
     body: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -6,6 +6,7 @@ import json
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import uuid4
 
@@ -16,6 +17,7 @@ from ..templates import to_json
 from .errors import ApiError
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .usage import Usage
+from .whole_calls import WholeCalls
 
 __all__ = ["Writer", "sse", "to_data"]
 
@@ -37,6 +39,10 @@ class Writer(ABC, Generic[Chunk, Answer]):
     """Whether the API names its events in the frames of a stream."""
     end: ClassVar[str] = ""
     """The frame that ends the stream."""
+    cut_calls: ClassVar[bool] = True
+    """Whether the API can say that a call was cut off."""
+    early_calls: ClassVar[bool] = False
+    """Whether a stream shows the arguments of a call before it is whole: clients read them as text, at its end."""
 
     def __init__(
         self,
@@ -117,10 +123,12 @@ class Writer(ABC, Generic[Chunk, Answer]):
     ) -> Answer:
         """The whole answer of a message. The writer is used up.
 
-        The message has its texts joined, so the answer has the reasoning first, then the content, then the calls.
+        The message has its texts joined, so the answer has the reasoning first, then the content, then the calls. A
+        call that the model broke is content: its name, and what was read of its arguments.
         """
         self.start(usage.prompt if usage is not None else 0)
-        for event in _events(message):
+        calls = WholeCalls(partial(_told, message), cut=self.cut_calls)
+        for event in calls.take(_events(message), reason == "length"):
             self.event(event)
         self.finish(reason, usage)
         return self.answer
@@ -163,6 +171,11 @@ def to_data(chunk: Mapping[str, Any]) -> str:
 
 
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def _told(message: Message, index: int) -> str:
+    call = message.tool_calls[index]
+    return f"{call.name}{call.arguments}"
 
 
 def _events(message: Message) -> Iterator[Event]:

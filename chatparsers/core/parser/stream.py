@@ -244,6 +244,25 @@ class Stream:
             self._note_region()
         return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
 
+    def call_text(self, index: int) -> str:
+        """What the model wrote of the call at ``index`` so far, after the marker that opens it.
+
+        Raises `RequestError` if there is no such call.
+
+        >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": oops')
+        >>> stream.call_text(0)
+        '{"name": "get_weather", "arguments": {"city": oops'
+        """
+        if self._ids is False:
+            self._begin_with_text()
+        if not 0 <= index < len(self._transcript.calls):
+            found = f"{len(self._transcript.calls)} calls"
+            raise RequestError(f"call_text: expected the index of a call, found {index!r} of {found}")
+        if self._has_shortcut:
+            self._note_region()
+        return self._transcript.call_text(index, self._ids)
+
     def token_regions(self, first: int = 0, *, starts: Sequence[int] | None = None) -> list[RegionKind]:
         """The regions of the tokens from the token ``first`` on, as far as they are decided; of all after `finish`.
 

@@ -92,6 +92,7 @@ class _Call:
         "arguments",
         "broken",
         "complete",
+        "end",
         "id",
         "index",
         "made",
@@ -106,6 +107,7 @@ class _Call:
     def __init__(self, index: int, start: int) -> None:
         self.index = index
         self.start = start
+        self.end = -1
         self.id: str | None = None
         self.name: str | None = None
         self.arguments: list[str] = []
@@ -283,6 +285,7 @@ class Transcript:
                         call = self.call = _Call(len(self.calls), length)
                         self.calls.append(call)
                 elif call is not None:
+                    self.length = length
                     self._in_call(call, op, raw, value, events)
                     call = self.call
             elif op == m.CONTENT:
@@ -349,6 +352,7 @@ class Transcript:
         """Ends the open call, if there is one."""
         call, self.call = self.call, None
         if call is not None:
+            call.end = self.length
             self._start(call, events)
             if call.started:
                 events.append(CallEnd(call.index, self._id(call), call.complete))
@@ -403,6 +407,14 @@ class Transcript:
             regions=[] if not (regions and self.runs) else made if over else made(),
             text=text,
         )
+
+    def call_text(self, index: int, ids: Any) -> str:
+        """The text of the call at ``index``, as far as it was read."""
+        call = self.calls[index]
+        places = self.text = self.text or _Text(self.origin)
+        text = places.whole(self.pieces, ids)
+        end = self.length if call.end < 0 else call.end
+        return text[places.position(call.start) : places.position(end)]
 
     def _record(self, call: _Call) -> ToolCall:
         if call.record is not None:

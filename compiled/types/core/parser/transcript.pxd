@@ -10,7 +10,7 @@ cdef class _Call:
     cdef public list arguments
     cdef public bint broken, complete, started
     cdef public object id, name, record
-    cdef public Py_ssize_t index, members, start
+    cdef public Py_ssize_t end, index, members, start
     cdef public object made
     cdef public tuple sink
 cdef class Transcript:

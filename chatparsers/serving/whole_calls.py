@@ -1,0 +1,89 @@
+"""Keeps calls that the model broke from going out as calls.
+
+A client runs what looks like a call. One that the model broke has other arguments than it meant, or none. So its text
+goes out as text: the client runs nothing, and the model sees in the next request what it wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ..core.events import CallArguments, CallEnd, CallStart, Content, Event
+
+__all__ = ["WholeCalls"]
+
+
+class WholeCalls:
+    """Gives the events of a stream, in which each broken call is content.
+
+    >>> from chatparsers.serving import WholeCalls
+    >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
+    >>> calls = WholeCalls(stream.call_text)
+    >>> list(calls.take(stream.feed('<tool_call>\\n{"name": "f", "arguments": {"a": oops}}\\n</tool_call>')))
+    [Content(text='{"name": "f", "arguments": {"a": oops}}\\n</tool_call>')]
+
+    ``text``: gives the text of the call at an index, as `Stream.call_text` does. ``early``: a call goes out with its
+    first arguments, and not at its end. Their last brace waits for the end, so if the call breaks, it stays a call
+    whose arguments are no JSON. ``cut``: whether a call that the end of the answer cuts off may go out, as where a
+    client wants to go on with it.
+    """
+
+    __slots__ = ("_brace", "_cut", "_early", "_held", "_open", "_text")
+
+    def __init__(self, text: Callable[[int], str], *, early: bool = False, cut: bool = False) -> None:
+        self._text = text
+        self._early = early
+        self._cut = cut
+        self._held: list[Event] = []
+        """The events of the open call that wait."""
+        self._open = False
+        """Whether events of the open call went out."""
+        self._brace = ""
+        """The end of the arguments that waits."""
+
+    def take(self, events: Iterable[Event], length: bool = False) -> Iterator[Event]:
+        """The events that may go out. ``length``: the answer was cut off, and these are its last events."""
+        for event in events:
+            match event:
+                case CallStart():
+                    self._held, self._open, self._brace = [event], False, ""
+                case CallArguments() if self._open:
+                    yield from self._argued(event)
+                case CallArguments():
+                    self._held.append(event)
+                    if self._early and _is_object(self._held):
+                        self._open, held = True, self._held
+                        yield held[0]
+                        for waited in held[1:]:
+                            yield from self._argued(waited)
+                case CallEnd(index=index, complete=complete):
+                    yield from self._ended(index, complete or (length and self._cut))
+                    if self._open:
+                        yield event
+                case _:
+                    yield event
+
+    def _argued(self, event: Event) -> Iterator[Event]:
+        """More arguments, but for the brace with which they may end."""
+        if isinstance(event, CallArguments):
+            text = self._brace + event.text
+            bare = text.rstrip()
+            end = len(bare) - 1 if bare.endswith("}") else len(text)
+            self._brace = text[end:]
+            if end:
+                yield CallArguments(event.index, text[:end])
+
+    def _ended(self, index: int, whole: bool) -> Iterator[Event]:
+        if whole and self._open and self._brace:
+            yield CallArguments(index, self._brace)
+        elif whole and not self._open:
+            self._open = True
+            yield from self._held
+        elif not self._open:
+            yield Content(self._text(index))
+
+
+def _is_object(events: list[Event]) -> bool:
+    """Whether the arguments that were read begin an object."""
+    text = "".join([event.text for event in events if isinstance(event, CallArguments)])
+    return text.lstrip().startswith("{")
