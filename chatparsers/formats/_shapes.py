@@ -98,17 +98,20 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
     # Only what follows tells a careless header from prose about one.
     follows = p.declared() + p.peek(p.space() + p.choice("<parameter", "</function>"))
 
-    def function(tool: Tool) -> Node:
+    def function(tool: Tool, known: Node | str = "") -> Node:
         end = p.reads("</function>", "</function>", p.peek(p.token(close) | "<function="))
-        header = _named(p, "function", p.name(tool)) + ">" + _no_other(p, "<function=")
-        careless = _named(p, "function", p.name(tool)) + follows
-        return p.reads(header, header, careless) + p.space(gap) + p.each_arg(tool, argument) + end
+        named = _named(p, "function", p.name(tool))
+        header = named + known + ">" + _no_other(p, "<function=")
+        return p.reads(header, header, named + follows) + p.space(gap) + p.each_arg(tool, argument) + end
 
-    call = p.each_tool(function) + again(p, p.choice("</function>", "</function_invocation>"))
-    end = p.space(gap) + p.token(close)
+    def one(make: Callable[[Tool], Node]) -> Node:
+        return p.each_tool(make) + again(p, p.choice("</function>", "</function_invocation>"))
+
+    call, end = one(function), p.space(gap) + p.token(close)
     whole = p.token(open) + p.space(gap) + _several(p, call) + end
     json = p.token(open) << json_calls(p) << p.token(close)
-    return p.reads(whole, whole, json, call + p.optional(end))
+    unopened = p.line_start() + one(lambda tool: function(tool, p.declared())) + p.optional(end)
+    return p.reads(whole, whole, json, unopened)
 
 
 def _no_other(p: Builder, header: Node | str) -> Node:
@@ -232,11 +235,13 @@ def invoke(
     gap: str = "\n",
     name: Node | None = None,
     section: str = "",
+    known: Node | str = "",
 ) -> Node:
     """One call whose tags name it and its arguments in quotes. ``<invoke name="…">…</invoke>``
 
     ``space``: the tags' namespace, such as ``"atem:"``. ``gap``: the white space between tags. ``name``: the tool's
-    name, where it is not written as it is. ``section``: what ends all calls; it ends this one too.
+    name, where it is not written as it is. ``section``: what ends all calls; it ends this one too. ``known``: what the
+    parser asks of the name.
     """
     quote = p.reads('"', '"', "'", "")
     end = f"</{space}invoke>"
@@ -257,7 +262,9 @@ def invoke(
 
     attributes = p.chars(r"^<>\n", 1) + ">"
     begun = p.reads(">", ">", p.peek(f"<{space}parameter name="), attributes)
-    opener = f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + quote + begun
+    opener = (
+        f"<{space}invoke name=" + quote + (p.name(tool) if name is None else name) + known + quote + begun
+    )
     ended = p.reads(end, end, p.space() + p.peek(p.token(section))) if section else end
     return opener + p.space(gap) + p.each_arg(tool, argument) + ended + again(p, end)
 

@@ -17,12 +17,22 @@ def build(p: Builder) -> Node:
     def call(tool: Tool) -> Node:
         if tool is not ANY_TOOL and tool.name == "python":
             return p.token("<|python_tag|>") + p.implied(Tag.NAME, "python") + p.args(tool)
-        begin = p.reads(">", ">" + p.peek(p.space() + p.choice("{", '"', "</function>")))
+        begin = p.reads(">", ">" + p.peek(p.space() + p.choice("{", '"')))
         end = p.reads(p.space() + "</function>", "")  # read after the call, which is whole without it
         return "<function=" + p.name(tool) + begin << p.args(tool) + end
 
     closer = p.reads("", p.space() + "</function>" + again(p, "</function>"))
-    tagged = p.each_tool(call) + closer
+    without = (
+        p.line_start()
+        + "<function="
+        + p.name(ANY_TOOL)
+        + p.declared()
+        + ">"
+        + p.peek(p.space() + "</function>")
+    )
+    without = p.tag(Tag.CALL, without << p.args(ANY_TOOL))
+    written = p.each_tool(call)
+    tagged = p.reads(written, without, written) + closer
     json = p.tag(Tag.CALL, p.implied(Tag.NAME, "python") + p.space() + p.args(ANY_TOOL))
     looks_json = p.peek(p.space() + "{" << p.choice('"', "}"))
     python = p.token("<|python_tag|>") + (looks_json + json | p.code_call("python", "code"))

@@ -21,9 +21,10 @@ from chatparsers.formats._shapes import listed
 
 def build(p: Builder) -> Node:
     role, end = p.token("<|im_start|>") + "assistant", p.token("<|im_end|>")
+    start = p.reads(role, role, p.line_start())
     closed = end + p.space("\n")
     array = listed(p, p.json_call(name="name", args="arguments"))
-    calls = p.expected(role) + " -> tool/function_call\n" + array + p.expected(p.space() + end)
+    calls = start + " -> tool/function_call\n" + array + p.expected(p.space() + end)
     reasoning = p.span(role + "/think\n", closed)
     content = p.span(role + "\n", closed, optional=True)
     # Without a prefix, the first block has no role.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
+from itertools import chain, product
 from typing import Any
 
 import pytest
@@ -105,3 +105,71 @@ def test_white_space_between_blocks_is_no_content(format: Format) -> None:
             assert [d.code for d in message.diagnostics] == [d.code for d in plain.diagnostics], (
                 text[:at] + "|"
             )
+
+
+PROSE = ("Docs: write {} to call it.", "`{}` is how.", "See [{}](docs) and {}.")
+"""Prose that explains a call in the middle of a line."""
+LINES = ("Write:\n{} is a call.", "Write:\n{}\n", "{}")
+
+
+def unopened(format: Format, text: str, name: str) -> list[str]:
+    """The call without its opener: what is left of ``text`` if its beginning is missing, and no special token of what
+    is left says that a call begins."""
+    named = text.index(name)
+    found = [text[start:] for start in range(1, named + 1) if text[start] in "<[{" or start == named]
+    tokens = format.preserved_tokens
+    return [
+        rest
+        for rest in found
+        if not any(token in rest[: rest.index(name) + len(name) + 40] for token in tokens)
+    ]
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("arguments", ['{"city": "Oslo"}', "{}"])
+def test_prose_that_explains_calls_makes_none(format: Format, arguments: str) -> None:
+    """Without its opener, a call needs a declared name and the start of a line. What is not read stands in the content,
+    but for a closer that a diagnostic tells."""
+    if not format.features.tools:
+        return
+    turn = format.bind(tools=TOOLS, id_seed="x")
+    body = next(node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body))
+    started = body.start is not None
+    for name, forms in (("get_weather", PROSE), ("get_rain", (*PROSE, *LINES))):
+        function = {"name": name, "arguments": arguments}
+        tools = [{"type": "function", "function": {**TOOLS[0]["function"], "name": name}}]
+        call = {"id": "a1b2c3d40", "type": "function", "function": function}
+        whole = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools)
+        for bare in unopened(format, whole, name):
+            parts = [
+                bare,
+                bare[: bare.index(name) + len(name)],
+                *(bare[: end + 1] for end in range(len(bare))),
+            ]
+            for form, part in product(forms, dict.fromkeys(parts)):
+                if form == "{}" and started:
+                    continue  # such calls need no opener at the start of the turn
+                text = form.format(*[part] * form.count("{}"))
+                message = turn.parse(text)
+                assert not message.tool_calls, text
+                left = [
+                    text[region.start : region.end].strip()
+                    for region in message.regions
+                    if region.kind == "markup"
+                ]
+                told = {diagnostic.code for diagnostic in message.diagnostics}
+                assert not any(left) or told, (text, left)
+
+
+@pytest.mark.one_in(4)
+def test_a_call_without_its_opener_is_read_at_the_start_of_a_line(format: Format) -> None:
+    """Where a format reads one at the start of the turn: after other text too."""
+    body = next((node for node in once(format.tree(Options(tools=True))) if isinstance(node, Body)), None)
+    if body is None or body.start is not None or not format.features.tools:
+        return
+    for bare in unopened(format, written(format), "get_weather"):
+        if len(read(format, bare).tool_calls) == 1:
+            for before in ("I look.\n", "<b>I look</b> at\nit:\n\n"):
+                message = read(format, before + bare)
+                assert [call.parsed_arguments for call in message.tool_calls] == [{"city": "Oslo"}], bare
+                assert message.complete and message.content.strip() == before.strip(), bare

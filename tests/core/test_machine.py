@@ -48,7 +48,7 @@ def programs(name: str) -> Iterator[Program]:
 
 
 def test_the_table_names_each_instruction_once() -> None:
-    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.GAP + 1))
+    assert sorted(numbers()) == list(range(len(table()))) == list(range(m.LINE + 1))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -89,7 +89,7 @@ def test_skipped_text_moves_what_is_reported(hermes: Turn) -> None:
     """After `skip_to`, the machine reports positions as if it had read the skipped text."""
     machine = Machine(program(hermes.format, hermes.options), hermes.tools)
     machine.feed("The answer")
-    machine.skip_to(1000, "")
+    machine.skip_to(1000, "", False)
     notes = [value for op, _, value in machine.feed("</tool_call>") if op == m.NOTE]
     assert notes == [("stray-marker", 1000, "")]
 

@@ -109,6 +109,25 @@ ROWS = [
         '"<c>t></c>"',
         "",
     ),
+    Row(
+        "line_start", lambda p: p.reads("", "x" + p.line_start() + "a", ""), "xab", "||b|", '"<c>t></c>"', ""
+    ),
+    Row(
+        "line_start, in a line",
+        lambda p: p.reads("", p.tag(TEXT, p.literal("x")) + p.line_start() + "a", ""),
+        "xab",
+        "x|a|b|",
+        '"<c>t></c>"',
+        "",
+    ),
+    Row(
+        "line_start, after a line",
+        lambda p: p.reads("", p.tag(TEXT, p.literal("x\n")) + p.line_start() + "a", ""),
+        "x\nab",
+        "||x\n|b|",
+        '"<c>t></c>"',
+        "",
+    ),
     Row("sequence", lambda p: p.sequence("a", p.space(), "b"), "a bc", "|||c|", '"ab<c>t></c>"', ""),
     Row("choice", lambda p: p.choice("ab", "a") + "c", "acx", "||x|", '("ab" | "a") "c<c>t></c>"', ""),
     Row("|", lambda p: (p.literal("ab") | "a") + "c", "abcx", "|||x|", '("ab" | "a") "c<c>t></c>"', ""),

@@ -49,8 +49,9 @@ CALL = n.Tagged(n.Tag.CALL, n.Sequence((n.Name(n.Tag.NAME, "[a-z]", A), n.Args(A
 SPAN = n.Span(A, B)
 SAMPLES: list[Node] = [
     A, B, NONE, n.Literal(""), n.Chars("a-c"), n.Chars("a", 0), n.Chars("ab", 2, 3), n.Space("\n"), n.Space("", True),
-    n.AnyChar(), n.End(), n.Until(("<b>",)), n.Until(()), n.Sequence((A, n.Space(" "), B)), n.Choice((A, B)),
-    n.Choice((A, NONE)), n.Sequence((n.Space(""), n.Choice((A, B)))), n.Many(A), n.Many(B, 1), n.Many(A, 2, 3),
+    n.AnyChar(), n.End(), n.LineStart(), n.Until(("<b>",)), n.Until(()), n.Sequence((A, n.Space(" "), B)),
+    n.Choice((A, B)), n.Choice((A, NONE)), n.Sequence((n.Space(""), n.Choice((A, B)))),
+    n.Many(A), n.Many(B, 1), n.Many(A, 2, 3),
     n.Many(n.Choice((B, n.Literal(""))), 1, 2), n.Peek(A), n.Not(A), n.Rule("r", A), n.Rule("e", n.Many(A)),
     n.Tagged(n.Tag.CONTENT, A),
     n.Atomic(B), n.Name(n.Tag.NAME, "[a-z]", A), n.JsonName(n.Tag.NAME, A), n.Header("(?P<name>[a-z]+)", "[a-z]", A),
@@ -119,7 +120,7 @@ def matches(node: Node, text: str) -> bool:
     return any(item[0] == m.REASONING for item in items)
 
 
-UNSURE = (n.Think, n.Body, n.End, n.Peek, n.Value, n.JsonValue, n.Ref, n.Declared, n.SameName)
+UNSURE = (n.Think, n.Body, n.End, n.LineStart, n.Peek, n.Value, n.JsonValue, n.Ref, n.Declared, n.SameName)
 """They may be empty at the end of the text alone, or look ahead, or need what was read before."""
 
 

@@ -104,7 +104,7 @@ def authors_sources() -> Iterator[tuple[str, str]]:
     for path in (*modules, *(root / "tests" / "plugins").glob("*-formats/*.py")):
         yield path.name, path.read_text(encoding="utf-8")
     for page in (*(root / "docs").glob("*.md"), root / "README.md", root / "CONTRIBUTING.md"):
-        for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for block in re.findall(r"```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M):
             yield page.name, block
 
 

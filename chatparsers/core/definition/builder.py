@@ -63,6 +63,10 @@ class Primitives:
         """The end of the turn. A turn that was cut off (``finish("length")``) has no end. ``!.``"""
         return n.End()
 
+    def line_start(self) -> Node:
+        """Succeeds without reading at the start of a line, and right behind markup. For parsing only. ``&{line}``"""
+        return n.LineStart()
+
     def sequence(self, *items: Nodelike) -> Node:
         """The items, one after the other. ``a b c``"""
         return n.Sequence.of(*items)

@@ -233,7 +233,8 @@ _WRITTEN: Mapping[type[Node], Callable[[_Writer, Any], str]] = of_every_kind(
         **dict.fromkeys((n.Literal, n.Token, n.Space), lambda writer, node: node.text),
         # what no text stands for, and text that may be empty
         **dict.fromkeys(
-            (n.Cut, n.Declared, n.End, n.Implied, n.Not, n.Peek, n.Until), lambda writer, node: ""
+            (n.Cut, n.Declared, n.End, n.Implied, n.LineStart, n.Not, n.Peek, n.Until),
+            lambda writer, node: "",
         ),
         **dict.fromkeys((n.AnyChar, n.JsonValue, n.Ref), _Writer.unwritable),
         **dict.fromkeys((n.Rule, n.Tagged, n.Atomic), lambda writer, node: writer.node(node.node)),

@@ -38,6 +38,7 @@ from ..definition.nodes import (
     JsonName,
     JsonText,
     JsonValue,
+    LineStart,
     Literal,
     Many,
     Name,
@@ -255,6 +256,9 @@ class _Compiler:
 
     def declared(self, node: Declared, at: Place) -> None:
         self.emit(m.DECLARED, node.lacks)
+
+    def line_start(self, node: LineStart, at: Place) -> None:
+        self.emit(m.LINE)
 
     def name(self, node: Name, at: Place) -> None:
         item = _ITEMS[node.tag]
@@ -489,6 +493,7 @@ _COMPILERS: Mapping[type[Node], Callable[[_Compiler, Any, Place], None]] = of_ev
         Header: _Compiler.header,
         Implied: _Compiler.implied,
         Declared: _Compiler.declared,
+        LineStart: _Compiler.line_start,
         Cut: _Compiler.cut,
         EachTool: _Compiler.each_tool,
         EachArg: _Compiler.each_arg,

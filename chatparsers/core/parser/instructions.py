@@ -75,6 +75,8 @@ SAME region shown spell
     to write it. Holds less than the name.
 DECLARED lacks
     Fails unless the request has a tool of the name just read, and that tool has no argument called ``lacks``.
+LINE
+    Fails unless running text before this place ends a line, or none stands right before it.
 PLACE region
     Sets the region of the running text from here on.
 TOP label
@@ -187,6 +189,7 @@ FOLLOWS: Final = 37
 NTH: Final = 38
 LINES: Final = 39
 GAP: Final = 40
+LINE: Final = 41
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

@@ -56,6 +56,7 @@ from .instructions import (
     HOLD,
     IF,
     JUMP,
+    LINE,
     LINES,
     LIT,
     MARK,
@@ -66,6 +67,7 @@ from .instructions import (
     NTH,
     ONE,
     PLACE,
+    REASONING,
     RECOVER,
     RECOVERY_POINT,
     RESUME,
@@ -101,6 +103,7 @@ class Machine:
     ``live``: there is a choice point to which the machine may go back. ``place``: the region of the running text that
     the machine reads. ``hope``: a text; if a part of it comes next, the machine holds that too. ``nth``: how many
     arguments of the call stood without names. ``left``: which declared ones were not read yet, where a value asks.
+    ``line``: the text before the trail ends a line, or is no running text.
     """
 
     __slots__ = (
@@ -117,6 +120,7 @@ class Machine:
         "i",
         "ip",
         "left",
+        "line",
         "live",
         "nth",
         "place",
@@ -146,6 +150,7 @@ class Machine:
         self.trail: list[Item] = []
         self.value: Transcoder | None = None
         self.live = False
+        self.line = True
         self.place = CONTENT
         self.calling = False
         self.tool = ""
@@ -165,7 +170,7 @@ class Machine:
         other.text, other.i, other.base, other.ip = self.text, self.i, self.base, self.ip
         other.final, other.cut_off, other.hope = self.final, self.cut_off, self.hope
         other.stack, other.floor, other.flags = self.stack.copy(), self.floor, self.flags
-        other.trail, other.live = self.trail.copy(), self.live
+        other.trail, other.live, other.line = self.trail.copy(), self.live, self.line
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.far, other.want = self.left, self.far, self.want.copy()
@@ -203,10 +208,10 @@ class Machine:
         held, self.text, self.i = self.text[self.i :], "", 0
         return held
 
-    def skip_to(self, position: int, held: str) -> None:
+    def skip_to(self, position: int, held: str, line: bool) -> None:
         """Continues at ``position`` of the text, where ``held`` begins. The text before it was read elsewhere, as
-        `waiting` allows."""
-        self.base, self.text, self.i = position, held, 0
+        `waiting` allows; ``line``: it ends a line."""
+        self.base, self.text, self.i, self.line = position, held, 0, line
 
     @property
     def region(self) -> int:
@@ -522,6 +527,12 @@ class Machine:
                 else:
                     self._wanted(i, "the arguments of the call")
                     ip = 0
+            elif op == LINE:
+                if self._ends_line(trail):
+                    ip += 1
+                else:
+                    self._wanted(i, "the start of a line")
+                    ip = 0
             elif op == PLACE:
                 self.place = ins[1]
                 ip += 1
@@ -562,15 +573,16 @@ class Machine:
             elif op == RESUME:
                 match = _white(text, i, i + MAX_HEADER)
                 end = match.end() if match else i
-                found = [match for at in ins[1:] if (match := at(text, end)) is not None]
-                begun = any(match[1] is not None for match in found)
-                if not final and (begun or end == n < i + MAX_HEADER):
+                match, stop = ins[1](text, end), ins[2](text, end)
+                begun = match is not None and match[1] is not None
+                waits = begun or (stop is not None and stop[1] is not None)
+                if not final and (waits or end == n < i + MAX_HEADER):
                     break
                 self.resumed = self.base + end
                 if begun and end < n and self.flags & BEHIND:
                     trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
                     end = n
-                if i < end and (end == n or ins[2](text, end) is not None):
+                if i < end and (end == n or (stop is not None and not waits)):
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
@@ -623,8 +635,17 @@ class Machine:
                 self.live = True
                 return self._final(frame[2])
         self.live = False
+        if trail:
+            self.line = self._ends_line(trail)
         self.trail = []
         return trail
+
+    def _ends_line(self, items: list[Item]) -> bool:
+        """Whether the text up to the end of ``items`` ends a line, or no running text stands there."""
+        for kind, raw, _ in reversed(items):
+            if raw:
+                return raw[-1] == "\n" or not CONTENT <= kind <= REASONING
+        return self.line
 
     def _by_place(self, char: str) -> str | None:
         """The property that the next value without a name is, if ``char`` begins it."""
@@ -644,6 +665,7 @@ class Machine:
         items = self.trail[:length]
         if items:
             del self.trail[:length]
+            self.line = self._ends_line(items)
             for height in range(self.floor, len(self.stack)):
                 kind, ip, after, calling = self.stack[height]
                 self.stack[height] = (kind, ip, after - length, calling)

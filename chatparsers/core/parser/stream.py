@@ -446,9 +446,9 @@ class Stream:
         """Lets the machine read ``text``. ``scanned`` is as in `Machine.feed`."""
         if not text:
             return
-        self._pieces.append(text)
         if self._plain is not _no_shortcut or self._value is not None:
             self._catch_up()
+        self._pieces.append(text)
         self._fed += len(text)
         if self._early:
             events += self._early
@@ -511,7 +511,8 @@ class Stream:
     def _catch_up(self) -> None:
         """Moves the machine past the pieces that took the shortcut."""
         if self._plain is not _no_shortcut or self._value is not None:
-            self._machine.skip_to(self._fed - len(self._held), self._held)
+            line = bool(self._pieces) and self._pieces[-1].endswith("\n")
+            self._machine.skip_to(self._fed - len(self._held), self._held, line)
             self._note_region()
             self._plain = _no_shortcut
             self._value = None

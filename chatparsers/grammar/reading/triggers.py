@@ -36,7 +36,7 @@ __all__ = [
     "words",
 ]
 
-NO_TEXT = (n.Cut, n.Implied, n.End, n.Declared)
+NO_TEXT = (n.Cut, n.Implied, n.End, n.Declared, n.LineStart)
 """The nodes that generate nothing."""
 
 

@@ -41,7 +41,7 @@ from .node import (
     kinds,
     of_every_kind,
 )
-from .text import AnyChar, Chars, End, Until
+from .text import AnyChar, Chars, End, LineStart, Until
 from .turn import Body, Span, Think
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "JsonValue",
     "Leaf",
     "Lenient",
+    "LineStart",
     "Literal",
     "Many",
     "Name",

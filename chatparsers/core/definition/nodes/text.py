@@ -9,7 +9,7 @@ from ...errors import DefinitionError
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
 from .node import Begun, Needed, Opening, Reader, Rules, Silent, Unforeseen
 
-__all__ = ["AnyChar", "Chars", "End", "Until", "check_bounds"]
+__all__ = ["AnyChar", "Chars", "End", "LineStart", "Until", "check_bounds"]
 
 
 def check_bounds(node: Chars | object, least: int, most: int | None) -> None:
@@ -91,6 +91,23 @@ class End(Silent):
 
     def shown(self) -> str:
         return "p.end()"
+
+    def check(self, reader: Reader) -> None:
+        pass
+
+
+@dataclass(frozen=True, slots=True)
+class LineStart(Silent):
+    """Parses the start of a line of running text, or of running text itself; generates nothing."""
+
+    def anywhere(self) -> bool:
+        return False
+
+    def commits(self) -> bool:
+        return False
+
+    def shown(self) -> str:
+        return "p.line_start()"
 
     def check(self, reader: Reader) -> None:
         pass

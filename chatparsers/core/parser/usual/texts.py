@@ -117,7 +117,7 @@ def _atoms(node: n.Node, alphabet: Alphabet, arguments: int) -> Iterator[Atom]:
         parts = [node.any]
     elif isinstance(node, (n.Atomic, n.Rule, n.Tagged)):
         parts = [node.node]
-    elif not isinstance(node, (n.Peek, n.Not, n.Cut, n.Implied, n.Declared)):
+    elif not isinstance(node, (n.Peek, n.Not, n.Cut, n.Implied, n.Declared, n.LineStart)):
         yield Atom("unknown")
     for part in parts:
         yield from _atoms(part, alphabet, arguments)
