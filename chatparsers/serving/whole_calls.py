@@ -19,8 +19,10 @@ class WholeCalls:
     >>> from chatparsers.serving import WholeCalls
     >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
     >>> calls = WholeCalls(stream.call_text)
-    >>> list(calls.take(stream.feed('<tool_call>\\n{"name": "f", "arguments": {"a": oops}}\\n</tool_call>')))
-    [Content(text='{"name": "f", "arguments": {"a": oops}}\\n</tool_call>')]
+    >>> list(calls.take(stream.feed('<tool_call>\\n{"name": "f", "arguments": {"a": oops}}')))
+    []
+    >>> list(calls.take(stream.finish()))
+    [Content(text='{"name": "f", "arguments": {"a": oops}}')]
 
     ``text``: gives the text of the call at an index, as `Stream.call_text` does. ``early``: a call goes out with its
     first arguments, and not at its end. Their last brace waits for the end, so if the call breaks, it stays a call

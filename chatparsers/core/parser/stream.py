@@ -245,14 +245,14 @@ class Stream:
         return self._transcript.message(self._finished == "stop", self._ids, regions, bool(self._finished))
 
     def call_text(self, index: int) -> str:
-        """What the model wrote of the call at ``index`` so far, after the marker that opens it.
+        """What the model wrote of the call at ``index``, as far as it is decided, after the marker that opens it.
 
         Raises `RequestError` if there is no such call.
 
         >>> stream = chatparsers.get_format("qwen3").bind(tools=tools).stream()
-        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": oops')
+        >>> events = stream.feed('<tool_call>\\n{"name": "get_weather", "arguments": {"city": "Os')
         >>> stream.call_text(0)
-        '{"name": "get_weather", "arguments": {"city": oops'
+        '{"name": "get_weather", "arguments": {"city": "Os'
         """
         if self._ids is False:
             self._begin_with_text()
