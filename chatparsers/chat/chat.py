@@ -21,6 +21,7 @@ from ..core.schema.tools import Tools, read_tools
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
+from ..detection.shown import knows_reasoning
 from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
@@ -106,6 +107,8 @@ class Chat(Training):
         self._polyfills = polyfills
         self._tools_as = tools_as
         self._warned: set[str] = set()
+        self._reasoning: dict[tuple[str, str], bool] = {}
+        """Whether a template shows that the model writes reasoning as a format has it, by their names."""
         self.frames: dict[bytes, Frames] = {}
         """What the template writes around answers, by the options of the request."""
 
@@ -307,11 +310,22 @@ class Chat(Training):
             polyfills=given.names,
             id_seed=id_seed,
             lenient_calls=lenient_calls,
+            reasoning=self._reasons(fmt, template),
         )
         if known and turn.options.mode != "none" and "tools" not in given.names:
             self._heard(fmt, template, turn)
             self._proved(turn)
         return turn
+
+    def _reasons(self, fmt: Format, template: Template) -> bool | None:
+        """Whether the model writes reasoning; None if the format has none, or no template of the model tells."""
+        if not fmt.features.reasoning:
+            return None
+        key = template.name, fmt.name
+        found = self._reasoning.get(key)
+        if found is None:
+            found = self._reasoning[key] = knows_reasoning(template, fmt)
+        return None if self._builtin is not None and not found else found
 
     def _variables(
         self,
@@ -436,6 +450,7 @@ class Chat(Training):
         'Hi'
         """
         request.setdefault("tokenizer", self.tokenizer)
+        request.setdefault("reasoning", self._reasons(self.format, self.template(bool(request.get("tools")))))
         turn = self.format.bind(**request)
         self._proved(turn)
         return turn

@@ -45,3 +45,4 @@ class BindOptions(TypedDict, total=False):
     token_config: Mapping[str, Any] | None
     polyfills: tuple[str, ...]
     lenient_calls: bool
+    reasoning: bool | None

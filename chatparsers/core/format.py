@@ -164,6 +164,7 @@ class Format(Shown):
         token_config: Mapping[str, Any] | None = None,
         polyfills: tuple[str, ...] = (),
         lenient_calls: bool = False,
+        reasoning: bool | None = None,
     ) -> Turn:
         """A turn of this format.
 
@@ -174,9 +175,11 @@ class Format(Shown):
         gives a call no id, the id follows from this seed and the call's index; None makes new ids in each turn.
         ``prompt``, ``token_config`` and ``polyfills`` are kept for the turn's user. ``lenient_calls``: also read calls
         that are the whole answer, as JSON in a fence, in tags or bare. They must name tools of the request, and their
-        arguments must fit. An answer that begins so is held until it ends. Raises `RequestError` for a request
-        that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong. Warns if a
-        tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as JSON's.
+        arguments must fit. An answer that begins so is held until it ends. ``reasoning``: whether this model writes
+        reasoning, if its template tells; without ``thinking``, the grammar follows it. Raises `RequestError` for a
+        request that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong.
+        Warns if a tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as
+        JSON's.
 
         >>> turn = chatparsers.get_format("qwen3").bind(tools=tools, prefix="<think>\\n")
         >>> turn.parse("Hm.\\n</think>\\n\\nHi").reasoning
@@ -215,6 +218,8 @@ class Format(Shown):
             found["token_config"] = token_config
         if polyfills:
             found["polyfills"] = polyfills
+        if reasoning is not None:
+            found["reasoning"] = reasoning
         if tokenizer is not None:
             found["tokenizer"] = read_tokenizer(tokenizer)
         if response_format is not None:
@@ -239,7 +244,8 @@ class Turn(Shown):
 
     Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
-    ``polyfills`` names what the template cannot write, so that it was written in another way.
+    ``polyfills`` names what the template cannot write, so that it was written in another way. ``reasoning``: whether
+    the template shows that the model writes reasoning; None: no template was asked.
     """
 
     format: Format
@@ -252,6 +258,7 @@ class Turn(Shown):
     tokenizer: Any = None
     token_config: Mapping[str, Any] | None = None
     polyfills: tuple[str, ...] = ()
+    reasoning: bool | None = None
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -313,7 +320,7 @@ class Turn(Shown):
 
         >>> turn = chat.prepare(messages, tools=tools, tool_choice="required")
         >>> print(str(turn.grammar(token_references=False)).splitlines()[0])
-        root ::= ("<think>" text "\\n\\n"?)? "\\n"? call ("\\n" call)*
+        root ::= (gap? "<think>" text "\\n\\n"?)? gap? call ("\\n" call)* "\\n"? gap?
         >>> turn.grammar("lark").dialect
         'lark'
         """

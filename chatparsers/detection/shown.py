@@ -8,8 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core.definition.features import reasoning_spans
+from ..core.definition.idioms import Options
 from ..core.definition.thoughts import THOUGHTS
+from ..core.definition.tree import first
 from ..core.errors import TemplateError
+from ..core.format import Format
 from ..registry import get_format
 from ..templates import Template
 
@@ -24,6 +28,7 @@ __all__ = [
     "behind_thoughts",
     "context_of",
     "cut_out",
+    "knows_reasoning",
     "probes_of",
     "several_calls",
     "turn_of",
@@ -134,6 +139,24 @@ def cut_out(template: Template) -> tuple[str, str] | None:
         return None
     # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
     return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
+
+
+def knows_reasoning(template: Template, format: Format) -> bool:
+    """Whether the template shows that its model writes reasoning as the format has it.
+
+    It writes reasoning, has a switch for it, tells a marker of it or opens it in a prompt, or cuts it out of a past
+    answer.
+    """
+    if template.wants.reasoning_as is not None or template.thinking_kwargs(False):
+        return True
+    try:
+        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+    except TemplateError:
+        prompt = ""
+    spans = reasoning_spans(format.tree(Options(tools=True)))
+    edges = (edge for span in spans for edge in (span.open, span.close) if edge is not None)
+    markers = (text.strip() for edge in edges for text in first(edge))
+    return any(marker and marker in prompt for marker in markers) or cut_out(template) is not None
 
 
 def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe]:

@@ -58,7 +58,10 @@ def build(p: Builder) -> Node:
     ended = p.reads(thought, thought, p.peek(begin | close + "call"))
     reasoning = p.think(open + "think" + sep, ended)
     return reasoning + p.body(
-        tools, start=begin + over + tools, content=p.span(begin, over, optional=True), closers=closed
+        tools,
+        start=p.space() + begin + over + tools,
+        content=p.span(begin, over, optional=True),
+        closers=closed,
     )
 
 

@@ -15,7 +15,8 @@ from chatparsers.formats._shapes import again, bracket_start
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments", id="id")
     tag, array = p.token("[TOOL_CALLS]"), p.array(call)
-    calls = tag + again(p, tag, 8) << p.reads(array, array, call)
+    space = p.optional(" ")  # a SentencePiece tokenizer writes it before the array
+    calls = tag + again(p, tag, 8) + space << p.reads(array, array, call)
     return p.body(calls, start=bracket_start(p, calls))
 
 

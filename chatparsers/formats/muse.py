@@ -46,7 +46,7 @@ def build(p: Builder, nobody: str = "self") -> Node:
     more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
     one = p.reads(p.each_tool(call), p.each_tool(call), p.each_tool(misdirected))
     one += p.reads("", more) + p.space("\n") + closer
-    calls = p.calls(one, p.expected(end)) + p.reads("", p.optional(end))
+    calls = p.calls(one, p.expected(end)) + p.optional(end)
     content = p.span(block("user", "commentary"), end, optional=True)
     text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
     marks = role + " to=developer" + message + p.cut() + text

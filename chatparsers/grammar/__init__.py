@@ -41,6 +41,8 @@ class Grammar(Shown):
     ``lazy``: the grammar begins at a call, and ``triggers`` switch it on; until then the output is free. ``weakened``:
     the schema keywords that the grammar does not enforce. ``root``: the name of the first rule. ``by_id``: the markers
     that it writes by token id; feed the stream ids, because the model cannot write these markers as text.
+    ``reasoning``: whether a thought may come before the answer: as ``thinking`` says, else if the prompt opened one,
+    else as the model's template shows.
     """
 
     text: str
@@ -50,6 +52,7 @@ class Grammar(Shown):
     weakened: tuple[Weakened, ...] = ()
     root: str = "root"
     by_id: tuple[str, ...] = ()
+    reasoning: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -125,7 +128,9 @@ def write(
             continue
         root = "start" if dialect == "lark" else "root"
         by_id = tuple(marker for marker, id in ids.items() if _written(id, text))
-        found = Grammar(text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id)
+        found = Grammar(
+            text, dialect, reading.lazy, reading.triggers, reading.weakened, root, by_id, reading.reasoning
+        )
         if len(text) <= max_size:
             break
     if found is None and too_large:
@@ -188,7 +193,8 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
-    return (id(request.tree), request.options, tools, request.named, request.prefix, given, ids, options)
+    asked = (request.options, request.reasoning, request.named, request.prefix)
+    return (id(request.tree), asked, tools, given, ids, options)
 
 
 def _gbnf(reading: Reading, ids: Mapping[str, int], engine: str) -> str:

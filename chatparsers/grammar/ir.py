@@ -237,9 +237,9 @@ class Order(Ir):
 class Free(Ir):
     """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
 
-    ``parallel`` False: at most one call. ``excludes``: the other texts that the parser takes for the beginning of a
-    call or of reasoning; the free text has none of them. Only dialects with a native form write this node. The others
-    are lazy instead.
+    ``parallel`` False: at most one call, and no text after it. ``excludes``: the other texts that the parser takes for
+    the beginning of a call or of reasoning; the free text has none of them. Only dialects with a native form write this
+    node. The others are lazy instead.
     """
 
     calls: Ir
@@ -261,6 +261,8 @@ BLANKS = Rep(
     1,
 )
 """`Blank` as a regular node."""
+GAP = Rep(Shared("gap", Alt((Seq((Text("\n"), Rep(Text("\n"), 0, 1))), Text(" ")))), 0, 1)
+"""White space that models write beside markers, where templates differ: up to two newlines, or one space."""
 SPACES = Rep(Chars(((9, 10), (13, 13), (32, 32))), 0, None)
 """Any white space."""
 NOTHING = Alt(())

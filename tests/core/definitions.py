@@ -57,15 +57,17 @@ def stream(turn: Turn, text: str) -> tuple[str, Message]:
 
 
 def rules(turn: Turn) -> str:
-    """The grammar, without the rules of white space in JSON and of text up to a marker."""
-    lines = str(turn.grammar()).splitlines()
-    return "\n".join(line for line in lines if not line.startswith(("ws ::=", "text")))
+    """The grammar, without the rules of white space and of text up to a marker, and without white space around the
+    answer."""
+    lines = str(turn.grammar()).replace("root ::= gap? ", "root ::= ", 1).splitlines()
+    lines[0] = lines[0].removesuffix(" gap?")
+    return "\n".join(line for line in lines if not line.startswith(("ws ::=", "gap ::=", "text")))
 
 
 def generated(turn: Turn, number: int) -> list[str]:
     """Random texts of the turn's grammar."""
     request = Request(
-        turn.tree, turn.options, turn.tools, turn.named, "", turn.response_format, (), {}, _nothing
+        turn.tree, turn.options, turn.tools, turn.named, "", turn.response_format, (), {}, True, _nothing
     )
     reading = read(request)
     assert reading is not None
@@ -79,7 +81,7 @@ def _nothing(tool: Tool) -> tuple[str, ...]:
 
 def random_text(node: Node, chance: random.Random) -> str:
     """A random text that the grammar of ``node`` has, which names no tool."""
-    request = Request(node, Options(), Toolset(), None, "", None, (), {}, _nothing)
+    request = Request(node, Options(), Toolset(), None, "", None, (), {}, True, _nothing)
     reader = Reader(request, Target(), Budget())
     return _walk(reader.read(node, At(thoughts=True)), reader.rules, chance, 0)
 

@@ -144,7 +144,7 @@ ROWS = [
         lambda p: p.think("<r>\n", "\n</r>\n") + p.body(call(p)),
         "<r>\nab\n</r>\nc",
         "||||~a~|~b~|||||||c|",
-        '("<r>" text "\\n"?)? "<c>t={" ws "}"',
+        '(gap? "<r>" text "\\n"?)? gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -152,7 +152,7 @@ ROWS = [
         lambda p: p.think("<r>\n", "\n</r>\n") + p.body(call(p)),
         "<r>ab</r> c",
         "|||~a~|~b~|||||| c|",
-        '("<r>" text "\\n"?)? "<c>t={" ws "}"',
+        '(gap? "<r>" text "\\n"?)? gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -160,7 +160,7 @@ ROWS = [
         lambda p: p.think("<r>", "</r>", always=True) + p.body(call(p)),
         "ab</r>c",
         "~a~|~b~|||||c|",
-        '"<r>"? text "<c>t={" ws "}"',
+        '(gap? "<r>")? text gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -168,7 +168,7 @@ ROWS = [
         lambda p: p.think("<r>", "</r>") + p.body(call(p)),
         "<r>a<c>t={}",
         "|||~a~||||||||(t {})",
-        '("<r>" text)? "<c>t={" ws "}"',
+        '(gap? "<r>" text)? gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -176,7 +176,7 @@ ROWS = [
         lambda p: p.think("<r>", "</r>") + p.body(call(p)),
         "<r>a<c>t={}b",
         "|||~a~||||||||~<c>t={}b~|",
-        '("<r>" text)? "<c>t={" ws "}"',
+        '(gap? "<r>" text)? gap? "<c>t={" ws "}"',
         "truncated at character 12: expected '</r>'",
     ),
     Row(
@@ -184,7 +184,7 @@ ROWS = [
         lambda p: p.think("<r>", "</r>", optional=True) + p.body(call(p)),
         "<r>ab",
         "|||~a~|~b~|",
-        '("<r>" text)? "<c>t={" ws "}"',
+        '(gap? "<r>" text)? gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -192,7 +192,7 @@ ROWS = [
         lambda p: p.think("<r>", "</r>") + p.body(call(p)),
         "<r>ab",
         "|||~a~|~b~|",
-        '("<r>" text)? "<c>t={" ws "}"',
+        '(gap? "<r>" text)? gap? "<c>t={" ws "}"',
         "truncated at character 5: expected '</r>'",
     ),
     Row(
@@ -200,7 +200,7 @@ ROWS = [
         lambda p: p.body(call(p), lead="\n"),
         "a\n<c>t={}b",
         "a|||||||(t {|})|b|",
-        '"\\n"? "<c>t={" ws "}"',
+        '"<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -216,7 +216,7 @@ ROWS = [
         lambda p: p.body(call(p), reasoning=p.span("<r>", "</r>"), content=p.span("<a>", "</a>")),
         "<a>b</a><r>x</r>",
         "|||b||||||||~x~|||||",
-        '("<r>" text)* "<c>t={" ws "}"',
+        '(gap? "<r>" text)* gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -462,7 +462,7 @@ ROWS = [
         ),
         "<r>ab<a>c</a>",
         "|||~a~|~b~||||c|||||",
-        '("<r>" text)? "<c>t={" ws "}"',
+        '(gap? "<r>" text)? gap? "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -529,7 +529,7 @@ ROWS = [
         lines,
         "<f>t()\nt(a=None)</f>",
         '||||(t |{})|||(t ||{"a": |||||null})|||||',
-        '"<f>" call ("\\n" call)* "</f>"\nm ::= "a=" ("true" | "false")\ncall ::= "t(" (m) ")"',
+        '"<f>" call ("\\n" call)* "\\n"? "</f>"\nm ::= "a=" ("true" | "false")\ncall ::= "t(" (m) ")"',
         "",
     ),
     Row(
@@ -595,7 +595,7 @@ ROWS = [
         positional,
         "<f>t(true)\nt (true)</f>",
         '||||(t ||||{"a": |true})||||(t ||||{"a": |true})|||||',
-        '"<f>" call ("\\n" call)* "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
+        '"<f>" call ("\\n" call)* "\\n"? "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
         "",
     ),
 ]
@@ -672,7 +672,7 @@ def test_the_name_of_a_token_is_the_one_that_the_prompt_has() -> None:
         section = p.token("<c>", "<c:x>") + call(p) + p.token("</c>", "</c:x>")
         return p.think(p.token("<r>", "<r:x>"), p.token("</r>", "</r:x>")) + p.body(section)
 
-    assert rules(turn_of(build)) == 'root ::= ("<r>" text)? "<c>" "<c>t={" ws "}" "</c>"'
+    assert rules(turn_of(build)) == 'root ::= (gap? "<r>" text)? gap? "<c>" "<c>t={" ws "}" "</c>"'
     named = rules(turn_of(build, prefix="<r:x>"))
     assert '"<c:x>" "<c>t={" ws "}" "</c:x>"' in named and '"<c>"' not in named
 

@@ -88,10 +88,13 @@ def test_named_and_parallel(dialect: str) -> None:
         tool_choice={"type": "function", "function": {"name": "get_weather"}},
     )
     assert named.status(HERMES) == FULL
-    assert named.status(HERMES + "\n").kind == "rejected"
+    assert named.status(f"{HERMES}\n{HERMES}").kind == "rejected"
     assert named.status('<tool_call>\n{"name": "now').kind == "rejected"
     assert judge("hermes-2-pro", dialect).status(f"{HERMES}\n{HERMES}") == FULL
-    assert judge("hermes-2-pro", dialect, parallel_tool_calls=False).status(HERMES + "\n").kind == "rejected"
+    single = judge("hermes-2-pro", dialect, parallel_tool_calls=False)
+    assert single.status(HERMES + "\n") == FULL
+    for more in (HERMES, "\n" + HERMES, "Hi", "\nHi"):
+        assert single.status(HERMES + more).kind == "rejected"
 
 
 def test_triggers() -> None:

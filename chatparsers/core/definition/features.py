@@ -11,11 +11,19 @@ from ..errors import DefinitionError
 from ..public import public
 from .check import check
 from .idioms import Builder, Options
-from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Tag, Tagged, Think
+from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Span, Tag, Tagged, Think
 from .tree import children, once, tokens, walk
 from .wrong import author_line
 
-__all__ = ["Definition", "Features", "features_of", "late_ids", "preserved_tokens", "tree_of"]
+__all__ = [
+    "Definition",
+    "Features",
+    "features_of",
+    "late_ids",
+    "preserved_tokens",
+    "reasoning_spans",
+    "tree_of",
+]
 
 
 class Definition(Protocol):
@@ -73,13 +81,21 @@ def _built(format: Definition, options: Options) -> Node:
 def features_of(format: Definition) -> Features:
     """The features of the format."""
     nodes = list(once(format.tree(Options(tools=True))))
-    bodies = [n for n in nodes if isinstance(n, Body)]
     return Features(
-        reasoning=any(isinstance(n, Think) for n in nodes) or any(b.reasoning is not None for b in bodies),
+        reasoning=bool(reasoning_spans(format.tree(Options(tools=True)))),
         tools=any(isinstance(n, Tagged) and n.tag is Tag.CALL for n in nodes),
         parallel=any(isinstance(n, Calls) for n in nodes),
         ids=any(map(_is_id, _written(format.tree(Options(tools=True))))),
     )
+
+
+def reasoning_spans(tree: Node) -> list[Span]:
+    """The runs of reasoning, at the start of the turn and in its body."""
+    nodes = list(once(tree))
+    bodies = (node.reasoning for node in nodes if isinstance(node, Body))
+    return [node.span for node in nodes if isinstance(node, Think)] + [
+        span for span in bodies if span is not None
+    ]
 
 
 def _written(node: Node) -> Iterator[Node]:

@@ -80,7 +80,8 @@ class Recovery:
         code.emit(m.JUMP, loop)
 
     def calls(self, node: Calls, at: Place) -> None:
-        """Reads one call or several."""
+        """Reads one call or several. White space that separates calls may also stand before what closes them."""
+        closed = at
         at = at._replace(after=(Many(Sequence.of(node.separator, node.item)), *at.after))
         item: Callable[[], None] = partial(self.node, node.item, at)
         following = _next(node.item, node.separator)
@@ -101,6 +102,8 @@ class Recovery:
         self.node(node.separator, at)
         code.emit(m.JUMP, again)
         code.place(over)
+        if closed.after and isinstance(node.separator, Space):
+            self.node(node.separator, closed)
 
     def _recovered(self, item: Callable[[], None], following: _Next, at: Place) -> None:
         """Reads one call. If it breaks after its header, or is not closed, the parser still reads the next call of its

@@ -1,10 +1,10 @@
-"""Writes GBNF: the common core that xgrammar and every llama.cpp since the end of 2024 read alike, byte for byte.
+r"""Writes GBNF: the common core that xgrammar and every llama.cpp since the end of 2024 read alike, byte for byte.
 
 Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that all read
-(``\\n``, ``\\r``, ``\\t``, those of quotes, backslashes and square brackets, ``\\uXXXX``, ``\\UXXXXXXXX``), no ``.``,
-no left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang` becomes its automaton, written
-as right-recursive rules. Both engines run these fast for strings and for text up to a stop, while ``char*`` costs
-xgrammar 49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are written once.
+(``\n``, ``\r``, ``\t``, those of quotes, backslashes and square brackets, ``\uXXXX``, ``\UXXXXXXXX``), no ``.``, no
+left recursion, no repeat count past 2,000 even multiplied through nesting. A `Lang` becomes its automaton, written as
+right-recursive rules. Both engines run these fast for strings and for text up to a stop, while ``char*`` costs xgrammar
+49 ms a mask and ``char{0,500}`` two seconds (Qwen3's vocabulary). Equal rules are written once.
 """
 
 from __future__ import annotations

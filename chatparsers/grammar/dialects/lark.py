@@ -455,7 +455,7 @@ class _Writer(RuleWriter):
             options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(ir.Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))
-        return f"({calls}{'*' if node.parallel else '?'} {tail})"
+        return f"({calls}* {tail})" if node.parallel else f"({calls} | {tail})"
 
 
 def _count(least: int, most: int | None) -> str:

@@ -275,8 +275,9 @@ class _Tags:
         """Free text with calls as a sequence of both."""
         text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
         call = _sequence([text, self.format(node.calls)])
-        kind = "star" if node.parallel else "optional"
-        return _sequence([{"type": kind, "content": call}, text])
+        if not node.parallel:
+            return {"type": "or", "elements": [call, text]}
+        return _sequence([{"type": "star", "content": call}, text])
 
     def repeats(self, rests: list[Ir], calls: Ir) -> bool:
         """Whether a tag for each trigger would repeat most of ``calls``: all end alike, with the calls that follow."""

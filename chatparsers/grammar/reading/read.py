@@ -17,12 +17,13 @@ from functools import partial
 from typing import Any
 
 from ...core.definition import nodes as n
+from ...core.definition.features import reasoning_spans
 from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import children, once, walk
+from ...core.definition.tree import children, first, once, walk
 from ...core.errors import DefinitionError
 from .. import ir
 from ..budget import Budget
-from ..ir import ANY, EMPTY, Ir, alt, literals, never, seq
+from ..ir import ANY, EMPTY, GAP, Ir, alt, literals, never, opt, seq
 from ..regular.regex import read_regex
 from ..schemas import Output
 from ..target import Target
@@ -93,7 +94,10 @@ class Reader:
         item = item if isinstance(item, (ir.Ref, ir.Shared)) else ir.Shared("call", item)
         if not node.parallel:
             return item
-        return seq(item, ir.Rep(seq(self.read(node.separator, at), item), 0, None))
+        separator = self.read(node.separator, at)
+        # A model that has written white space between calls must not be forced to write another call.
+        end = opt(separator) if isinstance(separator, ir.Text) and separator.text.isspace() else EMPTY
+        return seq(item, ir.Rep(seq(separator, item), 0, None), end)
 
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
         """A rule of the format, which is another one in the call of each tool."""
@@ -177,17 +181,31 @@ def read(request: Request, target: Target | None = None, budget: Budget | None =
 
 def _read(reader: Reader, body: n.Body) -> Reading | None:
     request = reader.request
-    at = At(thoughts=request.options.thinking is not False)
+    at = usual = At(thoughts=request.reasoning)
     if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
         return _lazy(reader, body, at)
-    root = residual(reader.read(request.tree, at), request.prefix)
+    root = residual(_begun(reader.read(request.tree, at)), request.prefix)
     if root is None:
         at = At(thoughts=True)
-        root = residual(reader.read(request.tree, at), request.prefix)
+        root = residual(_begun(reader.read(request.tree, at)), request.prefix)
     if root is None:
+        at = usual
         root = reader.turn.body(body, at)
     reader.calls.check_names()
-    return Reading(root, reader.rules, False, (), tuple(reader.values.output.weakened))
+    return Reading(root, reader.rules, False, (), _reasons(at, request), tuple(reader.values.output.weakened))
+
+
+def _reasons(at: At, request: Request) -> bool:
+    """Whether a thought may come, or goes on: thoughts are generated, and the prompt has not closed one."""
+    spans = reasoning_spans(request.tree)
+    closers = [text.strip() for span in spans if span.close is not None for text in first(span.close)]
+    return at.thoughts and bool(spans) and not any(closer in request.prefix for closer in closers if closer)
+
+
+def _begun(root: Ir) -> Ir:
+    """A turn's grammar, in which white space at the beginning is left to the model."""
+    first, *rest = root.items if isinstance(root, ir.Seq) and root.items else (root,)
+    return seq(opt(first), *rest) if isinstance(first, ir.Text) and first.text.isspace() else root
 
 
 def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
@@ -215,5 +233,8 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
             at_start(begun)
     if start is not None:
         at_start(start)
+    weakened = tuple(reader.values.output.weakened)
     triggers.update(dict.fromkeys(words(body, calls, request.marker_ids, reader.turn.spelling)))
-    return Reading(alt(*options), reader.rules, True, tuple(triggers), tuple(reader.values.output.weakened))
+    return Reading(
+        seq(alt(*options), GAP), reader.rules, True, tuple(triggers), _reasons(at, request), weakened
+    )

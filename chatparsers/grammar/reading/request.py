@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ...core.definition.features import reasoning_spans
 from ...core.definition.idioms import Options
 from ...core.definition.nodes import Node, Token
-from ...core.definition.tree import walk
+from ...core.definition.tree import tokens, walk
 from ...core.parser.readable import unreadable
 from ...core.schema.tools import Tool, Toolset
 from ..ir import Ir
@@ -31,6 +32,8 @@ class Request:
     response_format: Mapping[str, Any] | None
     stops: tuple[str, ...]
     marker_ids: Mapping[str, int]
+    reasoning: bool
+    """Whether a thought may come."""
     unread: Callable[[Tool], tuple[str, ...]]
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
 
@@ -46,6 +49,7 @@ class Request:
             turn.response_format,
             tuple(turn.stops),
             marker_ids,
+            _reasons(turn),
             partial(unreadable, turn.format, tools=turn.tools.names()),
         )
 
@@ -85,6 +89,18 @@ class Request:
         return 0
 
 
+def _reasons(turn: Any) -> bool:
+    """Whether a turn may begin with a thought: as the caller says, else as the model's template shows. Without a
+    template, a tokenizer without the marker of thoughts belongs to a model that writes none."""
+    if turn.options.thinking is not None:
+        return bool(turn.options.thinking)
+    if turn.reasoning is not None:
+        return bool(turn.reasoning)
+    known = turn.marker_ids
+    markers = [marker for span in reasoning_spans(turn.tree) for marker in tokens(span.open)]
+    return not known or not markers or any(marker in known for marker in markers)
+
+
 @dataclass(slots=True)
 class Reading:
     """A request's grammar, the same for all dialects."""
@@ -93,4 +109,5 @@ class Reading:
     rules: dict[str, Ir]
     lazy: bool
     triggers: tuple[Trigger, ...]
+    reasoning: bool
     weakened: tuple[Weakened, ...]

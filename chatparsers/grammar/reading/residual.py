@@ -77,11 +77,15 @@ def _advance(node: Ir, text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
 
 def _sequence(items: tuple[Ir, ...], text: str, at: int) -> Iterator[tuple[Ir | None, int]]:
     places = [at]
+    said = 0
+    """From which item on the rest is known, if the items from there up to the current one may be empty."""
     for index, item in enumerate(items):
         after: dict[int, None] = {}
         for place in places:
             if place == len(text):
-                yield ir.Seq(items[index:]), place
+                if not said or not all(map(nullable, items[said - 1 : index])):
+                    yield ir.Seq(items[index:]), place
+                    said = index + 1
                 continue
             for rest, end in _advance(item, text, place):
                 if rest is None:

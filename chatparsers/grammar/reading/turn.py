@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from ...core.definition import nodes as n
@@ -17,7 +18,7 @@ from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...core.errors import DefinitionError, RequestError, SchemaError
 from .. import ir
-from ..ir import ANYTHING, EMPTY, SPACES, Ir, alt, never, opt, seq
+from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, never, opt, seq
 from ..regular.automaton import nullable
 from .place import At
 from .request import Request
@@ -57,9 +58,8 @@ class TurnReader:
             raise DefinitionError("think: reasoning at the start of the turn needs a closer")
         stops = (*first(node.span.close), *self._drafts(), *self.request.stops)
         opener, closer = self.read(node.span.open, at), self.read(node.span.close, at)
-        before, after = _trimmed(opener)[0], _trimmed(closer)[1]
-        core = _core(opener)
-        opener = alt(self._joined(before, core), core) if before else core
+        after = _after(closer)
+        opener = self._spaced(_core(opener), self._text_is_free and not self._content_begins_like(node.span))
         closer = seq(_core(closer), opt(ir.Text(after)) if after else EMPTY)
         thought = seq(_text_until(*stops), closer)
         if node.always:
@@ -67,12 +67,34 @@ class TurnReader:
         begun = any(text.strip() in self.request.prefix for text in first(node.span.open))
         return seq(opener, thought) if begun else opt(seq(opener, thought))  # a written opener is not content
 
-    def _joined(self, before: str, marker: Ir) -> Ir:
-        """White space and the marker after it, in one piece unless the marker is a token: a lexer that takes the space
-        alone for text does not go back."""
-        if isinstance(marker, ir.TokenRef) and marker.text not in self.request.marker_ids:
-            return ir.Text(before + marker.text)
-        return seq(ir.Text(before), marker)
+    def _spaced(self, opener: Ir, free: bool) -> Ir:
+        """An opener, perhaps after white space. Where free text may stand in its place, both are one piece as far as no
+        marker is written by its id: a lexer that takes a beginning of it for text does not go back."""
+        if not free:
+            return seq(GAP, opener)
+        if isinstance(opener, ir.Alt):
+            return alt(*(self._spaced(option, free) for option in opener.options))
+        items = opener.items if isinstance(opener, ir.Seq) else (opener,)
+        plain = [
+            item.text for item in takewhile(self._plain, items) if isinstance(item, (ir.Text, ir.TokenRef))
+        ]
+        rest = items[len(plain) :]
+        return alt(*(seq(ir.Text(space + "".join(plain)), *rest) for space in ("", "\n", "\n\n", " ")))
+
+    def _plain(self, item: Ir) -> bool:
+        """Whether a node is a literal that is written as text."""
+        return isinstance(item, (ir.Text, ir.TokenRef)) and item.text not in self.request.marker_ids
+
+    @property
+    def _text_is_free(self) -> bool:
+        """Whether text and calls are generated together. With no tools, it is text that begins no call."""
+        return self.free and self.request.options.mode in ("auto", "none") and not self.request.shaped
+
+    def _content_begins_like(self, span: Span) -> bool:
+        """Whether content begins with a token of a span's opener: then it is no free text."""
+        bodies = (node for node in walk(self.request.tree, True) if isinstance(node, n.Body))
+        spans = (body.content for body in bodies if body.content is not None)
+        return any(set(tokens(content.open)) & set(tokens(span.open)) for content in spans)
 
     def _drafts(self) -> tuple[str, ...]:
         """What a thought does not hold, because the parser reads calls in open reasoning with which the turn ends."""
@@ -87,32 +109,30 @@ class TurnReader:
             node = replace(node, calls=None, start=None)
         reasoning: Ir = EMPTY
         if node.reasoning is not None and at.thoughts:
-            reasoning = ir.Rep(self._span(node, node.reasoning, at), 0, None)
+            reasoning = ir.Rep(seq(GAP, self._span(node, node.reasoning, at)), 0, None)
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
-        if (
-            self.request.options.mode in ("auto", "none")  # with no tools, text that begins no call
-            and self.free
-            and self._answer(node, at) is None
-            and (node.calls is not None or start is not None)
-        ):
+        if self._text_is_free and (node.calls is not None or start is not None):
             return self._free_text(node, start, at)
         calls = [] if node.calls is None else [self.read(node.calls, at)]
-        if calls and node.lead:
-            calls = [seq(opt(ir.Text(node.lead)), *calls)]
+        lead: Ir = GAP
         if start is not None:
+            if node.start is not None and not _after_space(node.start):
+                lead, calls = EMPTY, [seq(GAP, call) for call in calls]
             calls.insert(0, start)
         answer = self._answer(node, at)
-        if answer is not None:
-            if not calls or self.request.calls_only:
-                return seq(reasoning, alt(*calls) if calls else answer)
-            return seq(reasoning, alt(answer, *calls))
+        if answer is not None and not calls:
+            return seq(reasoning, answer)
+        if answer is not None and not self.request.calls_only:
+            ways = alt(*calls)  # side by side with the answer, whose first literal they may share
+            ended = (seq(way, GAP) for way in (ways.options if isinstance(ways, ir.Alt) else (ways,)))
+            return seq(reasoning, lead, alt(answer, *ended))
         if not calls:
             return ir.Lang()
         left = _left_by_calls(node)
         if left is not None and reasoning is not EMPTY:
             calls.append(seq(self._stretch(node, left, at, *self.request.stops), alt(*calls)))
-        return seq(reasoning, alt(*calls))
+        return seq(reasoning, lead, alt(*calls), GAP)
 
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
@@ -184,6 +204,8 @@ class TurnReader:
                 options = options[:1]
             return self._spans(node, content, options, at)
         parallel = self.request.options.parallel
+        if calls is not None and not parallel:
+            calls = seq(calls, GAP)
         rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, parallel, others)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
@@ -193,14 +215,17 @@ class TurnReader:
         if not taken:
             return rest
         plain = ir.Lang(tuple(ir.Part(part, False) for part in taken), stops=stops)
-        begun = [seq(ir.Shared("begin", head, True), after) for head, after in heads]
+        lead = GAP if node.start is not None and _after_space(node.start) else EMPTY
+        begun = [seq(ir.Shared("begin", seq(lead, head), True), after, GAP) for head, after in heads]
         if calls is None:
             return alt(*begun, plain)
         assert node.calls is not None
+        if not parallel:
+            return alt(*begun, plain, seq(plain, calls))
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
-            return alt(*begun, plain, seq(plain, calls))
-        return alt(*begun, plain, seq(plain, calls, rest if parallel else ir.Lang(stops=stops)))
+            return alt(*begun, plain, seq(plain, calls, GAP))
+        return alt(*begun, plain, seq(plain, calls, rest))
 
     def _spans(self, node: n.Body, span: Span, calls: list[Ir], at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
@@ -211,9 +236,9 @@ class TurnReader:
             spans.insert(0, self._span(node, node.reasoning, at))
         last = opt(self._stretch(node, span, at))
         if self.request.options.parallel:
-            return seq(ir.Rep(alt(*spans, *calls), 0, None), last)
-        text = ir.Rep(alt(*spans), 0, None)
-        return seq(text, opt(seq(alt(*calls), text)), last)
+            return seq(ir.Rep(seq(GAP, alt(*spans, *calls)), 0, None), GAP, last)
+        text = ir.Rep(seq(GAP, alt(*spans)), 0, None)
+        return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
 
     def _sections(self, span: Span, calls: list[Ir], at: At) -> Ir:
         """Content and calls that end where the next one begins."""
@@ -225,12 +250,12 @@ class TurnReader:
             )
         rests = [residual(part, common) for part in (content, *calls)]
         text, ref = ir.Lang(stops=(common,)), ir.Ref("section")
-        after = opt(seq(ir.Text(common), ref)) if self.request.options.parallel else EMPTY
+        after = alt(seq(ir.Text(common), ref), GAP) if self.request.options.parallel else GAP
         self.rules["section"] = alt(
             seq(rests[0] or EMPTY, alt(seq(text, ir.Text(common), ref), text)),
             *(seq(rest, after) for rest in rests[1:] if rest is not None),
         )
-        return opt(seq(ir.Text(common), ref))
+        return seq(GAP, opt(seq(ir.Text(common), ref)))
 
 
 def start_of(body: n.Body) -> Node | None:
@@ -241,6 +266,12 @@ def start_of(body: n.Body) -> Node | None:
     while isinstance(calls, n.Lenient):
         calls = calls.strict
     return None if start is calls else body.start
+
+
+def _after_space(node: Node) -> bool:
+    """Whether the parser reads white space before ``node``."""
+    below = head(node)
+    return isinstance(below.items[0] if isinstance(below, n.Sequence) else below, n.Space)
 
 
 def _left_by_calls(body: n.Body) -> Span | None:
@@ -288,13 +319,10 @@ def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
     return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
 
 
-def _trimmed(marker: Ir) -> tuple[str, str]:
-    """The white space before and after a marker; templates of one format differ in it, and the parser takes
-    any of it."""
-    items = marker.items if isinstance(marker, ir.Seq) else (marker,)
-    first_text = items[0].text if items and isinstance(items[0], ir.Text) else ""
-    last_text = items[-1].text if items and isinstance(items[-1], ir.Text) else ""
-    return first_text[: len(first_text) - len(first_text.lstrip())], last_text[len(last_text.rstrip()) :]
+def _after(marker: Ir) -> str:
+    """The white space after a marker; templates of one format differ in it, and the parser takes any of it."""
+    last = marker.items[-1] if isinstance(marker, ir.Seq) and marker.items else marker
+    return last.text[len(last.text.rstrip()) :] if isinstance(last, ir.Text) else ""
 
 
 def _core(marker: Ir) -> Ir:

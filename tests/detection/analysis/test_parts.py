@@ -92,7 +92,7 @@ TOOLS: list[dict[str, Any]] = [
             '<tool_call>\n{"name": "f", "arguments": {"a": "x", "c": "z"}}\n</tool_call>',
             False,
         ),
-        ("hermes-2-pro", '<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call> ', False),
+        ("hermes-2-pro", '<tool_call>\n{"name": "f", "arguments": {"a": "x"}}\n</tool_call>x', False),
         ("glm-4-5", "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x<y</arg_value>\n</tool_call>", True),
         (
             "glm-4-5",
