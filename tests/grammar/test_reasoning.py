@@ -1,4 +1,4 @@
-"""A thought is generated only for a model that writes some: by the request, the prompt, the template or the tokenizer."""
+"""A thought is generated only for a model that writes some: the request, prompt, template or tokenizer tells."""
 
 from __future__ import annotations
 
