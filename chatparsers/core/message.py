@@ -22,6 +22,7 @@ DiagnosticCode: TypeAlias = Literal[
     "stray-marker",
     "unwanted-call",
     "markup-in-value",
+    "unread-member",
     "tools-not-given",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]

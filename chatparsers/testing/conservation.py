@@ -335,7 +335,8 @@ def _members(arguments: str) -> _Pairs | None:
 
 
 def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling, whole: bool) -> set[int]:
-    """The ends that the regions of the arguments may have. Each argument is a name and a value."""
+    """The ends that the regions of the arguments may have. Each argument is a name and a value; they are one region
+    where nothing stands between them."""
     ends = {start}
     for number, (key, value) in enumerate(members, 1):
         begins, ends = ends, set()
@@ -352,10 +353,12 @@ def _argued(members: _Pairs, regions: list[str], start: int, spelling: _Spelling
                     or (spelling.marks and value in ([], ("object", [])))
                 ):
                     ends.add(place)
-                begun = not whole and number == len(members)
-                texts = [] if place == len(regions) else [regions[place]]
-                if spelling.json_values:
-                    texts += [text.strip() for text in texts]
+            begun = not whole and number == len(members)
+            sources = [(place, regions[place]) for place in places if place < len(regions)]
+            if at < len(regions) and regions[at].startswith(key):
+                sources.append((at, regions[at][len(key) :]))
+            for place, text in sources:
+                texts = [text, text.strip()] if spelling.json_values else [text]
                 if any(_is_value(text, value, spelling, begun) for text in texts):
                     ends.add(place + 1)
     return ends
@@ -401,8 +404,9 @@ def _is_value(text: str, value: Any, spelling: _Spelling, begun: bool = False) -
     for mark, item in spelling.marks:
         if mark in text and _are_elements(text, value, mark, item, begun):
             return True
-    if text != text.strip():
-        return False
+    if text != text.strip():  # outside strings, white space on both sides is no part of the value
+        inside = text[0].isspace() and text[-1].isspace() and bool(text.strip())
+        return inside and not isinstance(value, str) and _is_value(text.strip(), value, spelling)
     try:
         if _decoder.decode(text) == value:
             return True

@@ -325,6 +325,7 @@ def test_a_closer_that_closes_nothing_is_markup_though_it_is_several_tokens(name
     message = chatparsers.get_format(name).bind(tools=TOOLS).parse(f"Hello {closer} there.")
     assert message.content == "Hello  there."
     assert [region.kind for region in message.regions] == ["content", "markup", "content"]
+    assert [(one.code, one.position) for one in message.diagnostics] == [("stray-marker", 6)]
 
 
 def test_a_host_may_leave_out_calls_that_are_not_complete() -> None:
@@ -416,7 +417,8 @@ def test_slips_that_can_mean_only_one_thing_are_mended(format: Format) -> None:
 
 
 def test_arguments_are_never_left_out_in_silence(format: Format) -> None:
-    """A JSON call whose other members could be its arguments is no call without arguments, but text."""
+    """A JSON call whose other members could be its arguments is no call without arguments, but text; members beside the
+    arguments are told."""
     if not format.features.tools:
         return
     call = {"id": "a1b2c3d4e", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
@@ -426,6 +428,12 @@ def test_arguments_are_never_left_out_in_silence(format: Format) -> None:
         if text != written:
             message = format.bind(tools=TOOLS).parse(text)
             assert not message.tool_calls and more in message.content, text
+    text = re.sub(r'"(arguments|parameters)": {.*?}', r'\g<0>, "days": 2', written)
+    if text != written:
+        message = format.bind(tools=TOOLS).parse(text)
+        assert [call.arguments for call in message.tool_calls] == ['{"city": "Oslo"}'], text
+        told = [(one.code, one.call, one.found[:9]) for one in message.diagnostics]
+        assert told == [("unread-member", 0, '"days": 2')], text
 
 
 def test_white_space_around_a_name_is_no_part_of_it(format: Format) -> None:

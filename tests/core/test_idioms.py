@@ -391,7 +391,8 @@ ROWS = [
         '!{"x": 1, "a": {}, "n": "t"}',
         "|||||||||||||||||||||||||||(t {})|",
         '"!{" ws "\\"n\\"" ws ":" ws "\\"t\\"," ws "\\"a\\"" ws ":" ws "{" ws "}" ws "}"',
-        "",
+        "unread-member at character 2, call 0: expected no other member of the call, "
+        """found '"x": 1, "a": {}, "n": "t"}'""",
     ),
     Row(
         "json_call, wrapped",

@@ -328,12 +328,14 @@ class Builder(Primitives):
         wrapper = self.member("function") + "{"
         id = n.Sequence.of('"', n.JsonName(Tag.ID, None), '"')
         number = [self.member(keys["id"]) + id] if "id" in keys else []
-        aside = n.Choice.of(*number, self.member("type", "id", "index") + n.JsonValue())
+        plain = self.member("type", "id", "index") + n.JsonValue()
+        aside = n.Choice.of(*number, plain)
 
         def other(*known: Node) -> Node:
             typed = self.member("type") + '"function"'
             key = '"' + self.chars(r'^"\\') + '"'
-            return n.Choice.of(*number, typed, n.Not(n.Choice.of(*known)) + (key << ":" << n.JsonValue()))
+            unread = n.Tagged(Tag.UNREAD, key << ":" << n.JsonValue())
+            return n.Choice.of(*number, typed, n.Not(n.Choice.of(*known)) + (plain | unread))
 
         comma: Node = n.Space("") + "," + n.Space("")
         opening, closing = "{" + n.Space(""), n.Space("") + "}"

@@ -194,7 +194,8 @@ class BodyCompiler:
         code.emit(m.IF, m.SPELT, text)
         self._stray_closers(at.markup, closed)
         for closer in parts.closers:
-            code.attempt(partial(self.node, closer, markers), closed)
+            noted = partial(code.emit, m.NOTED, "stray-marker", 0, "")
+            code.attempt(partial(code.sequence_of, [noted, partial(self.node, closer, markers)]), closed)
         code.place(text)
         self._stray((*parts.starts, *parts.marked), loop.top)
         inner = Label()
@@ -362,7 +363,7 @@ class BodyCompiler:
                 code.emit(m.CHOICE, absent)
                 code.emit(m.GAP)
                 code.emit(m.LIT, markup, spelling, repr(closer))
-                code.emit(m.STRAY, len(spelling))
+                code.emit(m.NOTED, "stray-marker", len(spelling), "")
                 code.emit(m.COMMIT, loop)
                 code.place(absent)
 

@@ -239,6 +239,9 @@ class _Compiler:
             self.emit(m.MARK, m.CALL_BEGIN, None)
             self.node(node.node, at)
             self.emit(m.MARK, m.CALL_END, None)
+        elif node.tag is Tag.UNREAD:
+            self.emit(m.NOTED, "unread-member", 0, "no other member of the call")
+            self.node(node.node, at)
         else:
             self.node(node.node, at._replace(region=_REGIONS[node.tag]))
 

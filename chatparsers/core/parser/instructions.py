@@ -93,8 +93,8 @@ UNLESS label at shown
     here, whole or begun. Holds the beginning of such a text.
 UNCLOSED label shown
     At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
-STRAY length
-    Notes that the marker just read, ``length`` characters long, closes nothing.
+NOTED code length expected
+    Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED at label
     If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
     `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind a section (`RESUME`,
@@ -168,7 +168,7 @@ TOP: Final = 16
 END: Final = 17
 CALLSUB: Final = 18
 RETURN: Final = 19
-STRAY: Final = 20
+NOTED: Final = 20
 UNOPENED: Final = 21
 UNCLOSED: Final = 22
 DECLARED: Final = 23

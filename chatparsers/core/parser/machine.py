@@ -64,6 +64,7 @@ from .instructions import (
     MAX_HEADER,
     NAME,
     NOTE,
+    NOTED,
     NTH,
     ONE,
     PLACE,
@@ -77,7 +78,6 @@ from .instructions import (
     SET,
     SPAN,
     SPELT,
-    STRAY,
     TEXT,
     TOP,
     UNCLOSED,
@@ -484,8 +484,8 @@ class Machine:
                 text, i = self._go_back(length, text, i)
                 n = len(text)
                 ip = ins[1] if op == BACK else 0
-            elif op == STRAY:
-                trail.append((NOTE, "", ("stray-marker", self.base + i - ins[1], "")))
+            elif op == NOTED:
+                trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
                 ip += 1
             elif op == UNOPENED:
                 begin = max(i, self.resumed - self.base)
@@ -576,7 +576,7 @@ class Machine:
                 match, stop = ins[1](text, end), ins[2](text, end)
                 begun = match is not None and match[1] is not None
                 waits = begun or (stop is not None and stop[1] is not None)
-                if not final and (waits or end == n < i + MAX_HEADER):
+                if not final and (waits or end == n <= i + MAX_HEADER):
                     break
                 self.resumed = self.base + end
                 if begun and end < n and self.flags & BEHIND:
