@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from ..core.errors import TemplateError
 from ..core.message import Message
-from .jinja.exact import from_json, to_json
+from .jinja.exact import from_json
 from .jinja.failure import place
+from .jinja.limits import current
+from .jinja.traced import interleaved
 from .probe.differences import is_marker, units
 
 __all__ = [
@@ -341,10 +343,10 @@ def _arguments(arguments: Any, form: Literal["dict", "text"]) -> Any:
             raise ValueError("it nests too deep") from error
         if not isinstance(value, dict):
             raise ValueError("it is no object")
-        return arguments if form == "text" else value
+        return arguments if form == "text" else current().read(value, arguments)
     if not isinstance(arguments, Mapping):
         raise ValueError("it is no object")
-    return to_json(arguments) if form == "text" else own(arguments)
+    return current().json(arguments) if form == "text" else own(arguments)
 
 
 def _content(message: dict[str, Any], wants: Wants) -> None:
@@ -357,7 +359,7 @@ def _content(message: dict[str, Any], wants: Wants) -> None:
     joined = wants.content_as == "text" or (wants.content_as == "either" and message["role"] == "assistant")
     if joined and isinstance(content, list) and all(map(_is_text, content)):
         # As llama.cpp and vLLM join them.
-        content = "\n".join(part if isinstance(part, str) else part["text"] for part in content)
+        content = interleaved("\n", [part if isinstance(part, str) else part["text"] for part in content])
     elif wants.content_as == "parts" and isinstance(content, str) and content:
         content = [{"type": "text", "text": content}]
     if message["role"] == "assistant":
@@ -385,7 +387,7 @@ def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
         and content
         and isinstance(content, str)
     ):
-        reasoning, content = f"{reasoning}\n\n{content}", ""
+        reasoning, content = reasoning + "\n\n" + content, ""
     if wants.reasoning_as == "blocks" and isinstance(content, str):
         thoughts = [{"type": "thoughts", "text": reasoning}] if reasoning else []
         return {"blocks": thoughts + ([{"type": "response", "text": content}] if content else [])}

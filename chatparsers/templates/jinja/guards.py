@@ -20,7 +20,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
-from .exact import from_json, to_json
+from .exact import from_json
 from .limits import Borrowed, Exhausted, Meter, current, depth_of, digits, entries
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
@@ -62,7 +62,7 @@ def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _G
         if grow * size > meter.left:
             meter.afford(grow * size)
         meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
-        return meter.made(call(context, value, *args, **kwargs))
+        return meter.made(meter.carried(call(context, value, *args, **kwargs), value))
 
     return guard
 
@@ -100,7 +100,8 @@ def _ordered(name: str) -> _Guard:
 
 @pass_context
 def _safe(context: Context, value: Any) -> Any:
-    return current().made(jinja_filters.do_mark_safe(value if type(value) is str else current().text(value)))
+    text = value if type(value) is str else current().text(value)
+    return current().made(current().carried(jinja_filters.do_mark_safe(text), text))
 
 
 @pass_context
@@ -158,7 +159,7 @@ def _join(context: Context, value: Any, d: Any = "", attribute: Any = None) -> A
     if attribute is not None:
         items = list(map(jinja_filters.make_attrgetter(context.environment, attribute), items))
     _joined(meter, d, items)
-    return meter.made(_plain("join")(context, items, d))
+    return meter.made(meter.joined(_plain("join")(context, items, d), d, items))
 
 
 def _joined(meter: Meter, between: Any, items: list[Any]) -> None:
@@ -173,11 +174,12 @@ def _replace(context: Context, s: Any, old: Any, new: Any, count: Any = None) ->
     meter = current()
     s, old, new = (value if isinstance(value, str) else meter.text(value) for value in (s, old, new))
     _replaced(meter, s, old, new, count)
+    s = meter.lifted(s, new)
     return meter.made(_plain("replace")(context, s, old, new, count))
 
 
 def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) -> None:
-    if type(text) in (str, bytes) and type(old) is type(text) is type(new):
+    if type(text) is bytes or not any(hasattr(value, "__html__") for value in (text, old, new)):
         meter.search(len(text), len(old))
         times: int = text.count(old)
         if isinstance(count, int) and count >= 0:
@@ -191,7 +193,7 @@ def _replaced(meter: Meter, text: Any, old: Any, new: Any, count: Any = None) ->
 def _center(context: Context, value: Any, width: Any = 80) -> Any:
     meter = current()
     _width(meter, width)
-    return meter.made(_plain("center")(context, meter.text(value), width))
+    return meter.made(meter.carried(_plain("center")(context, meter.text(value), width), value))
 
 
 def _width(meter: Meter, width: Any) -> None:
@@ -206,7 +208,7 @@ def _indent(context: Context, s: Any, width: Any = 4, first: bool = False, blank
     lines = len(s.splitlines()) + 1 if isinstance(s, str) else 1
     wide = max(width, 0) if isinstance(width, int) else meter.size(width)
     meter.afford(meter.size(s) + lines * (wide + 16))
-    return meter.made(_plain("indent")(context, s, width, first, blank))
+    return meter.made(meter.carried(_plain("indent")(context, s, width, first, blank), s))
 
 
 @pass_context
@@ -216,7 +218,7 @@ def _wordwrap(context: Context, s: Any, width: Any = 79, *args: Any, **kwargs: A
     meter.spend(8 * size + (size * size >> 6))
     lines = (2 * size // width if isinstance(width, int) and width > 0 else size) + size
     meter.afford(lines * (meter.size(args) + meter.size(kwargs)))
-    return meter.made(_plain("wordwrap")(context, s, width, *args, **kwargs))
+    return meter.made(meter.carried(_plain("wordwrap")(context, s, width, *args, **kwargs), s))
 
 
 @pass_context
@@ -225,7 +227,7 @@ def _urlize(context: Context, value: Any, *args: Any, **kwargs: Any) -> Any:
     size = meter.size(value)
     meter.spend(8 * size + (size * size >> 6))
     meter.afford(size * (80 + meter.size(args) + meter.size(kwargs)))
-    return meter.made(_plain("urlize")(context, value, *args, **kwargs))
+    return meter.made(meter.carried(_plain("urlize")(context, value, *args, **kwargs), value))
 
 
 @pass_context
@@ -291,7 +293,7 @@ def _tojson(
             depth = depth_of(value) if known is None else known.depth
             meter.afford(depth * (wide * (size >> 2) + (size >> 3)))
     meter.afford(2 * size)
-    return meter.made(to_json(value, ensure_ascii, indent, separators, sort_keys))
+    return meter.made(meter.json(value, ensure_ascii, indent, separators, sort_keys))
 
 
 @pass_context
@@ -299,7 +301,7 @@ def _from_json(context: Context, text: Any) -> Any:
     meter = current()
     text = text if isinstance(text, (str, bytes)) else meter.text(text)
     meter.spend(12 * len(text))
-    return from_json(text)
+    return meter.read(from_json(text), text)
 
 
 FILTERS: dict[str, Callable[..., Any]] = {
@@ -414,7 +416,10 @@ class Formatter:
         current().spend(len(self._text) + 100)
         escape = getattr(self._text, "escape", None)  # markup
         fields = _EscapedFields(self._environment, escape=escape) if escape else _Fields(self._environment)
-        return type(self._text)(fields.vformat(self._text, args, kwargs))
+        result = fields.vformat(self._text, args, kwargs)
+        return (
+            type(self._text)(result) if escape else current().carried(str(result), self._text, args, kwargs)
+        )
 
 
 class _Fields(SandboxedFormatter):
@@ -443,6 +448,9 @@ def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Calls a method of one of Python's own types."""
     owner, name = bound.__self__, bound.__name__
     if isinstance(owner, (str, bytes)):
+        lifted = meter.lifted(owner, *args, *kwargs.values())
+        if lifted is not owner:
+            owner, bound = lifted, getattr(lifted, name)
         return _text_method(meter, bound, owner, name, args, kwargs)
     if isinstance(owner, dict):
         if args:
@@ -495,7 +503,7 @@ def _text_method(
         meter.search(length, sought, name in _BACKWARD)
     elif name in _SPLITS:
         sep: Any = kwargs.get("sep", first)
-        if sep and type(sep) is type(owner):
+        if sep and isinstance(sep, str) is isinstance(owner, str):
             meter.search(length, len(sep), name == "rsplit")
             pieces = owner.count(sep) + 1
         else:
@@ -511,7 +519,7 @@ def _text_method(
     elif name == "join":
         items = list(meter.stream(args[0])) if args else []
         _joined(meter, owner, items)
-        return meter.made(bound(items, *args[1:], **kwargs))
+        return meter.made(meter.joined(bound(items, *args[1:], **kwargs), owner, items))
     elif name == "replace":
         _replaced(meter, owner, *args, **kwargs)
     elif name == "expandtabs":
@@ -525,4 +533,4 @@ def _text_method(
     else:
         meter.afford(4 * length)
         meter.spend((length >> 3) + meter.size(args))
-    return meter.made(bound(*args, **kwargs))
+    return meter.made(meter.carried(bound(*args, **kwargs), owner, args))

@@ -24,6 +24,7 @@ from decimal import Decimal
 from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
+from .exact import to_json
 from .failure import Exhausted, explain
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "digits",
     "entries",
     "limited",
+    "replaced_by",
 ]
 
 
@@ -98,6 +100,8 @@ class Meter:
     """
 
     __slots__ = ("_given", "known", "left", "lent", "limits")
+    traces = False
+    """Whether texts carry their runs: see `traced`."""
 
     def __init__(self, limits: Limits, given: tuple[object, ...] = ()) -> None:
         self.limits = limits
@@ -129,6 +133,44 @@ class Meter:
                 f"the template does more than its limits allow ({self.limits.work:,} units of work, "
                 f"{self.limits.growth} more for each character of the conversation)"
             )
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """In the block, this is the current account."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    # What a traced rendering does otherwise: see `traced`
+
+    def carried(self, result: Any, *given: object) -> Any:
+        """The ``result`` of an operation on ``given`` values."""
+        return result
+
+    def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
+        """The ``result`` of joining ``items``."""
+        return result
+
+    def lifted(self, text: Any, *given: object) -> Any:
+        """The ``text`` of which a method is called with ``given`` values."""
+        return text
+
+    def read(self, value: Any, text: Any) -> Any:
+        """A ``value`` that was read from a JSON ``text``."""
+        return value
+
+    def json(
+        self,
+        value: Any,
+        ensure_ascii: bool = False,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
+        sort_keys: bool = False,
+    ) -> str:
+        """`to_json`."""
+        return to_json(value, ensure_ascii, indent, separators, sort_keys)
 
     # What values cost
 
@@ -175,8 +217,8 @@ class Meter:
                 stack.extend(item)
                 if total + 2 * nodes > self.left:
                     self.afford(total + 2 * nodes)
-            elif isinstance(item, (str, bytes)):
-                total += 6 * len(item)  # markup, which escapes what is added to it
+            elif isinstance(item, (str, bytes)):  # markup escapes what is added to it
+                total += len(item) * (6 if isinstance(item, bytes) or hasattr(item, "__html__") else 1)
             elif isinstance(item, Decimal):
                 total += len(str(item))
             else:
@@ -506,6 +548,11 @@ def digits() -> int:
 
 
 _current: ContextVar[Meter | None] = ContextVar("chatparsers.templates.jinja.limits", default=None)
+
+
+def replaced_by(old: Meter, new: Meter) -> None:
+    """Gives to ``new`` what is left of the account ``old``."""
+    new.left, new.lent, new.known, new._given = old.left, old.lent, old.known, old._given
 
 
 def current() -> Meter:

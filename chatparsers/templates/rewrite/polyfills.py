@@ -12,6 +12,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ..jinja.exact import from_json
+from ..jinja.limits import current
+from ..jinja.traced import concatenated, interleaved
 from ..messages import BEFORE_CALLS
 from .declared import ToolsAs, declared
 
@@ -209,7 +212,18 @@ def _written(message: Message, request: _Request) -> Message:
 
 
 def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    return syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
+    wire = syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
+    meter = current()
+    if not meter.traces:
+        return wire
+    said = [(_name(call), meter.read(*_arguments(call))) for call in calls]
+    return meter.carried(str.__str__(wire), text, said)  # type: ignore[no-any-return]
+
+
+def _arguments(call: Any) -> tuple[Any, Any]:
+    """A call's arguments as data, and as they are given."""
+    given = call.get("function", call).get("arguments")
+    return (from_json(given) if isinstance(given, str) and given.strip() else given), given
 
 
 # A history grows at its end, and the tools are the same in each request: what was written is remembered.
@@ -358,7 +372,9 @@ def _alternate(messages: list[Message], request: _Request) -> list[Message]:
 
 def _text(content: Any) -> str:
     if isinstance(content, list):
-        return "".join(part.get("text", "") if isinstance(part, Mapping) else str(part) for part in content)
+        return concatenated(
+            [part.get("text", "") if isinstance(part, Mapping) else str(part) for part in content]
+        )
     return "" if content is None else str(content)
 
 
@@ -366,7 +382,7 @@ def _join(*contents: Any, between: str = _FOLLOWS) -> Any:
     """Joins contents: to a text, or to a list of parts if one of them holds more than text."""
     given = [content for content in contents if content]
     if not any(isinstance(content, list) and not all(map(_is_text, content)) for content in given):
-        return between.join(map(_text, given))
+        return interleaved(between, list(map(_text, given)))
     parts: list[Any] = []
     for content in given:
         if parts:

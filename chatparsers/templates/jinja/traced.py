@@ -1,0 +1,422 @@
+"""A text that knows from which source each run of its characters came, whatever a template does with it.
+
+Strategy. `Traced` is a ``str`` with *runs*. Its methods give what those of ``str`` give, and move the runs along: a
+slice cuts them, a sum shifts them, ``strip`` and ``split`` are slices. An operation that is none of these (a filter
+that wraps lines, ``repr`` of a list) is done by its own code, and its result is searched for the traced texts that went
+in (`carried`). So a traced rendering has the same characters as a plain one: the runs never decide on a text.
+
+`Tracing` is the account of a traced rendering. What a template does goes through its account (`limits`), so this is the
+place where operators, output and filters see traced texts. Nothing of this runs in a plain rendering.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import Any, SupportsIndex
+
+from .exact import to_json
+from .limits import Meter, current, replaced_by
+
+__all__ = [
+    "Run",
+    "Traced",
+    "carried",
+    "concatenated",
+    "interleaved",
+    "merged",
+    "runs_of",
+    "tracing",
+    "within",
+]
+
+Run = tuple[int, int, int, int, int]
+"""From, to; the number of the source; the first of its characters that stands here, and the place after the last. Where
+both spans have the same length, the characters are the source's own, else another spelling of them."""
+
+_ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f\ud800-\udfff]')
+_ESCAPED_ASCII = re.compile("[^ !#-\\[\\]-~]")
+
+
+class Traced(str):
+    """A text with its runs, in order and without overlaps."""
+
+    __slots__ = ("_runs",)
+    _runs: tuple[Run, ...]
+
+    def __new__(cls, text: str, runs: tuple[Run, ...] = ()) -> Traced:
+        self = str.__new__(cls, text)
+        self._runs = runs
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Traced, (str.__str__(self), self._runs)
+
+    def __str__(self) -> str:
+        return self
+
+    def __add__(self, other: str) -> str:
+        return concatenated((self, other)) if _is_text(other) else NotImplemented
+
+    def __radd__(self, other: str) -> str:
+        return concatenated((other, self)) if _is_text(other) else NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> str:
+        return concatenated((self,) * max(int(times), 0))
+
+    __rmul__ = __mul__
+
+    def __mod__(self, values: Any) -> str:
+        result: str = carried(str.__mod__(self, values), self, values)
+        return result
+
+    def __getitem__(self, key: Any) -> str:
+        if not isinstance(key, slice):
+            place = range(len(self))[key]
+            return self._cut(place, place + 1)
+        start, stop, step = key.indices(len(self))
+        return self._cut(start, max(start, stop)) if step == 1 else carried(str.__getitem__(self, key), self)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self._cut(place, place + 1) for place in range(len(self)))
+
+    def _cut(self, start: int, end: int) -> str:
+        if start <= 0 and end >= len(self):
+            return self
+        if start >= end:
+            return ""
+        piece = str.__getitem__(self, slice(start, end))
+        runs: list[Run] = []
+        for begin, stop, source, first, last in self._runs:
+            if stop <= start:
+                continue
+            if begin >= end:
+                break
+            left, right = max(begin, start), min(stop, end)
+            if stop - begin == last - first:
+                first, last = first + left - begin, last - stop + right
+            runs.append((left - start, right - start, source, first, last))
+        return Traced(piece, tuple(runs)) if runs else piece
+
+    def lstrip(self, chars: str | None = None) -> str:
+        return self._cut(len(self) - len(str.lstrip(self, chars)), len(self))
+
+    def rstrip(self, chars: str | None = None) -> str:
+        return self._cut(0, len(str.rstrip(self, chars)))
+
+    def strip(self, chars: str | None = None) -> str:
+        start = len(self) - len(str.lstrip(self, chars))
+        return self._cut(start, max(start, len(str.rstrip(self, chars))))
+
+    def removeprefix(self, prefix: str) -> str:
+        return self._cut(len(prefix), len(self)) if self.startswith(prefix) else self
+
+    def removesuffix(self, suffix: str) -> str:
+        return self._cut(0, len(self) - len(suffix)) if suffix and self.endswith(suffix) else self
+
+    def _pieces(self, pieces: Iterable[str]) -> Iterator[str]:
+        """The pieces, which stand in this text in this order."""
+        at = 0
+        for piece in pieces:
+            at = str.find(self, piece, at)
+            yield self._cut(at, at + len(piece)) if piece else ""
+            at += len(piece)
+
+    def _between(self, pieces: Iterable[str], separator: str) -> Iterator[str]:
+        at = 0
+        for piece in pieces:
+            yield self._cut(at, at + len(piece)) if piece else ""
+            at += len(piece) + len(separator)
+
+    def split(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        found = str.split(self, sep, maxsplit)
+        return list(self._pieces(found) if sep is None else self._between(found, sep))
+
+    def rsplit(self, sep: str | None = None, maxsplit: SupportsIndex = -1) -> list[str]:
+        found = str.rsplit(self, sep, maxsplit)
+        return list(self._pieces(found) if sep is None else self._between(found, sep))
+
+    def splitlines(self, keepends: bool = False) -> list[str]:
+        lines = self._between(str.splitlines(self, True), "")
+        found = str.splitlines(self, keepends)
+        return [line[: len(bare)] for line, bare in zip(lines, found, strict=True)]
+
+    def partition(self, sep: str) -> tuple[str, str, str]:
+        at = str.find(self, sep)
+        return (self, "", "") if at < 0 else self._parted(at, sep)
+
+    def rpartition(self, sep: str) -> tuple[str, str, str]:
+        at = str.rfind(self, sep)
+        return ("", "", self) if at < 0 else self._parted(at, sep)
+
+    def _parted(self, at: int, sep: str) -> tuple[str, str, str]:
+        end = at + len(sep)
+        return self[:at], self[at:end], self[end:]
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1) -> str:
+        if not old:
+            result: str = carried(str.replace(self, old, new, count), self, new)
+            return result
+        return interleaved(new, self.split(old, count))
+
+    def join(self, items: Iterable[str]) -> str:
+        return interleaved(self, list(items))
+
+    def _as_long(self, result: str) -> str:
+        return Traced(result, self._runs) if len(result) == len(self) else carried(result, self)
+
+    def lower(self) -> str:
+        return self._as_long(str.lower(self))
+
+    def upper(self) -> str:
+        return self._as_long(str.upper(self))
+
+    def title(self) -> str:
+        return self._as_long(str.title(self))
+
+    def capitalize(self) -> str:
+        return self._as_long(str.capitalize(self))
+
+
+def _is_text(value: object) -> bool:
+    """Whether it can be put beside a text as it is: markup escapes what stands beside it."""
+    return isinstance(value, str) and not hasattr(value, "__html__")
+
+
+def runs_of(text: str) -> tuple[Run, ...]:
+    """The runs of a text; none if it is not traced."""
+    return () if type(text) is str else getattr(text, "_runs", ())
+
+
+def concatenated(pieces: Iterable[str]) -> str:
+    """The pieces as one text."""
+    pieces = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
+    text = "".join(pieces)
+    if len(pieces) == 1:
+        return pieces[0] if type(pieces[0]) is Traced else text
+    runs: list[Run] = []
+    at = 0
+    for piece in pieces:
+        if type(piece) is not str:
+            for start, end, *rest in runs_of(piece):
+                runs.append((at + start, at + end, *rest))  # type: ignore[arg-type]
+        at += len(piece)
+    return Traced(text, tuple(runs)) if runs else text
+
+
+def interleaved(between: str, items: list[str]) -> str:
+    """The items with a text between them."""
+    if all(type(item) is str for item in items) and type(between) is str:
+        return between.join(items)
+    pieces = [between] * (2 * len(items) - 1)
+    pieces[::2] = items
+    return concatenated(pieces)
+
+
+def carried(result: Any, *given: object) -> Any:
+    """The ``result`` of an operation on ``given`` values: the texts among them are looked for in it, in their order, as
+    they are or as JSON spells them. If none is there, and all are of one source, the whole is another spelling of that.
+    """
+    if not isinstance(result, str) or not result or runs_of(result):
+        return result
+    runs: list[Run] = []
+    inputs: list[Run] = []
+    at = 0
+    for text in _texts(given):
+        inputs += runs_of(text)
+        for way in (text, concatenated(list(_string(text, False)))) if text else ():
+            found = str.find(result, way, at)
+            if found >= 0:
+                runs += ((found + start, found + end, *rest) for start, end, *rest in runs_of(way))  # type: ignore[misc]
+                at = found + len(way)
+                break
+    if not runs and len({run[2] for run in inputs}) == 1:
+        first, last = min(run[3] for run in inputs), max(run[4] for run in inputs)
+        runs = [(0, len(result), inputs[0][2], first, last)]
+    if not runs:
+        return result
+    if not hasattr(result, "__html__"):
+        return Traced(result, tuple(runs))
+    from .markup import TracedMarkup
+
+    return TracedMarkup(result, runs=tuple(runs))
+
+
+def _texts(values: Iterable[Any]) -> Iterator[str]:
+    """All traced texts in a value, in their order."""
+    for value in values:
+        if isinstance(value, str):
+            if runs_of(value):
+                yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _texts(value)
+        elif isinstance(value, Mapping):
+            yield from _texts(item for pair in value.items() for item in pair)
+
+
+def within(value: Any, text: str) -> Any:
+    """A value that was read from ``text``: each text in it is of the same source."""
+    runs = runs_of(text) if isinstance(text, str) else ()
+    if not runs or len({run[2] for run in runs}) > 1:
+        return value
+    span = runs[0][2], runs[0][3], runs[-1][4]
+
+    def traced(value: Any) -> Any:
+        if type(value) is str and value:
+            return Traced(value, ((0, len(value), *span),))
+        if type(value) is dict:
+            return {traced(key): traced(item) for key, item in value.items()}
+        return [traced(item) for item in value] if type(value) is list else value
+
+    return traced(value)
+
+
+def _json(
+    value: Any, level: str, ascii: bool, indent: Any, signs: tuple[str, str], ordered: bool
+) -> Iterator[str]:
+    """The pieces of ``value`` as ``json.dumps`` writes it. ``level``: the line break before its last bracket."""
+    if type(value) is Traced:
+        yield '"'
+        yield from _string(value, ascii)
+        yield '"'
+        return
+    pairs = value.items() if type(value) is dict else None
+    if not value or (pairs is None and not isinstance(value, (list, tuple))):
+        yield to_json(value, ascii, indent, signs, ordered)
+        return
+    inner = "" if indent is None else level + (" " * indent if isinstance(indent, int) else indent)
+    yield "{" if pairs is not None else "["
+    for number, item in enumerate(value if pairs is None else sorted(pairs) if ordered else pairs):
+        yield signs[0] + inner if number else inner
+        if pairs is not None:
+            yield from _json(item[0], inner, ascii, indent, signs, ordered)
+            yield signs[1]
+        yield from _json(item if pairs is None else item[1], inner, ascii, indent, signs, ordered)
+    yield "" if indent is None else level
+    yield "]" if pairs is None else "}"
+
+
+def _string(text: str, ascii: bool) -> Iterator[str]:
+    spelt = encode_basestring_ascii if ascii else encode_basestring
+    at = 0
+    for found in (_ESCAPED_ASCII if ascii else _ESCAPED).finditer(text):
+        if found.start() > at:
+            yield text[at : found.start()]
+        at = found.end()
+        char = text[found.start() : at]
+        code = f"\\u{ord(char):04x}" if "\ud800" <= char <= "\udfff" else spelt(char)[1:-1]
+        runs = tuple((0, len(code), source, first, last) for _, _, source, first, last in runs_of(char))
+        yield Traced(code, runs) if runs else code
+    if at < len(text):
+        yield text[at:]
+
+
+class Tracing(Meter):
+    """The account of a traced rendering: it goes on with that of the call."""
+
+    __slots__ = ()
+    traces = True
+
+    def __init__(self, meter: Meter) -> None:
+        super().__init__(meter.limits)
+        replaced_by(meter, self)
+
+    def size(self, value: object) -> int:
+        return len(value) if type(value) is Traced else super().size(value)
+
+    def text(self, value: object) -> str:
+        if type(value) is str or type(value) is Traced:
+            return value
+        result: str = carried(super().text(value), value)
+        return result
+
+    def join(self, pieces: Iterable[str]) -> str:
+        parts = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
+        self.left -= sum(map(len, parts))
+        if self.left < 0:
+            self.stretch()
+        return concatenated(parts)
+
+    def add(self, left: Any, right: Any) -> Any:
+        if (type(left) is Traced and _is_text(right)) or (type(right) is Traced and _is_text(left)):
+            self.spend(len(left) + len(right))
+            return concatenated((left, right))
+        return carried(super().add(left, right), left, right)
+
+    def modulo(self, left: Any, right: Any) -> Any:
+        return carried(super().modulo(left, right), left, right)
+
+    def carried(self, result: Any, *given: object) -> Any:
+        return carried(result, *given)
+
+    def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
+        if type(result) is not str:
+            return result
+        made = interleaved(*map_texts(between, items))
+        return made if made == result else carried(result, between, items)
+
+    def lifted(self, text: Any, *given: object) -> Any:
+        return Traced(text) if type(text) is str and any(type(item) is Traced for item in given) else text
+
+    def read(self, value: Any, text: Any) -> Any:
+        return within(value, text)
+
+    def json(
+        self,
+        value: Any,
+        ensure_ascii: bool = False,
+        indent: int | str | None = None,
+        separators: tuple[str, str] | None = None,
+        sort_keys: bool = False,
+    ) -> str:
+        result = to_json(value, ensure_ascii, indent, separators, sort_keys)
+        if id(value) in self.known or next(_texts((value,)), None) is None:
+            return result
+        signs = separators or ((", " if indent is None else ","), ": ")
+        try:
+            made = concatenated(_json(value, "\n", ensure_ascii, indent, signs, sort_keys))
+        except (TypeError, ValueError):
+            made = ""
+        return made if made == result else carried(result, value)
+
+
+def map_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
+    """Both as texts."""
+    return str(between), [str(item) for item in items]
+
+
+@contextmanager
+def tracing() -> Iterator[None]:
+    """In the block, renderings carry the runs of the traced texts that they are given."""
+    meter = current()
+    traced = Tracing(meter)
+    with traced.used():
+        try:
+            yield
+        finally:
+            replaced_by(traced, meter)
+
+
+def merged(text: str) -> list[Run]:
+    """The runs of a text, those that go on in each other as one. A run that claims its source's own characters must
+    have as many."""
+    found: list[Run] = []
+    for run in runs_of(text):
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last[1:3] == (run[0], run[2])
+            and last[4] == run[3]
+            and _own(last)
+            and _own(run)
+        ):
+            found[-1] = (last[0], run[1], run[2], last[3], run[4])
+        else:
+            found.append(run)
+    return found
+
+
+def _own(run: Run) -> bool:
+    return run[1] - run[0] == run[4] - run[3]
