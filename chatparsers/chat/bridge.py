@@ -21,6 +21,7 @@ from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
+from ..templates.trace import Trace
 from .frames import Behind, Frames, Shape, needle_answer, shape_of
 from .places import words_of
 from .request import Request
@@ -36,7 +37,7 @@ class Delta:
     """What stands between an answer's words and the next answer. ``stop``: how many of its characters the model itself
     would have written. ``header``: whether the stop is the next message's header. ``generated``: the last part of the
     text, which only the generation prompt has. ``turn``: the turn of the next answer, whose prompt is the rendering of
-    ``messages``: the stand-in's, or all.
+    ``messages``: the stand-in's, or all; ``trace``: of that prompt.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Delta:
     header: bool
     generated: str
     turn: Turn
+    trace: Trace
     messages: Sequence[Mapping[str, Any]]
 
 
@@ -65,7 +67,7 @@ def stand_in(
     lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tools[0]))
     messages = [*lead, *new]
     try:
-        turn = request.prepare(messages, add_generation_prompt=generate, continue_final_message=False)
+        turn, trace = request.traced(messages, add_generation_prompt=generate, continue_final_message=False)
     except ChatParsersError:
         return None
     at = turn.prompt.find(_WORDS)
@@ -73,7 +75,8 @@ def stand_in(
     if at < 0 or _QUESTION in turn.prompt[at:]:  # the template moves words of the answer behind it
         return None
     header = is_header(request.frames, shape, behind)
-    return Delta(turn.prompt[at:], behind.stop, header, generated(request, turn, new), turn, messages)
+    text = turn.prompt[at:]
+    return Delta(text, behind.stop, header, generated(request, turn, new), turn, trace, messages)
 
 
 def behind_of(frames: Frames, shape: Shape, new: Sequence[Mapping[str, Any]]) -> Behind | None:

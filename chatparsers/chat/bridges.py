@@ -146,7 +146,7 @@ def _proof(
     try:
         asked = request.prepare(history)
         delta = stand_in(request, answer, new, system=False)
-        whole = request.prepare([*history, answer, *new])
+        whole = request.traced([*history, answer, *new])
     except ChatParsersError:
         return None
     said = Said(cast("Any", _Told(asked, message)), len(history))

@@ -11,14 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
 from .bridge import Delta, behind_of, generated, is_header
 from .frames import Shape, read_answer, shape_of
 from .parts import Said
-from .request import Request
+from .request import Rendered, Request
 from .segment import Segment, Step
 
 __all__ = ["Break", "Difference", "Verdict", "compare", "same_message"]
@@ -61,7 +60,7 @@ class Verdict(NamedTuple):
     held: str = ""
     shown: str = ""
     lacking: Sequence[tuple[int, str]] = ()
-    whole: Turn | None = None
+    whole: Rendered | None = None
 
     @property
     def status(self) -> str:
@@ -72,12 +71,12 @@ class Verdict(NamedTuple):
 def compare(
     request: Request,
     segment: Segment,
-    whole: Turn,
+    whole: Rendered,
     delta: Delta | None,
     messages: Sequence[Mapping[str, Any]],
 ) -> Verdict:
     """The verdict on a step from ``segment``, which ends in an answer, to the rendering ``whole`` of ``messages``."""
-    text = whole.prompt
+    text = whole.turn.prompt
     lacking: list[tuple[int, str]] = []
     core = segment.rendering[: len(segment.rendering) - len(segment.generated)]
     at = _along(core, text, 0)
@@ -164,7 +163,7 @@ def _beside(text: str, start: int, end: int) -> bool:
 def _last(
     request: Request,
     said: Said,
-    whole: Turn,
+    whole: Rendered,
     delta: Delta | None,
     messages: Sequence[Mapping[str, Any]],
     at: int,
@@ -172,14 +171,13 @@ def _last(
     lacking: list[tuple[int, str]],
 ) -> Verdict:
     """The verdict on the last answer and what follows it."""
-    text = whole.prompt
+    text = whole.turn.prompt
     proved = delta is not None and text.endswith(delta.text) and len(text) - len(delta.text) >= at
     if proved and delta is not None:
         end = len(text) - len(delta.text)
         if _otherwise(request, said, messages, text[at:end], prefix) is None:
-            return Verdict(
-                None, replace(delta, turn=whole, messages=messages), True, lacking=lacking, whole=whole
-            )
+            shown = replace(delta, turn=whole.turn, trace=whole.trace, messages=messages)
+            return Verdict(None, shown, True, lacking=lacking, whole=whole)
     tail = _tail(request, whole, messages, said, at)
     end = at if tail is None else len(text) - len(tail.text)
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
@@ -192,39 +190,42 @@ def _last(
 
 
 def _tail(
-    request: Request, whole: Turn, messages: Sequence[Mapping[str, Any]], said: Said, at: int
+    request: Request, whole: Rendered, messages: Sequence[Mapping[str, Any]], said: Said, at: int
 ) -> Delta | None:
     """What follows the answer, which begins at ``at``, as the whole rendering shows it."""
     own = said.spoken.text(request.chat.tokenizer)
     shape, new = shape_of(messages[said.index]), messages[said.index + 1 :]
     shape = Shape(False, shape.content or not shape.calls, shape.calls)
     behind = behind_of(request.frames, shape, new)
-    found = whole.prompt.find(behind.text, at) if behind is not None else -1
+    turn, text = whole.turn, whole.turn.prompt
+    found = text.find(behind.text, at) if behind is not None else -1
     if found >= 0 and behind is not None:
         stop, header = behind.stop, is_header(request.frames, shape, behind)
-    elif whole.prompt.startswith(own, at):  # such as before a number that counts the messages
+    elif text.startswith(own, at):  # such as before a number that counts the messages
         found = at + len(own)
-        stops = (len(stop) for stop in whole.stops if whole.prompt.startswith(stop, found))
+        stops = (len(stop) for stop in turn.stops if text.startswith(stop, found))
         stop, header = max(stops, default=0), False
     else:
         return None
-    return Delta(whole.prompt[found:], stop, header, generated(request, whole, new), whole, messages)
+    after = generated(request, turn, new)
+    return Delta(text[found:], stop, header, after, turn, whole.trace, messages)
 
 
 def _opening(
-    segment: Segment, whole: Turn, delta: Delta | None, messages: Sequence[Mapping[str, Any]]
+    segment: Segment, whole: Rendered, delta: Delta | None, messages: Sequence[Mapping[str, Any]]
 ) -> Verdict:
     """The verdict if the text that the segment began with is not there."""
-    stands = common(whole.prompt, segment.rendering)
+    prompt = whole.turn.prompt
+    stands = common(prompt, segment.rendering)
     lost = [
         index
         for index, message in enumerate(messages)
         if (thought := reasoning_of(message).strip())
         and thought in segment.rendering
-        and thought not in whole.prompt
+        and thought not in prompt
     ]
     reason, index = ("thought", lost[0]) if lost else ("moved", 0)
-    return Verdict(reason, delta, True, index, segment.rendering[stands:], whole.prompt[stands:], (), whole)
+    return Verdict(reason, delta, True, index, segment.rendering[stands:], prompt[stands:], (), whole)
 
 
 def _first(segment: Segment) -> int:

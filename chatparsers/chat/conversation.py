@@ -23,6 +23,7 @@ from ..core.public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
+from ..templates.trace import Trace
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
 from .bridge import generated, stand_in
@@ -31,7 +32,7 @@ from .ends import following
 from .marks import Span
 from .parts import Given, Said
 from .quoted import quoted_markers
-from .request import Model, Request
+from .request import Model, Rendered, Request
 from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
@@ -174,7 +175,7 @@ class Conversation:
             if self._wrote and len(messages) == self._marks[-1].index + 1:  # nothing stands behind it yet
                 text, self.ids = held, had
             else:
-                quoted = quoted_markers(self._request, turn.prompt, messages, **options)
+                quoted = quoted_markers(self._request, messages, **options)
                 text, self.ids = self._grown(self._whole, turn, messages, held, had, quoted)
             kept, kept_ids = common(held, text), common_ids(had, self.ids)
             grown = Grown(text[kept:], kept, kept_ids < len(had), self.ids[kept_ids:], kept_ids)
@@ -254,7 +255,9 @@ class Conversation:
         answer, new = messages[mark.index], messages[mark.index + 1 :]
         system = any(message.get("role") in ("system", "developer") for message in messages[:1])
         delta = stand_in(self._request, answer, new, system=system, generate=self._generate)
-        verdict = compare(self._request, mark.segment, turn, delta, messages)
+        verdict = compare(
+            self._request, mark.segment, Rendered(turn, Trace(turn.prompt, ())), delta, messages
+        )
         if verdict.reason is not None or verdict.delta is None:
             return sum(other.index < verdict.message for other in self._marks[:-1])
         mark.closer, rest, *_ = following(self._request, mark.segment.last.spoken, verdict.delta)

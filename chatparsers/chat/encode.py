@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeAlias
 from ..core.errors import RequestError
 from ..core.format import Turn
 from ..templates.messages import own
+from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
-from .frames import read_answer, shape_of
-from .marks import Span, answer_runs, in_tokens, inside, other_runs, starting, stop_run
-from .moved import moved_runs
+from .frames import read_answer
+from .marks import Span, answer_runs, in_tokens, inside, starting, stop_run, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
-from .quoted import quoted_markers
+from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
 
@@ -55,6 +55,7 @@ class _Rendered:
 
     messages: Sequence[Mapping[str, Any]]
     turn: Turn
+    trace: Trace
     text: str
     places: Places
     quoted: Sequence[Span]
@@ -101,31 +102,28 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
 def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Rendered:
     generate = bool(request.options.get("add_generation_prompt"))
     begun = bool(request.options.get("continue_final_message"))
-    turn = request.prepare(messages)
-    text = turn.prompt
-    finished = messages[:-1] if begun else messages
-    options = {"continue_final_message": False, "add_generation_prompt": False}
-    bare = Request(request.chat, {**request.options, **options})
-    places = find_places(text, finished, bare.frames, bare.prepare)
+    turn, trace = request.traced(messages)
+    text = trace.text
+    places = find_places(trace, messages, request.around, turn.format.stops)
     if begun:
         start = len(text) - len(turn.prefix)
-        places.answers[len(messages) - 1] = Place(start, len(text), len(text), "")
+        places[len(messages) - 1] = [Place(start, len(text), len(text), "")]
     elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
-        text = _stopped(text, messages, bare, places)
-    return _Rendered(messages, turn, text, places, quoted_markers(request, turn.prompt, messages), begun)
+        text = _stopped(text, messages, request, places)
+    quoted = quoted_in(trace, messages, request.chat.tokenizer, request.chat.syntax)
+    return _Rendered(messages, turn, trace, text, places, quoted, begun)
 
 
 def _stopped(text: str, messages: Sequence[Mapping[str, Any]], request: Request, places: Places) -> str:
     """The text with the last answer's stop, if the template leaves that answer open: the one that would follow."""
-    place = places.answers.get(len(messages) - 1)
-    if place is None or place.end > place.stop:
+    turns = places.get(len(messages) - 1)
+    if not turns or turns[-1].end > turns[-1].stop:
         return text
-    shape = shape_of(messages[-1])
-    behind = request.frames.behind(shape, "tool" if shape.calls else "user")
-    if behind is None or not behind.stop:
+    place = turns[-1]
+    stop = request.around.stop(bool(messages[-1].get("tool_calls")), request.chat.syntax.stops)
+    if not stop:
         return text
-    stop = behind.text[: behind.stop]
-    places.answers[len(messages) - 1] = replace(place, end=place.stop + len(stop))
+    places[len(messages) - 1] = [*turns[:-1], replace(place, end=place.stop + len(stop))]
     return text[: place.stop] + stop
 
 
@@ -140,15 +138,15 @@ def _counted(rendered: _Rendered, how: How, only: range) -> tuple[list[tuple[int
             continue
         if rendered.begun and index + 1 == len(rendered.messages):
             continue
-        place = rendered.places.answers.get(index)
-        if place is None:
+        places = rendered.places.get(index)
+        if not places:
             left_out[index] = "moved"
             continue
-        lost = missing(message, place.prefix + rendered.text[place.start : place.stop])
+        lost = missing(message, index, rendered.trace, places)
         if lost and not how.rewritten:
             left_out[index] = lost
         else:
-            counted.append((index, place))
+            counted += ((index, place) for place in places)
     return counted, left_out
 
 
@@ -175,12 +173,12 @@ def _sample(
         runs += (span if offsets is None else inside(offsets, *span) for span in spans)
 
     def marks() -> tuple[list[Run], list[Run]]:
-        columns = _runs(request, rendered)
+        columns = _runs(rendered)
         return columns if offsets is None else starting(offsets, *columns)
 
     found: list[Placeholder] = []
     if has_parts(rendered.messages):
-        found = list(find_placeholders(text, enumerate(rendered.messages), request.frames))
+        found = list(find_placeholders(rendered.trace, enumerate(rendered.messages), request.around))
         found = found if offsets is None else list(in_tokens(offsets, found))
     return Sample(
         ids,
@@ -202,7 +200,8 @@ def _encoded(
     if not split:
         encoding = tokenizer.encode(text, add_special_tokens=False)
         return encoding.ids, Offsets(encoding)
-    borders = sorted({0, len(text), *(at for p in places.answers.values() for at in (p.start, p.end))})
+    turns = (place for found in places.values() for place in found)
+    borders = sorted({0, len(text), *(at for place in turns for at in (place.start, place.end))})
     ids: list[int] = []
     offsets: list[Span] = []
     for start, end in pairwise(borders):
@@ -212,19 +211,18 @@ def _encoded(
     return ids, offsets
 
 
-def _runs(request: Request, rendered: _Rendered) -> tuple[list[Run], list[Run]]:
+def _runs(rendered: _Rendered) -> tuple[list[Run], list[Run]]:
     """The runs of kinds and of messages, in characters."""
     kinds: list[Run] = []
     indices: list[Run] = []
-    messages, places = rendered.messages, rendered.places
-    moved = moved_runs(request, rendered.turn.prompt, messages, places)
-    for kind, message in (*other_runs(rendered.text, messages, places), *moved):
+    for kind, message in traced_runs(rendered.trace, rendered.messages):
         kinds.append(kind)
         indices.append(message)
-    for index, place in rendered.places.answers.items():
-        kinds += _answer(rendered, index, place)
-        kinds.append(stop_run(place))
-        indices.append((place.start, place.end, index))
+    for index, places in rendered.places.items():
+        for place in places:
+            kinds += _answer(rendered, index, place)
+            kinds.append(stop_run(place))
+            indices.append((place.start, place.end, index))
     return kinds, indices
 
 

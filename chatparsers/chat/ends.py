@@ -19,7 +19,6 @@ from ..templates.messages import reasoning_of
 from .bridge import Delta
 from .frames import written_behind
 from .parts import Given, given
-from .quoted import quoted_markers
 from .request import Request
 from .spoken import Spoken
 
@@ -62,12 +61,11 @@ def behind_answer(
 ) -> tuple[Given, list[tuple[str, str]]]:
     """The part behind the answer, and what differs from the template's text: what is held, what it would write."""
     closer, text, stop, before, wanted = following(request, spoken, delta)
-    prompt = delta.turn.prompt
-    skipped = len(prompt) - len(text)
-    found = quoted_markers(request, prompt, delta.messages, continue_final_message=False)
-    moved = len(closer) - skipped
-    quoted = [(start + moved, end + moved) for start, end in found if start >= skipped]
-    part = given(request, closer + text, tuple(messages), before.strip(), quoted)
+    skipped = len(delta.trace.text) - len(text)
+    first = len(delta.messages) - len(messages)  # the index of the first new message there
+    begun = messages[0][0] if messages else 0
+    trace = delta.trace.part(skipped, len(delta.trace.text), before=closer, first=first, index=begun)
+    part = given(request, trace, dict(messages), tuple(messages), before.strip())
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]
     first = sum(end <= len(closer) for _, end in part.spans)

@@ -20,6 +20,7 @@ from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.edges import opening
 from ..templates.probe.turns import MARKER, common, outside_marker
+from .around import Around
 
 __all__ = [
     "NEEDLE_ID",
@@ -103,9 +104,10 @@ class Frames:
         self._names = names[0], names[-1]
         self._before: dict[str, Before | None] = {}
         self._behind: dict[tuple[Shape, str], Behind | None] = {}
-        self._parts: dict[tuple[str, str], str] = {}
         self.proved: dict[Any, str] = {}
         """What rollouts found of steps of a kind: see `bridge`."""
+        self.around: Around | None = None
+        """What stands around answers, read off traces."""
         self.facts: dict[str, bool] = {}
         """What else was found by rendering."""
 
@@ -126,13 +128,6 @@ class Frames:
             self._behind[key] = found
         return self._behind[key]
 
-    def part(self, kind: str, role: str) -> str:
-        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
-        key = kind, role
-        if key not in self._parts:
-            self._parts[key] = self._find_part(kind, role)
-        return self._parts[key]
-
     def opens_results(self, stop: str) -> bool:
         """Whether this text stands before each of several results, and not behind the last."""
         key = f"opens results: {stop}"
@@ -149,17 +144,6 @@ class Frames:
             calls = _WORDS[0] in between  # the template writes one call at a time
             self.facts[key] = bool(last) and stop in between and stop not in behind and not calls
         return self.facts[key]
-
-    def _find_part(self, kind: str, role: str) -> str:
-        last = needle_next(role, self._names[0], _IDS[0][0])
-        source: Any = "data:image/png;base64,AAAA"
-        value = {"url": source} if kind.endswith("_url") else source
-        texts = [{"type": "text", "text": words} for words in _WORDS]
-        content = [texts[0], {"type": kind, kind: value}, texts[1]]
-        answer = needle_answer(Shape(False, role != "tool", int(role == "tool")), _THOUGHT, self._names[0])
-        messages = [{"role": "user", "content": _USER}, answer, {**last, "content": content}]
-        turn = self._rendered(messages, generate=False)
-        return "" if turn is None else turn.prompt.partition(_WORDS[0])[2].rpartition(_WORDS[1])[0].strip()
 
     def _find_before(self, role: str) -> Before | None:
         answer = needle_answer(

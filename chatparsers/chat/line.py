@@ -16,7 +16,6 @@ from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare
 from .ends import behind_answer, joined_message
 from .parts import Said
-from .quoted import quoted_markers
 from .request import Request
 from .segment import Segment, Step, opened
 from .spoken import Spoken
@@ -90,11 +89,10 @@ class Line:
         self._pending = pending
 
     def _begin(self, messages: list[Mapping[str, Any]]) -> None:
-        turn = self.request.prepare(messages)
+        whole = self.request.traced(messages)
         self.begun = messages[-1] if self.request.options.get("continue_final_message") else None
-        quoted = quoted_markers(self.request, turn.prompt, messages)
-        self.segments = (opened(self.request, turn, messages, self.begun is not None, {}, quoted),)
-        self.turn = turn
+        self.segments = (opened(self.request, whole, messages, self.begun is not None, {}),)
+        self.turn = whole.turn
         self.messages = messages[:-1] if self.begun is not None else messages
         self._kind = History()
         for message in self.messages:
@@ -136,7 +134,7 @@ class Line:
         if known and (status == "kept" or (status not in (None, "tail") and self.exact)):
             verdict = Verdict(None, delta) if status == "kept" else self._known(str(status), delta)
         else:
-            whole = self.request.rendered(messages, continue_final_message=False)
+            whole = self.request.traced(messages, continue_final_message=False)
             verdict = compare(self.request, self.segments[-1], whole, delta, messages)
             if changed:
                 verdict = verdict._replace(reason="variables")
@@ -179,10 +177,9 @@ class Line:
         assert verdict.whole is not None
         held = {said.index: said for segment in self.segments for said in segment.said()}
         old = self.segments[-1].ids()
-        quoted = quoted_markers(self.request, verdict.whole.prompt, messages, continue_final_message=False)
-        segment = opened(self.request, verdict.whole, messages, False, held, quoted)
+        segment = opened(self.request, verdict.whole, messages, False, held)
         self.segments = (*self.segments, segment)
-        self.turn = verdict.whole
+        self.turn = verdict.whole.turn
         self.breaks.append(
             Break(
                 str(verdict.reason),

@@ -7,21 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.message import Message, Region
+from ..templates.trace import Trace
 from .placeholders import Placeholder
-from .places import Place, Places, words_of
+from .places import Place
 from .sample import Kind, Run
 
 __all__ = [
+    "Indexed",
     "Span",
     "answer_runs",
     "in_tokens",
     "inside",
-    "other_runs",
-    "standing",
     "starting",
     "stop_run",
     "token_runs",
-    "words_runs",
+    "traced_runs",
 ]
 
 _KINDS = {
@@ -32,6 +32,8 @@ _KINDS = {
 }
 _ROLES = {"system": Kind.SYSTEM, "developer": Kind.SYSTEM, "user": Kind.USER, "tool": Kind.RESULT}
 Span = tuple[int, int]
+Indexed = Sequence[Mapping[str, Any]] | Mapping[int, Mapping[str, Any]]
+"""Messages by their indices."""
 
 
 def answer_runs(message: Message) -> Iterator[Run]:
@@ -84,57 +86,13 @@ def _named(text: str, name: str) -> int:
     return len(name) if text.startswith(name + "{") else 0
 
 
-def other_runs(text: str, messages: Sequence[Mapping[str, Any]], places: Places) -> Iterator[tuple[Run, Run]]:
+def traced_runs(trace: Trace, messages: Indexed) -> Iterator[tuple[Run, Run]]:
     """The runs of the words of all messages that are no answers: of kinds, and of messages."""
-    for index, spans in standing(text, messages, places):
-        yield from words_runs(index, messages[index], spans)
-
-
-def words_runs(index: int, message: Mapping[str, Any], spans: Iterable[Span]) -> Iterator[tuple[Run, Run]]:
-    """The runs of these spans, which hold words of the message: of its kind, and of the message."""
-    kind = _ROLES.get(str(message.get("role")), Kind.USER)
-    for span in spans:
-        yield (*span, int(kind)), (*span, index)
-
-
-def standing(
-    text: str, messages: Sequence[Mapping[str, Any]], places: Places
-) -> Iterator[tuple[int, list[Span]]]:
-    """Each message that is no answer, and where its words stand between the answers before and behind it."""
-    at = 0
-    for index, message in enumerate(messages):
-        place = places.answers.get(index)
-        if place is not None:
-            at = place.end
-            continue
-        if message.get("role") == "assistant":
-            continue
-        end = _bound(index, places, len(text))
-        spans = list(_spans(text, at, end, index, message, places))
-        at = spans[-1][1] if spans else at
-        yield index, spans
-
-
-def _bound(index: int, places: Places, length: int) -> int:
-    """The position before which the words of message ``index`` stand."""
-    return min((place.start for later, place in places.answers.items() if later > index), default=length)
-
-
-def _spans(
-    text: str, at: int, end: int, index: int, message: Mapping[str, Any], places: Places
-) -> Iterator[Span]:
-    words = words_of(message)
-    known = places.words.get(index)
-    if known is not None and len(words) == 1:
-        yield known
-        return
-    for one in words:
-        for way in dict.fromkeys((one, one.strip())):
-            found = text.find(way, at, end) if way else -1
-            if found >= 0:
-                at = found + len(way)
-                yield found, at
-                break
+    for span in trace.spans:
+        role = messages[span.message].get("role") if span.field == "content" else "assistant"
+        if role != "assistant":
+            kind = _ROLES.get(str(role), Kind.USER)
+            yield (span.start, span.end, int(kind)), (span.start, span.end, span.message)
 
 
 def inside(offsets: Sequence[Span], start: int, end: int) -> Span:

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..core.format import Turn
+from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
 from .frames import read_answer
-from .marks import Span, answer_runs, in_tokens, other_runs, starting, stop_run, token_runs
+from .marks import Indexed, Span, answer_runs, in_tokens, starting, stop_run, token_runs, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
-from .places import Place, Places
+from .places import Places
+from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run
 from .spoken import Chunk, Spoken, spelt
@@ -35,10 +37,10 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """Text that was given. ``messages``: those whose words stand in it, with their indices. ``stop``: the ids that are
-    the stop of the answer before it, and whether it is ``counted``. ``answers``: the places of answers that are
-    context, which ``reader`` reads. ``moved``: the runs of words that stand here out of the
-    order of the messages. ``placeholders``: of images and other parts, in tokens."""
+    """Text that was given. ``messages``: those that stand in it, with their indices. ``words``: the runs of their
+    words, of kinds and of messages. ``stop``: the ids that are the stop of the answer before it, and whether it is
+    ``counted``. ``answers``: the places of answers that are context, which ``reader`` reads. ``placeholders``: of
+    images and other parts, in tokens."""
 
     ids: tuple[int, ...]
     text: str
@@ -46,31 +48,27 @@ class Given:
     messages: Messages = ()
     stop: Span = (0, 0)
     counted: bool = False
-    answers: Mapping[int, Place] = field(default_factory=dict)
+    answers: Places = field(default_factory=dict)
     reader: Turn | None = None
-    moved: tuple[tuple[Run, Run], ...] = ()
+    words: tuple[tuple[Run, Run], ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
 
     def column(self) -> Column:
         """What it adds to a sample."""
-        kinds: list[Run] = []
-        indices: list[Run] = []
-        places = Places(dict(self.answers))
-        last = max((index for index, _ in self.messages), default=-1)
+        kinds: list[Run] = [kind for kind, _ in self.words]
+        indices: list[Run] = [message for _, message in self.words]
         known = dict(self.messages)
-        every = [known.get(index, {"role": "assistant"}) for index in range(last + 1)]
-        for kind, message in (*other_runs(self.text, every, places), *self.moved):
-            kinds.append(kind)
-            indices.append(message)
-        for index, place in self.answers.items():
-            if self.reader is not None:
-                turn = self.reader._replace(prefix=place.prefix)
-                read = read_answer(turn, self.text[place.start : place.stop], known.get(index, {}))
-                kinds += (
-                    (place.start + start, place.start + end, kind) for start, end, kind in answer_runs(read)
-                )
-            kinds.append(stop_run(place))
-            indices.append((place.start, place.end, index))
+        for index, places in self.answers.items():
+            for place in places:
+                if self.reader is not None:
+                    turn = self.reader._replace(prefix=place.prefix)
+                    read = read_answer(turn, self.text[place.start : place.stop], known.get(index, {}))
+                    kinds += (
+                        (place.start + start, place.start + end, kind)
+                        for start, end, kind in answer_runs(read)
+                    )
+                kinds.append(stop_run(place))
+                indices.append((place.start, place.end, index))
         kinds, indices = starting(self.spans, kinds, indices)
         if self.stop[1] > self.stop[0]:
             kinds.append((*self.stop, int(Kind.STOP)))
@@ -132,15 +130,17 @@ def _runs(marks: Sequence[bool], at: int) -> Iterator[Span]:
 
 
 def given(
-    request: Request, text: str, messages: Messages, before: str | None, quoted: Sequence[Span], **more: Any
+    request: Request, trace: Trace, known: Indexed, messages: Messages, before: str | None, **more: Any
 ) -> Given:
-    """The part of a text. ``before``: the stop behind which it stands; None at the beginning of all. ``quoted``: the
-    markers in it that users and tools spell."""
+    """The part of a text, of which the trace is known. ``known``: the messages that the trace may name; ``messages``:
+    those that stand here. ``before``: the stop behind which it stands; None at the beginning of all."""
     tokenizer = request.chat.tokenizer
+    text = trace.text
     ids, spans = encoded(tokenizer, text, before)
+    quoted = quoted_in(trace, known, tokenizer, request.chat.syntax)
     if quoted:
         ids, spans = as_text(tokenizer, text, ids, spans, quoted)
     if has_parts(message for _, message in messages):
-        found = find_placeholders(text, messages, request.frames)
+        found = find_placeholders(trace, messages, request.around)
         more["placeholders"] = tuple(in_tokens(spans, found))
-    return Given(tuple(ids), text, tuple(spans), messages, **more)
+    return Given(tuple(ids), text, tuple(spans), messages, words=tuple(traced_runs(trace, known)), **more)

@@ -1,7 +1,8 @@
 """Where a rendering has the placeholders of images and other parts that are no text.
 
-Strategy. What a template writes for a part is found once, by a needle before and behind it (`Frames.part`). One walk
-through the messages then looks for texts and parts in their order. A part whose place is not known is left out.
+Strategy. The trace says where the texts of a content stand, so a part stands between its neighbours. What a template
+writes for a part of its type is found once, between two texts (`Around.part`). A part whose place is not known is left
+out.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any, NamedTuple
 
 from ..core.public import public
 from ..templates.probe.parts import part_kind
-from .frames import Frames
+from ..templates.trace import Trace
+from .around import Around
 
 __all__ = ["Placeholder", "find_placeholders", "has_parts"]
 
@@ -39,23 +41,20 @@ def has_parts(messages: Iterable[Mapping[str, Any]]) -> bool:
 
 
 def find_placeholders(
-    text: str, messages: Iterable[tuple[int, Mapping[str, Any]]], frames: Frames
+    trace: Trace, messages: Iterable[tuple[int, Mapping[str, Any]]], around: Around
 ) -> Iterator[Placeholder]:
-    """The placeholders in ``text``, in characters. ``messages``: those whose words stand there, with their indices."""
+    """The placeholders in a rendering, in characters. ``messages``: those that stand there, with their indices."""
     at = 0
     for index, message in messages:
         content = message.get("content")
-        parts = content if isinstance(content, (list, tuple)) else [content]
-        for place, part in enumerate(parts):
+        ends = {span.part: span.end for span in trace.of(index, "content")}
+        for number, part in enumerate(content if isinstance(content, (list, tuple)) else [content]):
             kind = part_kind(part)
             if kind is None:
-                words = part.get("text") if isinstance(part, Mapping) else part
-                shown = words.strip() if isinstance(words, str) else ""
-            else:
-                shown = frames.part(kind, str(message.get("role")))
-            found = text.find(shown, at) if shown else -1
-            if found < 0:
+                at = max(at, ends.get(number, at))
                 continue
-            at = found + len(shown)
-            if kind is not None:
-                yield Placeholder(found, at, index, place, kind)
+            shown = around.part(kind, str(message.get("role")))
+            found = trace.text.find(shown, at) if shown else -1
+            if found >= 0:
+                at = found + len(shown)
+                yield Placeholder(found, at, index, number, kind)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from ..core.errors import TemplateError
 from ..core.format import Format
@@ -19,7 +19,8 @@ from ..core.public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers
 from ..templates.probe.turns import MARKER
-from .places import NUMBER, Place, find_places
+from ..templates.trace import Span, Trace
+from .places import NUMBER, Places, find_places
 from .request import Request
 
 __all__ = ["PromptMessage", "read_back"]
@@ -88,13 +89,13 @@ def read_back(
             message, end = {"role": place.role, "content": content}, place.start + len(content)
         found.append((message, place.start, end))
     _answered([message for message, _, _ in found])
-    answers = _answers(request, text, [message for message, _, _ in found])
+    answers = _answers(request, text, found)
     out: list[PromptMessage] = []
     for index, (message, start, end) in enumerate(found):
         if message["role"] == "assistant":
             answer = answers.get(index)
-            if answer is not None and not _over_a_stop(fmt, text[answer.start : answer.stop]):
-                start, end = answer.start, answer.end
+            if answer and not any(_over_a_stop(fmt, text[turn.start : turn.stop]) for turn in answer):
+                start, end = answer[0].start, answer[-1].end
             given = (prefix for prefix in prefixes if prefix and text.startswith(prefix, start, end))
             start += len(next(given, ""))
         out.append(PromptMessage(message, start, end, _tokens(offsets, start, end)))
@@ -111,17 +112,32 @@ def _thought_alone(message: Mapping[str, Any]) -> bool:
     return message["role"] == "assistant" and not said
 
 
-def _answers(request: Request, text: str, messages: Sequence[Mapping[str, Any]]) -> Mapping[int, Place]:
+def _answers(request: Request, text: str, found: Sequence[tuple[dict[str, Any], int, int]]) -> Places:
     """The places of the answers, as `Chat.encode` has them, by their indices. The tools are those that are called."""
+    messages = [message for message, _, _ in found]
     names = dict.fromkeys(call["function"]["name"] for m in messages for call in m.get("tool_calls") or ())
     tools = [{"type": "function", "function": {"name": name}} for name in names]
-    frames = Request(request.chat, {**request.options, "tools": tools or None}).frames
-    return find_places(text, messages, frames, _no_rendering).answers
+    around = Request(request.chat, {**request.options, "tools": tools or None}).around
+    return find_places(_read(request, text, found), messages, around, request.chat.syntax.stops)
 
 
-def _no_rendering(*_: Any, **options: Any) -> NoReturn:
-    """The tools of the text are not known, so no rendering is a beginning of it."""
-    raise TemplateError("expected a text with known tools")
+def _read(request: Request, text: str, found: Sequence[tuple[dict[str, Any], int, int]]) -> Trace:
+    """The trace that a rendering of these messages would have: their words were read off the text."""
+    spans: list[Span] = []
+    fields = {"reasoning": "reasoning", "content": "content", "call": "arguments"}
+    for index, (message, start, end) in enumerate(found):
+        if message["role"] != "assistant":
+            words = text[start:end]
+            first, last = start + len(words) - len(words.lstrip()), start + len(words.rstrip())
+            if first < last:
+                spans.append(Span(first, last, index, "content", 0, 0, last - first, True))
+            continue
+        turn = request.chat.syntax.bind(tools=[{"name": "any"}], prefix="")
+        for region in turn.parse(text[start:end]).regions:
+            if region.kind in fields:
+                at = start + region.start, start + region.end
+                spans.append(Span(*at, index, fields[region.kind], 0, 0, region.end - region.start, True))
+    return Trace(text, tuple(spans))
 
 
 def _places(text: str, headers: Mapping[str, Headers]) -> list[_Place]:

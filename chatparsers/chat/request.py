@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import urandom
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..core.errors import RequestError, TemplateError
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.schema.tools import read_tools
 from ..templates.jinja.environment import Asked
+from ..templates.jinja.limits import account
+from ..templates.trace import Marked, Trace, tracing
+from .around import Around
 from .frames import Frames
 
-__all__ = ["Model", "Request", "plain_messages"]
+__all__ = ["Model", "Rendered", "Request", "plain_messages"]
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
@@ -45,6 +48,13 @@ class Model(Protocol):
     def template(self) -> Any: ...
 
 
+class Rendered(NamedTuple):
+    """A turn, and the trace of its prompt."""
+
+    turn: Turn
+    trace: Trace
+
+
 class Request:
     """A chat, and the options with which it renders."""
 
@@ -63,6 +73,21 @@ class Request:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
         turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
         return turn
+
+    def traced(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Rendered:
+        """As `rendered`, and whose each character of the prompt is."""
+        marked = Marked()
+        template = self.chat.template()
+        with account(template.limits, template.name, messages), tracing():
+            turn = self.rendered(marked.messages(messages), **more)
+        trace = marked.trace(turn.prompt)
+        return Rendered(turn._replace(prompt=trace.text), trace)
+
+    def holds(self, messages: Sequence[Mapping[str, Any]], wanted: Callable[[str], object]) -> bool:
+        """Whether ``wanted`` is true of a text of the messages."""
+        marked = Marked(wanted)
+        marked.messages(messages)
+        return bool(marked.sources)
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`. A call that was cut off has no arguments: for a template that wants an object, an empty one."""
@@ -94,6 +119,15 @@ class Request:
                     kept[key] = found
             self._frames = found
         return self._frames
+
+    @property
+    def around(self) -> Around:
+        """What the template writes around answers, for these options, read off traces."""
+        frames = self.frames
+        if frames.around is None:
+            plain = Request(self.chat, {**self.options, "continue_final_message": False})
+            frames.around = Around(plain.traced, self.tools[0])
+        return frames.around
 
     @property
     def asked(self) -> Asked:

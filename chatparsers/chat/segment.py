@@ -8,14 +8,12 @@ from itertools import accumulate
 from math import nan
 from typing import Any, NamedTuple
 
-from ..core.format import Turn
 from .bridge import generated
 from .marks import Span
-from .moved import moved_runs
 from .parts import Given, Said, given
 from .places import Place, Places, find_places
-from .request import Request
-from .sample import Run, Sample
+from .request import Rendered, Request
+from .sample import Sample
 from .spoken import spelt
 
 __all__ = ["Segment", "Step", "opened", "sample_of"]
@@ -102,30 +100,28 @@ class Segment:
 
 def opened(
     request: Request,
-    turn: Turn,
+    whole: Rendered,
     messages: Sequence[Mapping[str, Any]],
     begun: bool,
     held: Mapping[int, Said],
-    quoted: Sequence[Span],
 ) -> Segment:
     """The segment of a rendering. ``begun``: the last message is the beginning of the answer. ``held``: answers that
-    were sampled, by their index; one whose text stands unchanged keeps its ids. ``quoted``: the markers that users and
-    tools spell."""
-    text = turn.prompt
+    were sampled, by their index; one whose text stands unchanged keeps its ids."""
+    turn, trace = whole
+    text = trace.text
     finished = messages[:-1] if begun else messages
-    places = Places()
-    if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in finished):
-        places = find_places(text, finished, request.frames, request.finished)
-    moved = moved_runs(request, text, messages, places, continue_final_message=begun)
+    places = find_places(trace, finished, request.around, turn.format.stops)
     tokenizer = request.chat.tokenizer
     kept = [
-        (place, held[index])
-        for index, place in places.answers.items()
-        if index in held and held[index].spoken.text(tokenizer) == text[place.start : place.stop]
+        (found[0], held[index])
+        for index, found in places.items()
+        if index in held
+        and len(found) == 1
+        and held[index].spoken.text(tokenizer) == text[found[0].start : found[0].stop]
     ]
     if begun:
-        places.answers[len(messages) - 1] = Place(len(text) - len(turn.prefix), len(text), len(text), "")
-    rendered = _Rendered(request, turn, messages, places, quoted, moved)
+        places[len(messages) - 1] = [Place(len(text) - len(turn.prefix), len(text), len(text), "")]
+    rendered = _Opening(request, whole, messages, places)
     parts: list[Given | Said] = []
     at, first = 0, 0
     stop: str | None = None
@@ -145,35 +141,28 @@ def opened(
     return Segment(tuple(part for part in parts if part.ids), text, generation, turn.prefix)
 
 
-class _Rendered(NamedTuple):
-    """A prompt, and what is known of its places. ``quoted``: the markers that users and tools spell. ``moved``: the
-    runs of words out of the order of the messages."""
+class _Opening(NamedTuple):
+    """A prompt, and what is known of its places."""
 
     request: Request
-    turn: Turn
+    whole: Rendered
     messages: Sequence[Mapping[str, Any]]
     places: Places
-    quoted: Sequence[Span]
-    moved: Sequence[tuple[Run, Run]]
 
     def stretch(self, span: Span, indices: Span, before: str | None) -> Given:
-        """The part of the prompt between two positions, with the messages between two indices."""
+        """The part of the prompt between two positions, with the answers between two indices."""
         (start, end), (first, last) = span, indices
-        quoted = [(one - start, other - start) for one, other in self.quoted if start <= one and other <= end]
         answers = {
-            index: Place(place.start - start, place.stop - start, place.end - start, place.prefix)
-            for index, place in self.places.answers.items()
+            index: [
+                Place(place.start - start, place.stop - start, place.end - start, place.prefix)
+                for place in places
+            ]
+            for index, places in self.places.items()
             if first <= index < last
         }
-        moved = tuple(
-            ((kind[0] - start, kind[1] - start, kind[2]), (kind[0] - start, kind[1] - start, message[2]))
-            for kind, message in self.moved
-            if start <= kind[0] and kind[1] <= end
-        )
+        more = {"answers": answers, "reader": self.whole.turn}
         indexed = tuple((index, self.messages[index]) for index in range(first, last))
-        text = self.turn.prompt[start:end]
-        more = {"answers": answers, "reader": self.turn, "moved": moved}
-        return given(self.request, text, indexed, before, quoted, **more)
+        return given(self.request, self.whole.trace.part(start, end), self.messages, indexed, before, **more)
 
 
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:

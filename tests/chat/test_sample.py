@@ -221,3 +221,69 @@ def test_an_answer_behind_a_result_that_ends_with_its_id_is_found() -> None:
     answer = {"role": "assistant", "content": "Rather."}
     sample = chat.encode([QUESTION, asked, told, answer, QUESTION, answer], tools=TOOLS)
     assert not sample.left_out and spelt(chat, sample).count("Rather.") == 2
+
+
+def test_words_that_begin_as_the_prompt_ends_are_the_answers() -> None:
+    """Apriel's prompt ends in ``Here are my reasoning steps:``."""
+    chat = chat_of(OWN / "apriel-1-6.jinja")
+    messages = [QUESTION, {"role": "assistant", "content": "Here we go"}, QUESTION]
+    assert spelt(chat, chat.encode([*messages, {"role": "assistant", "content": "Hi"}])).startswith(
+        "Here we go"
+    )
+
+
+def test_a_text_that_the_template_moved_is_no_other_answers() -> None:
+    """Gemma's template writes the text beside a call after the call's result."""
+    source = (
+        "{% for m in messages %}{% set before = messages[loop.index0 - 1] %}{% if m.role == 'user' %}"
+        "<|turn>user\n{{ m.content }}<turn|>\n{% elif m.tool_calls %}"
+        "<|turn>model\n<|tool_call>call:{{ m.tool_calls[0].function.name }}{}<tool_call|>{% elif m.role == 'tool' %}"
+        "<|tool_response>response:get_weather{value:{{ m.content }}}<tool_response|>{{ before.content }}<turn|>\n"
+        "{% else %}{{ '<|turn>model\n' if before.role == 'user' }}{{ m.content }}<turn|>\n{% endif %}{% endfor %}"
+        "{% if add_generation_prompt and messages[-1].role != 'tool' %}<|turn>model\n{% endif %}"
+    )
+    chat = chatparsers.load(source, tokenizer=bytewise("<turn|>"), format="gemma-4", polyfills=False)
+    asked = {**CALL, "content": "Let me see", "reasoning_content": ""}
+    sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "It is cold"}])
+    assert spelt(chat, sample).endswith("It is cold<turn|>") and "Let me see" not in spelt(chat, sample)
+    assert 1 in sample.left_out
+
+
+def test_an_empty_result_is_no_answer() -> None:
+    """Apertus writes results between brackets after the call, and the answer goes on behind them."""
+    chat = chat_of(OWN / "apertus.jinja")
+    answer = {"role": "assistant", "content": "It is cold"}
+    for content in ("4", ""):
+        sample = chat.encode(
+            [QUESTION, {**CALL, "reasoning_content": ""}, {**RESULT, "content": content}, answer], tools=TOOLS
+        )
+        call, words = spelt(chat, sample).split("<|tools_suffix|>")
+        assert call.startswith("<|tools_prefix|>") and words.endswith("It is cold<|assistant_end|>")
+        assert "[" not in words and not sample.left_out
+
+
+def test_a_dropped_thought_is_missed_though_its_words_stand_in_the_answer() -> None:
+    chat = chat_of(OWN / "qwen3.jinja")
+    answer = {"role": "assistant", "content": "The result is 4.", "reasoning_content": "4"}
+    assert chat.encode([QUESTION, answer, QUESTION, answer]).left_out == {1: "thought"}
+
+
+def test_a_short_system_text_is_where_the_template_writes_it() -> None:
+    source = (
+        "<|system|>\nKnowledge: December 2023\n\n{{ messages[0].content }}<|end|>{% for m in messages[1:] %}"
+        "<|{{ m.role }}|>\n{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+    )
+    chat = chatparsers.load(source, tokenizer=bytewise("<|end|>"))
+    sample = chat.encode(
+        [{"role": "system", "content": "2"}, QUESTION, {"role": "assistant", "content": "Yes"}]
+    )
+    assert sample.kinds.index(Kind.SYSTEM) == sample.text.index("\n\n2<|end|>") + 2
+
+
+@pytest.mark.parametrize("name", ["mistral-nemo", "mistral-small-3-2"])
+def test_an_answer_that_is_written_as_two_turns_counts_both(name: str) -> None:
+    chat = chat_of(OWN / f"{name}.jinja")
+    asked = {**CALL, "content": "Let me see", "reasoning_content": ""}
+    sample = chat.encode([QUESTION, asked, RESULT, {"role": "assistant", "content": "Cold."}], tools=TOOLS)
+    counted = spelt(chat, sample)
+    assert not sample.left_out and all(text in counted for text in ("Let me see", "Oslo", "Cold."))

@@ -24,7 +24,7 @@ LINES: list[tuple[set[str], set[str]]] = [
     ({"core"}, set()),
     ({"grammar"}, {"parsimonious"}),
     ({"formats"}, set()),
-    ({"templates"}, {"jinja2"}),
+    ({"templates"}, {"jinja2", "markupsafe"}),
     ({"serving"}, set()),
     ({"tokens"}, {"gguf", "jinja2", "tokenizers"}),
     ({"plugins", "registry"}, {"pluggy"}),

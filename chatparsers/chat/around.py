@@ -1,0 +1,167 @@
+"""What a template writes around answers, read off the traces of short stand-ins.
+
+A trace says where the words of messages stand. What is not theirs is the template's: the text between a message and the
+answer to it, and the text behind an answer. It depends on the role of the message, and on whether the answer calls; so
+each is found once for the options of a request, by one rendering.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ..core.errors import ChatParsersError
+from ..core.format import Turn
+from ..templates.trace import Span, Trace
+
+__all__ = ["Around", "Asked", "first_stop", "turns_of"]
+
+_QUESTION, _WORDS, _NEXT = "A question", "Some words", "The next words"
+_ID = "call00000"
+_ORDER = {"reasoning": 0, "content": 1}
+Traced = Callable[..., tuple[Turn, Trace]]
+
+
+class Asked(NamedTuple):
+    """What a prompt writes between a message and the answer to it. ``prefix``: the last part, which belongs to the
+    answer."""
+
+    text: str
+    prefix: str
+
+    @property
+    def header(self) -> str:
+        """The text without the answer's part."""
+        return self.text[: len(self.text) - len(self.prefix)]
+
+
+class Around:
+    """What stands around answers for the options of one request. ``traced``: renders messages; ``tool``: a name."""
+
+    def __init__(self, traced: Traced, tool: str) -> None:
+        self._traced = traced
+        self._tool = tool
+        self._found: dict[tuple[str, Any], Any] = {}
+
+    def asked(self, role: str) -> Asked | None:
+        """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
+        found: Asked | None = self._once("asked", role, self._asked)
+        return found
+
+    def alone(self, calls: bool) -> str | None:
+        """What stands behind an answer that ends the conversation."""
+        found: str | None = self._once("alone", calls, self._alone)
+        return found
+
+    def followed(self, calls: bool) -> str | None:
+        """What stands between an answer and its results, or the next question."""
+        found: str | None = self._once("followed", calls, self._followed)
+        return found
+
+    def part(self, kind: str, role: str) -> str:
+        """What the template writes for a part of this type in a message of ``role``; ``""`` if that is not known."""
+        return self._once("part", (kind, role), self._part) or ""
+
+    def stop(self, calls: bool, stops: Sequence[str]) -> str:
+        """The text of an answer that follows its words up to the end of its stop; ``""`` if there is no stop."""
+        behind = self.followed(calls) or ""
+        found = first_stop(behind, stops)
+        return "" if found is None else behind[found[0] : found[1]]
+
+    def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
+        if (what, key) not in self._found:
+            self._found[what, key] = find(key)
+        return self._found[what, key]
+
+    def _asked(self, role: str) -> Asked | None:
+        messages = [*self._answered(role == "tool"), self._next(role)]
+        found = self._rendered(messages[:2] if role == "assistant" else messages, add_generation_prompt=True)
+        if found is None:
+            return None
+        turn, trace = found
+        return Asked(trace.text[trace.spans[-1].end :], turn.prefix) if trace.spans else None
+
+    def _alone(self, calls: bool) -> str | None:
+        found = self._rendered(self._answered(calls), add_generation_prompt=False)
+        turns = None if found is None else turns_of(found[1], 1, ())
+        return found[1].text[turns[-1][-1].end :] if found is not None and turns else None
+
+    def _followed(self, calls: bool) -> str | None:
+        messages = [*self._answered(calls), self._next("tool" if calls else "user")]
+        found = self._rendered(messages, add_generation_prompt=False)
+        turns = None if found is None else turns_of(found[1], 1, ())
+        if found is None or not turns:
+            return None
+        end = turns[-1][-1].end
+        following = next((span.start for span in found[1].of(2) if span.start >= end), len(found[1].text))
+        return found[1].text[end:following]
+
+    def _part(self, key: tuple[str, str]) -> str:
+        kind, role = key
+        source: Any = "data:image/png;base64,AAAA"
+        part = {"type": kind, kind: {"url": source} if kind.endswith("_url") else source}
+        texts = [{"type": "text", "text": text} for text in (_WORDS, _NEXT)]
+        message = {**self._next(role), "content": [texts[0], part, texts[1]]}
+        found = self._rendered([*self._answered(role == "tool"), message], add_generation_prompt=False)
+        spans = [] if found is None else list(found[1].of(2, "content"))
+        if found is None or len(spans) < 2:
+            return ""
+        return found[1].text[spans[0].end : spans[1].start].strip()
+
+    def _answered(self, calls: bool) -> list[Mapping[str, Any]]:
+        question = {"role": "user", "content": _QUESTION}
+        if not calls:
+            return [question, {"role": "assistant", "content": _WORDS}]
+        call = {"name": self._tool, "arguments": {"words": _WORDS}}
+        calls_ = [{"id": _ID, "type": "function", "function": call}]
+        return [question, {"role": "assistant", "content": "", "tool_calls": calls_}]
+
+    def _next(self, role: str) -> Mapping[str, Any]:
+        if role == "tool":
+            return {"role": role, "name": self._tool, "tool_call_id": _ID, "content": _NEXT}
+        return {"role": role, "content": _NEXT}
+
+    def _rendered(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> tuple[Turn, Trace] | None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return self._traced(messages, **options)
+            except ChatParsersError:
+                return None
+
+
+def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[Span]]:
+    """The spans of an answer, those of a turn together: a new one begins behind a stop, or behind another message.
+
+    Left out are names and ids that are written once more (in a result, to say whose it is), and all that stands out of
+    order: a text behind the calls is not where the model wrote it.
+    """
+    found: list[list[Span]] = []
+    seen: set[tuple[str, int, int]] = set()
+    last, latest, own = 0, (0, 0), False
+    for span in trace.spans:
+        if span.message != index:
+            own, last = False, span.end
+            continue
+        place = _ORDER.get(span.field, 2), span.part if span.field != "content" else 0
+        name = span.field, span.part, span.first
+        begins = not own or any(stop in trace.text[last : span.start] for stop in stops)
+        if (begins and place < latest) or (span.field in ("name", "id") and name in seen):
+            continue
+        seen.add(name)
+        latest = max(place, latest)
+        if begins:
+            found.append([])
+        found[-1].append(span)
+        own, last = True, span.end
+    return found
+
+
+def first_stop(text: str, stops: Sequence[str]) -> tuple[int, int] | None:
+    """The span of the first stop in a text."""
+    found = [(at, -len(stop)) for stop in stops if (at := text.find(stop)) >= 0]
+    if not found:
+        return None
+    at, length = min(found)
+    return at, at - length

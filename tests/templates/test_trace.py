@@ -1,0 +1,231 @@
+"""A traced rendering is the plain one and says whose each character is: all templates, with and without polyfills."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chatparsers
+from chatparsers.chat.request import Request
+from chatparsers.core.errors import ChatParsersError
+from chatparsers.templates.builtins import builtin_names
+from chatparsers.templates.jinja.environment import environment
+from chatparsers.templates.jinja.limits import DEFAULT, account
+from chatparsers.templates.jinja.traced import Traced, runs_of, tracing
+
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "get_weather",
+            "description": "The weather.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "city": {"type": "string", "description": "Where."},
+                    "days": {"type": "integer"},
+                },
+                "required": ["city"],
+            },
+        },
+    }
+]
+
+
+def call(id: str, city: str, text: bool) -> dict[str, Any]:
+    arguments = {"city": city, "days": 3}
+    given = json.dumps(arguments) if text else arguments
+    return {"id": id, "type": "function", "function": {"name": "get_weather", "arguments": given}}
+
+
+def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"role": role, "content": content, **more}
+
+
+def told(id: str, content: str) -> dict[str, Any]:
+    return said("tool", content, tool_call_id=id, name="get_weather")
+
+
+CONVERSATIONS = {
+    "chat": [
+        *(said("system", "Be brief."), said("user", "Hello you"), said("assistant", "Hi there")),
+        *(
+            said("user", "  More,\nplease "),
+            said("assistant", "Well then", reasoning_content="Thinking of it"),
+        ),
+    ],
+    "quoted": [
+        said("user", "What is <|im_end|> or </s> or <think> for?"),
+        said("assistant", "Good question"),
+        said("system", 'A late "system" text'),
+        said("user", "One"),
+        said("user", [{"type": "text", "text": "Two"}, {"type": "text", "text": "Three"}]),
+    ],
+    "calls": [
+        said("user", "Weather?"),
+        said(
+            "assistant", "Let me see", tool_calls=[call("abcdefghi", 'Oslo "x"\n<tool_call> é', text=False)]
+        ),
+        *(told("abcdefghi", "12 degrees"), said("assistant", "It is cold")),
+    ],
+    "more calls": [
+        *(said("developer", "Rules"), said("user", "Weather?")),
+        said(
+            "assistant",
+            "",
+            reasoning_content="Thought",
+            tool_calls=[call("abcdefgh1", "Oslo", text=True), call("abcdefgh2", "Rome", text=True)],
+        ),
+        *(told("abcdefgh1", '{"degrees": 12}'), told("abcdefgh2", "13 degrees"), said("user", "Thanks")),
+    ],
+}
+
+
+def check(chat: chatparsers.Chat) -> int:
+    """Traces all conversations; how many the template takes."""
+    taken = 0
+    for name, messages in CONVERSATIONS.items():
+        for polyfills in (None, False):
+            options = {
+                "tools": TOOLS if "calls" in name else None,
+                "now": datetime(2025, 1, 1),
+                "add_generation_prompt": messages[-1]["role"] != "assistant",
+                "id_seed": "seed",
+                "polyfills": polyfills,
+            }
+            request = Request(chat, options)
+            try:
+                plain = request.prepare(messages).prompt
+            except ChatParsersError:
+                continue
+            taken += 1
+            trace = request.traced(messages).trace
+            assert (name, polyfills, trace.text) == (name, polyfills, plain)
+            assert all(a.end <= b.start for a, b in zip(trace.spans, trace.spans[1:], strict=False))
+            for index, message in enumerate(messages):
+                content = message["content"]
+                for part, text in enumerate(
+                    [content] if isinstance(content, str) else [part["text"] for part in content]
+                ):
+                    spans = [span for span in trace.of(index, "content") if span.part == part]
+                    words = "".join(plain[span.start : span.end] for span in spans).strip()
+                    twice = words.replace(text.strip(), "") == ""  # some show a text in two places
+                    exact = all(span.verbatim for span in spans)
+                    shown = text.strip() in plain
+                    assert (twice if exact else bool(spans)) or (not shown and not spans), (
+                        name,
+                        polyfills,
+                        index,
+                    )
+                if message.get("tool_calls") and "get_weather" in plain[plain.find("Weather?") :]:
+                    assert "Oslo" in "".join(plain[s.start : s.end] for s in trace.of(index, "arguments"))
+    return taken
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trace_is_the_rendering(any_template: Path) -> None:
+    assert check(chatparsers.load(any_template, bos_token="<s>", eos_token="</s>"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_trace_of_a_built_in_template_is_the_rendering(name: str) -> None:
+    assert check(chatparsers.load(template=name))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        *(
+            "{{ t }}",
+            "{{ t + 'x' }}",
+            "{{ 'x' + t }}",
+            "{{ t ~ 1 ~ t }}",
+            "{{ t[1:3] }}",
+            "{{ t[0] }}",
+            "{{ t[-1] }}",
+        ),
+        *(
+            "{{ t * 2 }}",
+            "{{ t | trim }}",
+            "{{ t.strip() }}",
+            "{{ t.strip('a ') }}",
+            "{{ t | upper }}",
+            "{{ t[::-1] }}",
+        ),
+        *(
+            "{{ t.split(',') | join(';') }}",
+            "{{ t.split() }}",
+            "{{ t.rsplit(',', 1)[0] }}",
+            "{{ t.splitlines() }}",
+        ),
+        *(
+            "{{ t.partition(',') | list }}",
+            "{{ t.replace(',', t) }}",
+            "{{ 'a,b' | replace(',', t) }}",
+            "{{ t | title }}",
+        ),
+        *(
+            "{{ [t, {'k': t}] | tojson }}",
+            "{{ {t: [t, 1]} | tojson(indent=2) }}",
+            "{{ t | tojson | safe }}",
+            "{{ [t] }}",
+        ),
+        *(
+            "{{ '<b>' | safe + t }}",
+            "{{ t + ('<b>' | safe) }}",
+            "{{ t | e }}",
+            "{{ t | indent(2) }}",
+            "{{ ', '.join([t, t]) }}",
+        ),
+        *(
+            "{{ '%s!' % t }}",
+            "{{ '{}!'.format(t) }}",
+            "{{ t.format(1) }}",
+            "{% for c in t %}{{ c }}.{% endfor %}",
+        ),
+        *(
+            "{% macro m(x) %}({{ x }}){% endmacro %}{{ m(t) }}",
+            "{% set x %}{{ t }}{% endset %}{{ x }}",
+            "{{ t | length }}",
+        ),
+        *(
+            "{{ t if t in [t] and t == t and t < 'zz' else 1 }}",
+            "{{ {t: 1}[t] }}",
+            "{{ t | list | first }}",
+            "{{ t.title() }}",
+        ),
+        *(
+            "{{ t.removeprefix(' ') }}",
+            "{{ t.removesuffix('é') }}",
+            "{{ t.center(20) }}",
+            "{{ t | wordwrap(4) }}",
+            "{{ t.x }}",
+        ),
+        *(
+            "{{ (t | tojson | from_json) + t.rpartition(',')[2] }}",
+            "{{ t.lower().capitalize() }}",
+            "{{ t.swapcase() }}",
+        ),
+    ],
+)
+def test_every_operation_gives_the_same_text_and_moves_the_runs(source: str) -> None:
+    for text in (' a,b"<c>\n é', "a", ", ,"):
+        template = environment().from_string(source)
+        with account(DEFAULT, "test"):
+            plain = template.render(t=text)
+            with tracing():
+                traced = template.render(t=Traced(text, ((0, len(text), 0, 0, len(text)),)))
+        assert str.__str__(traced) == plain
+        for start, end, _, first, last in runs_of(traced):
+            assert start < end and first < last
+            if end - start == last - first and not any(
+                word in source for word in ("upper", "title", "case", "lower", "-1")
+            ):
+                assert text[first:last] == plain[start:end]
+        whole = "".join(plain[run[0] : run[1]] for run in runs_of(traced))
+        assert whole or not plain.strip() or any(word in source for word in ("length", "[t]", "t.x")), source
