@@ -15,7 +15,7 @@ from ..core.message import Message
 from .jinja.exact import from_json
 from .jinja.failure import place
 from .jinja.limits import current
-from .jinja.traced import interleaved
+from .jinja.traced import concatenated, interleaved
 from .probe.differences import is_marker, units
 
 __all__ = [
@@ -197,7 +197,7 @@ def shape(
                 first_call = out["tool_calls"][0]
                 for function in (first_call["function"], first_call):
                     if "name" in function:
-                        function["name"] = f"{_MARK}{index}x{function['name']}"
+                        function["name"] = f"{_MARK}{index}x" + function["name"]
         elif out["role"] == "tool":
             ids.answer(out)
         _content(out, wants)
@@ -208,18 +208,20 @@ def shape(
 def with_texts(text: str, messages: Sequence[Mapping[Any, Any]], name: str) -> str:
     """The rendering of shaped messages with their texts `BEFORE_CALLS`. Raises `TemplateError` if a call is not
     rendered as the format writes it."""
-    before, *rest = _MARKED.split(text)
     parts = []
-    for index, behind in zip(rest[::2], rest[1::2], strict=True):
-        said, head = messages[int(index)][BEFORE_CALLS]
+    at = 0
+    for mark in _MARKED.finditer(text):
+        index = int(mark[1])
+        said, head = messages[index][BEFORE_CALLS]
+        before = text[at : mark.start()]
         begun = _head(head).search(before)
         if begun is None:
             raise TemplateError(
-                f"{place(name, index=int(index))}: expected {head!r} before the call's name, found {before[-40:]!r}"
+                f"{place(name, index=index)}: expected {head!r} before the call's name, found {before[-40:]!r}"
             )
-        parts += [before[: begun.start()], said, begun[0]]
-        before = behind
-    return "".join([*parts, before])
+        parts += [before[: begun.start()], said, before[begun.start() :]]
+        at = mark.end()
+    return concatenated([*parts, text[at:]])
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,9 @@ class TracedMarkup(Markup):
     __slots__ = ("_runs",)
     _runs: tuple[tuple[int, int, int, int, int], ...]
 
-    def __new__(cls, text: Any = "", *args: Any, runs: tuple[tuple[int, int, int, int, int], ...] = ()) -> TracedMarkup:
+    def __new__(
+        cls, text: Any = "", *args: Any, runs: tuple[tuple[int, int, int, int, int], ...] = ()
+    ) -> TracedMarkup:
         self = super().__new__(cls, text, *args)
         self._runs = runs
         return self
