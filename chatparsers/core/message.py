@@ -23,6 +23,7 @@ DiagnosticCode: TypeAlias = Literal[
     "unwanted-call",
     "markup-in-value",
     "unread-member",
+    "repeated-argument",
     "tools-not-given",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]

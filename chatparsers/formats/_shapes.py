@@ -78,8 +78,9 @@ def function_call(p: Builder, open: str, close: str, gap: str = "\n", pad: str =
 
     ``gap``: the white space between tags. ``pad``: the white space on each side of a value, which is no part of it.
     """
-    also = (pad + "<parameter=", pad + "</function>") if pad else ()
-    named = ((pad + "</parameter=", ">"), ((pad or gap) + "<parameter=", ">"))
+    also = (pad + "</function>",) if pad else ()
+    tag_ends = dict.fromkeys((">" + pad, ">"))
+    named = ((pad + "</parameter=", ">"), *(((pad or gap) + "<parameter=", end) for end in tag_ends))
     header, behind = open + gap + "<function=", (">", gap, ("<parameter=", "</function>"))
     ends = ((pad or gap) + end for end in (close, "</function>" + gap + close))
     seams = tuple(seam for end in ends for seam in _seams(end, header, *behind))

@@ -137,6 +137,10 @@ MARKUP_IN_VALUES = [
     Row("qwen3-coder", TAGGED_CALL.replace("Oslo", "Oslo <tool_cal"), "", calls=1),
     Row("seed-oss", "<seed:tool_call>\n<function=get_weather>\n<parameter=city></seed:tool_call></parameter>\n"
         "</function>\n</seed:tool_call>", "", calls=1, codes=("markup-in-value",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("Oslo", "x </parameter> y"), "", calls=1, codes=("markup-in-value",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("Oslo", f"{TAGGED_CALL}\nEnd."), "", calls=1, codes=("markup-in-value",)),
+    Row("qwen3-coder", TAGGED_CALL.replace("</function", "<parameter=city>\nRome\n</parameter>\n</function"), "",
+        calls=1, codes=("repeated-argument",)),
 ]  # fmt: skip
 IN_PROSE = [
     Row("llama-3-x", f"Here:\n{LLAMA_CALL}", "Here:", calls=1),

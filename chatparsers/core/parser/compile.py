@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any
 
 from ..definition.features import Definition
+from ..definition.follows import follows
 from ..definition.idioms import Options, escaped
 from ..definition.nodes import (
     AnyChar,
@@ -62,6 +63,7 @@ from ..definition.tree import begins, once, tokens
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax
+from ..values.closers import Behind
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentValue
@@ -113,6 +115,7 @@ class _Compiler:
         self.code = code
         self.emit = code.emit
         self.inline = outline.inline
+        self.stops = code.spellings(outline.stops)
         whole = once(tree) if outline.loose is None else chain(once(tree), once(outline.loose))
         self.rules = {node.name: node.node for node in whole if isinstance(node, Rule)}
         self.kinds: dict[tuple[Hashable, ...], int] = {}
@@ -353,7 +356,7 @@ class _Compiler:
         """Reads an argument that stands by its place."""
         self.emit(m.NTH, stop_finder(*_LITERALS).at)
         self.emit(m.CUT)
-        self._value(syntax, False)
+        self._value(syntax, False, ())
 
     def args(self, node: Args, at: Place) -> None:
         code = self.code
@@ -373,10 +376,13 @@ class _Compiler:
 
     def value(self, node: Value, at: Place) -> None:
         self.emit(m.CUT)
-        self._value(node.syntax, True)
+        self._value(node.syntax, True, at.after)
 
-    def _value(self, syntax: Syntax, named: bool) -> None:
-        read = syntax.value(self.code.alphabet.spellings, self.markers)
+    def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
+        def look(closer: str) -> Behind | None:
+            return follows(after, closer, self.code.spellings, self.stops)
+
+        read = syntax.value(self.code.alphabet.spellings, self.markers, look)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
     def json_value(self, node: JsonValue, at: Place) -> None:

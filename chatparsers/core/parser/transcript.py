@@ -85,14 +85,17 @@ class _Call:
 
     ``members``: how many arguments have begun, -1 if they come as one object. ``started``: its `CallStart` has gone
     out. ``made``: the id, if the model writes none. ``broken``: the object of its arguments is not JSON, so the text
-    that follows is kept unchanged. ``record``: the finished call, once somebody has asked for it.
+    that follows is kept unchanged. ``given``: the names of the arguments so far; ``again``: the present one was given
+    before. ``record``: the finished call, once somebody has asked for it.
     """
 
     __slots__ = (
+        "again",
         "arguments",
         "broken",
         "complete",
         "end",
+        "given",
         "id",
         "index",
         "made",
@@ -112,6 +115,8 @@ class _Call:
         self.name: str | None = None
         self.arguments: list[str] = []
         self.members = -1
+        self.given: set[str] = set()
+        self.again = False
         self.started = False
         self.broken = False
         self.complete = False
@@ -122,8 +127,9 @@ class _Call:
     def copy(self) -> _Call:
         other = _Call(self.index, self.start)
         for name in _Call.__slots__:
-            if name not in ("arguments", "sink"):
+            if name not in ("arguments", "given", "sink"):
                 setattr(other, name, getattr(self, name))
+        other.given |= self.given
         other.arguments += self.arguments
         return other
 
@@ -214,7 +220,7 @@ class Transcript:
         """What becomes of a piece of the region; None if it must come through `apply`."""
         if region == m.ARGUMENT:
             call = self.call
-            return call.sink if call is not None and call.started else None
+            return call.sink if call is not None and call.started and not call.again else None
         if region == m.CONTENT:
             return Content, self.content
         return (Reasoning, self.reasoning) if region == m.REASONING else None
@@ -235,6 +241,11 @@ class Transcript:
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
+            if op == m.ARG_NAME and call is not None:
+                call.again = value in call.given
+                if call.again:
+                    self.note("repeated-argument", length, "an argument that the call has not given")
+                call.given.add(value)
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
@@ -250,6 +261,8 @@ class Transcript:
                     raw = spelling.text(raw)
                 elif raw:
                     kind = op if op < m.CALL else m.CALL
+                    if kind == m.CALL and call is not None and call.again and op != m.CALL:
+                        kind = m.MARKUP
                     if kind != region:
                         self.runs.append((length, kind))
                         region = kind
@@ -257,10 +270,10 @@ class Transcript:
             if op == m.MARKUP:
                 continue
             if op == m.ARGUMENT:
-                if call is not None and value:
+                if call is not None and value and not call.again:
                     said.append(value if spelling is None else spelling.json(value))
             elif op == m.ARG_NAME:
-                if call is not None:
+                if call is not None and not call.again:
                     said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
                     call.members += 1
             elif op == m.CALL:

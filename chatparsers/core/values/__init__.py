@@ -15,6 +15,7 @@ from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
+from .closers import Behind, Look, closer_of
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
 from .raw import RawReader, StopFinder
 
@@ -68,6 +69,11 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
 """What the type of a record's field says: whether a value fits, and the expectation in words."""
 
 
+def _anything(closer: str) -> Behind | None:
+    """Any text may follow a closing tag."""
+    return None
+
+
 class Syntax:
     """How a model writes a value. A field of a record that does not have its type is a `DefinitionError`."""
 
@@ -101,9 +107,10 @@ class Syntax:
         """The text that ends a value and is not part of it, for the author's errors; "" if a value ends by itself."""
         raise NotImplementedError
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
         """Makes the transcoders of values. ``markers``: those of calls, as the machine's text spells them. A value that
-        holds one was not closed. Raises `DefinitionError` if the syntax is only for whole objects."""
+        holds one was not closed. ``look``: finds what may follow a closing tag. Raises `DefinitionError` if the syntax
+        is only for whole objects."""
         raise DefinitionError(f"p.value: {type(self).__name__} is for p.args(), not for a single argument")
 
     def object(self, spellings: Spellings) -> Reader:
@@ -126,7 +133,7 @@ class Json(Syntax):
     def closer(self) -> str:
         return ""
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
         return lambda argument, name: JsonScanner()
 
     def object(self, spellings: Spellings) -> Reader:
@@ -145,7 +152,7 @@ class Python(Syntax):
     def closer(self) -> str:
         return ""
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
         from .python import PythonScanner
 
         return lambda argument, name: PythonScanner()
@@ -203,7 +210,7 @@ class Elements(Syntax):
     def closer(self) -> str:
         return repr(f"{self.prefix}</…>")
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
         from .elements import ElementScanner
 
         prefixes, shown, item = spellings(self.prefix), self.prefix, self.item
@@ -288,12 +295,14 @@ class Raw(Syntax):
     def closer(self) -> str:
         return "" if self.end else " or ".join(map(repr, self.stops[:1]))
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = ()) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
         stops = self.stops
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
         named, seams = _around(self.named, spellings), _around(self.seams, spellings)
         finder = StopFinder(spelt, self.end, stops, markers, named, seams)
-        return RawReader(finder, self.types, self.python, self.escapes)
+        loose = {spelling for stop in _texts(self.also) for spelling in spellings(stop)}
+        closers = {stop: found for stop in spelt if (found := closer_of(stop, look, stop in loose))}
+        return RawReader(finder, self.types, self.python, self.escapes, closers)
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -12,10 +12,13 @@ Raw text holds a marker of a call only if it is about markers, or if the model f
 that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
 (``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text.
 
+A text may spell the closing tag itself. It closes the value only if what may follow it does (closers.py).
+
 Where a model leaves the closing tag out, the tag of another argument ends the value, if its tool declares the argument
 and the call has not given it yet (``named``); so does what stands between two calls, up to the first tag in the call of
 a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on behind it and no value
-begins (`_text_goes_on`), and then all that follow it in the value are quoted too.
+begins (`_text_goes_on`), and then all that follow it in the value are quoted too. A quoted tag that is written as the
+format writes it has its closing tag in the text (``depth``), unless the call, or the turn, ends with that.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -31,6 +34,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Union
 
 from .base import Search, Transcoder, escape
+from .closers import NO_CLOSERS, Closers, squeezed
 from .json import SCALAR, JsonScanner
 
 if TYPE_CHECKING:
@@ -113,12 +117,13 @@ class StopFinder:
     for those of them that are special tokens, and is None where none is. ``named``: pairs of texts that end a value
     where a name of its tool's arguments stands between them, or where a tag goes on, if the second is empty; the first
     is found. ``seams``: such pairs around the name of a tool. ``openers`` are the first texts of all pairs,
-    ``known`` the stops and these. ``quiet`` is the finder without the markers that are text, and None where none is.
+    ``known`` the stops and these. ``tags`` are those of ``named`` that are as the format writes them.
+    ``quiet`` is the finder without the markers that are text, and None where none is.
     """
 
     __slots__ = (
         "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
-        "stops", "token", "whole",
+        "stops", "tags", "token", "whole",
     )  # fmt: skip
 
     def __init__(
@@ -137,6 +142,8 @@ class StopFinder:
         # What decides is the longest text behind the name.
         self.named = tuple(sorted(named, key=lambda pair: -len(pair[1])))
         self.seams = tuple(seams)
+        tags = [pair for pair in self.named if pair[1] and not pair[0].lstrip().startswith("</")]
+        self.tags = tuple([pair for pair in tags if pair[1][-1] in _WHITE] or tags)
         self.openers = _longest_first(before for before, _ in (*self.named, *self.seams))
         self.known = (*self.stops, *self.openers)
         special = [marker for marker in self.markers if _special(marker)]
@@ -168,15 +175,25 @@ class StopFinder:
 
 class _Raw(Transcoder):
     """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given.
-    ``tools``: the tools of the request; None where no seam of two calls ends the value."""
+    ``tools``: the tools of the request; None where the format has no seam of two calls. ``closers``: the stops of which
+    the text may be part of the value. ``depth``: -1, or from the first marker in the text on, how many tags of
+    arguments it quotes and does not close.
+    """
 
-    __slots__ = ("names", "stops", "tools")
+    __slots__ = ("closers", "depth", "names", "open", "stops", "told", "tools")
 
     def __init__(self, stops: StopFinder) -> None:
         self._reset()
         self.stops = stops
         self.names: tuple[str, ...] = ()
         self.tools: Toolset | None = None
+        self.closers: Closers = NO_CLOSERS
+        self.depth = -1
+        self.told = False
+        self.open = False
+
+    def cut_off(self) -> None:
+        self.open = True
 
     def holds(self, text: str) -> bool:
         match = self.stops.at(text, 0)
@@ -191,9 +208,19 @@ class _Raw(Transcoder):
 
     def checked(self, text: str, end: int, final: bool) -> tuple[int, bool]:
         """The same, where something that is searched for stands at ``end``."""
-        stops = self.stops
-        while end < len(text) and not text.startswith(stops.stops, end):
-            if text.startswith(stops.openers, end):
+        over = True
+        while over and end < len(text):
+            stops = self.stops
+            size = 1
+            if text.startswith(stops.stops, end):
+                stop = _first(stops.stops, text, end)
+                closes = self._closes(stop, text, end, final)
+                if closes:
+                    # A turn that ends here could have gone on: nobody knows what the tag is.
+                    return (len(text) if final and closes < 0 else end), closes > 0
+                self._quotes(end)
+                size = len(stop)
+            elif text.startswith(stops.openers, end):
                 named = self._named(text, end, final)
                 if named:
                     return end, named > 0
@@ -207,12 +234,44 @@ class _Raw(Transcoder):
                 match = quiet.at(text, end)
                 if match is not None and match[1] is not None and not final:
                     return end, False  # it may still become what is searched for
-                self.marked, self.stops, self.names, self.tools = end, quiet, (), None
-                stops = quiet
-            end, over = stops.text(text, end + 1, final)
-            if not over:
-                return end, False
-        return end, True
+                self._quotes(end)
+                self.stops = quiet
+            end, over = self.stops.text(text, end + size, final)
+        return end, over
+
+    def _quotes(self, end: int) -> None:
+        """Notes that the marker at ``end`` is part of the value; the first one is reported."""
+        if not self.told:
+            self.marked, self.told = end, True
+        self.depth = max(self.depth, 0)
+
+    def _closes(self, stop: str, text: str, end: int, final: bool) -> int:
+        """1 if ``stop``, which stands at ``end``, closes the value; -1 if more text must tell, else 0."""
+        follow = self.closers.get(stop)
+        if follow is None:
+            return 1
+        at = end + len(stop)
+        closes = follow.stands(text, at)
+        if closes > 0 and (self.depth > 0 or (follow.loose and not self.depth)):
+            tools = () if self.tools is None else self.tools.names()
+            closes = follow.ended(text, at, final and not self.open, tools) or self._next_tag(text, at)
+        if not closes and self.depth > 0:
+            self.depth -= 1
+        return closes
+
+    def _next_tag(self, text: str, at: int) -> int:
+        """The same for the tag of an argument that the call has not given, at ``at`` behind white space."""
+        rest = squeezed(text[at : at + _AHEAD])
+        begun = 0
+        for before, behind in self.stops.named:
+            opener = squeezed(before)
+            if rest.startswith(opener):
+                begun = _tag_at(self.names[1:], squeezed(behind), rest, len(opener), False) or begun
+                if begun > 0:
+                    return 1
+            elif opener.startswith(rest):
+                begun = -1
+        return begun
 
     def _named(self, text: str, end: int, final: bool) -> int:
         """1 if what stands at ``end`` is no closing tag and ends the value; -1 if more text must tell, else 0."""
@@ -220,7 +279,7 @@ class _Raw(Transcoder):
         for before, behind in self.stops.named:
             if not follows and text.startswith(before, end):
                 follows = self._follows(before, behind, text, end + len(before), final)
-        if self.tools is not None:
+        if self.tools is not None and self.depth < 0:
             for before, behind in self.stops.seams:
                 if follows <= 0 and text.startswith(before, end):
                     names = self.tools.names()
@@ -228,20 +287,46 @@ class _Raw(Transcoder):
         if follows > 0:
             self.notes = [*self.notes, (end, self.stops.expected, "")]
         elif not follows:
-            self.names, self.tools = self.names[:1], None  # the value is about markup
+            opened = self._opens(text, end, final)
+            if opened < 0:
+                return -1
+            self.depth = max(self.depth, 0) + opened  # the value is about markup
         return follows
+
+    def _opens(self, text: str, end: int, final: bool) -> int:
+        """1 if a tag of any argument stands at ``end`` as the format writes it; -1 if more text must tell, else 0."""
+        for before, behind in self.stops.tags:
+            if not text.startswith(before, end):
+                continue
+            at = end + len(before)
+            found = _any_name(text, at)
+            over = found.end() if found else at
+            if text.startswith(behind, over):
+                over += len(behind)
+                if behind[-1] in _WHITE:
+                    return 1
+                if len(text) < over + 2 and not final:
+                    return -1
+                return 0 if _text_goes_on(text, over) else 1
+            if not final and behind.startswith(text[over:]) and over - at < _LONGEST_NAME:
+                return -1
+        return 0
 
     def _follows(self, before: str, behind: str, text: str, at: int, final: bool) -> int:
         """The same for one pair of texts, the first of which ends at ``at``."""
         if not behind:
             if at == len(text):
                 return 0 if final else -1
-            return 1 if _tag_goes_on(text[at]) else 0
+            return 1 if _tag_goes_on(text[at]) and self.depth < 0 else 0
         # A closing tag has the name of the value itself, an opening tag that of another one.
-        closing = before.lstrip().startswith("</")
-        end = _tag_at(self.names[:1] if closing else self.names[1:], behind, text, at, final)
-        if closing or end <= 0:
+        if before.lstrip().startswith("</"):
+            return _tag_at(self.names[:1], behind, text, at, final)
+        names = self.names[1:] if self.depth < 0 else ()
+        end = _tag_at(names, behind, text, at, final)
+        if end <= 0:
             return end
+        if behind[-1] in _WHITE:
+            return 1  # all of it is as the format writes it
         if len(text) < end + 2 and not text[end:].isalnum():
             return 0 if final else -1
         if _text_goes_on(text, end) is None:
@@ -250,8 +335,13 @@ class _Raw(Transcoder):
                 return 1
             if match[1] is not None and not final:
                 return -1
-        self.names = self.names[:1]  # no other pair of texts counts here
+        self.depth = 0  # no other pair of texts counts here
         return 0
+
+
+def _first(texts: tuple[str, ...], text: str, at: int) -> str:
+    """The first of ``texts`` that stands at ``at``."""
+    return next(one for one in texts if text.startswith(one, at))
 
 
 def _tag_at(names: tuple[str, ...], behind: str, text: str, at: int, final: bool) -> int:
@@ -305,6 +395,7 @@ class RawString(_Raw):
         return self.stops.plain_json
 
     def cut_off(self) -> None:
+        self.open = True
         if self.stops.end:
             stops = self.stops
             self.stops = StopFinder(stops.stops, False, stops.shown, stops.markers, stops.named, stops.seams)
@@ -454,6 +545,8 @@ class RawUnion(_Raw):
                 return end
         string = self.string = _string(self.stops, self.escapes)
         string.names, string.tools, string.begun = self.names, self.tools, True
+        string.closers, string.depth = self.closers, self.depth
+        string.told, string.open = self.told, self.open
         held = string.meant("".join(self.held), False)
         string.scan(text, end, final)
         string.out = '"' + escape(held) + string.out
@@ -504,6 +597,11 @@ def _scanner(python: bool) -> Transcoder:
     return PythonScanner()
 
 
+_WHITE = " \t\r\n"
+_LONGEST_NAME = 64
+_any_name = re.compile(rf"""[^<>"'\r\n]{{0,{_LONGEST_NAME}}}""").match
+_AHEAD = 512
+"""How far behind a closing tag the reader of a text about markup looks for the next argument."""
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _tag_goes_on = re.compile(r"""[\w"'>]""").match
 _text_goes_on = re.compile(
@@ -530,14 +628,20 @@ def _string(stops: StopFinder, escapes: Escapes) -> RawString:
 
 
 class RawReader:
-    """Makes the transcoders of raw values up to the stops. ``types``: their JSON types; None: the schema's. The other
-    fields are those of `raw_transcoder`."""
+    """Makes the transcoders of raw values up to the stops. ``types``: their JSON types; None: the schema's.
+    ``closers``: as in `_Raw`. The other fields are those of `raw_transcoder`."""
 
-    __slots__ = ("escapes", "python", "stops", "types")
+    __slots__ = ("closers", "escapes", "python", "stops", "types")
 
     def __init__(
-        self, stops: StopFinder, types: frozenset[str] | None, python: bool, escapes: Escapes
+        self,
+        stops: StopFinder,
+        types: frozenset[str] | None,
+        python: bool,
+        escapes: Escapes,
+        closers: Closers = NO_CLOSERS,
     ) -> None:
+        self.closers = closers
         self.stops = stops
         self.types = types
         self.python = python
@@ -547,7 +651,10 @@ class RawReader:
         types = self.types
         if types is None:
             types = argument.document.types(argument.schema)
-        return raw_transcoder(self.stops, types, self.python, self.escapes)
+        value = raw_transcoder(self.stops, types, self.python, self.escapes)
+        if "string" in types:
+            value.closers = self.closers
+        return value
 
 
 def raw_transcoder(

@@ -25,7 +25,9 @@ NONE = "none"
 """The name that stands for texts without calls or thoughts."""
 
 _ANY: list[dict[str, Any]] = [{"name": "any"}]
-_MISTAKES = frozenset({"malformed", "truncated", "stray-marker", "unwanted-call", "markup-in-value"})
+_MISTAKES = frozenset(
+    {"malformed", "truncated", "stray-marker", "unwanted-call", "markup-in-value", "repeated-argument"}
+)
 
 
 @dataclass(frozen=True)

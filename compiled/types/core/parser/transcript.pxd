@@ -8,8 +8,8 @@ cdef str _joined(list texts)
 cdef Py_ssize_t _holding(offsets, Py_ssize_t first, Py_ssize_t start) except -1
 cdef class _Call:
     cdef public list arguments
-    cdef public bint broken, complete, started
-    cdef public object id, name, record
+    cdef public bint again, broken, complete, started
+    cdef public object given, id, name, record
     cdef public Py_ssize_t end, index, members, start
     cdef public object made
     cdef public tuple sink

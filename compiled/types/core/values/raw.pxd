@@ -6,21 +6,30 @@ cpdef Transcoder raw_transcoder(StopFinder stops, types, bint python=*, tuple es
 cdef class RawReader:
     cdef public bint python
     cdef public StopFinder stops
-    cdef public object types
+    cdef public object closers, types
     cdef public tuple escapes
 cdef class StopFinder:
     cdef public object at, find, plain, plain_json, shown, token, whole
     cdef public StopFinder quiet
     cdef public bint end
-    cdef public tuple known, markers, named, openers, seams, stops
+    cdef public tuple known, markers, named, openers, seams, stops, tags
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
+    cdef public bint open, told
+    cdef public Py_ssize_t depth
     cdef public tuple names
-    cdef public object tools
+    cdef public object closers, tools
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
-    @cython.locals(over=bint, stops=StopFinder, quiet=StopFinder, named=Py_ssize_t)
+    @cython.locals(over=bint, size=Py_ssize_t, stop=str, closes=Py_ssize_t, stops=StopFinder, quiet=StopFinder, named=Py_ssize_t)
     cpdef tuple checked(self, str text, Py_ssize_t end, bint final)
+    cdef _quotes(self, Py_ssize_t end)
+    @cython.locals(at=Py_ssize_t, closes=Py_ssize_t)
+    cdef Py_ssize_t _closes(self, str stop, str text, Py_ssize_t end, bint final) except? -2
+    @cython.locals(rest=str, opener=str, begun=Py_ssize_t)
+    cdef Py_ssize_t _next_tag(self, str text, Py_ssize_t at) except? -2
+    @cython.locals(at=Py_ssize_t, over=Py_ssize_t)
+    cdef Py_ssize_t _opens(self, str text, Py_ssize_t end, bint final) except? -2
     @cython.locals(follows=Py_ssize_t, before=str, behind=str)
     cdef Py_ssize_t _named(self, str text, Py_ssize_t end, bint final) except? -2
     @cython.locals(closing=bint, end=Py_ssize_t)
