@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ..errors import DefinitionError
-from ..values.closers import Behind, squeezed
+from ..values.closers import Ends, squeezed
 from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
 from .nodes.node import Silent
 
-__all__ = ["NAME", "follows"]
+__all__ = ["NAME", "Follows"]
 
 NAME = "\0"
 """Stands for the argument's name in a closing tag that has it."""
@@ -29,26 +28,35 @@ Spell = Callable[[Iterable[str]], "list[str]"]
 """The forms in which texts may stand in the machine's text."""
 
 
-def follows(nodes: Iterable[Node], closer: str, spell: Spell, stops: Iterable[str]) -> Behind | None:
-    """What may follow ``closer`` where ``nodes`` come next; None if any text may. ``closer`` and ``stops``, the ends of
-    the turn, are spelt as in the machine's text, and ``spell`` gives the forms in which other texts may stand there."""
-    near, far = (_Follows(squeezed(closer), spell, whole) for whole in (False, True))
-    try:
-        ends = [found.read(Sequence(tuple(nodes)), {""}) for found in (near, far)]
-    except DefinitionError:
-        return None
-    texts = near.behind(ends[0] | near.told)
-    if not texts or "" in texts or len(texts) > _MOST:
-        return None
-    stopped = sorted(map(squeezed, stops))
-    over = near.behind(ends[1], True)
-    over += [text + stop for text in over for stop in stopped]
-    return Behind((*texts, *stopped), tuple(over), tuple(near.behind(far.calls, True)))
+class Follows:
+    """What may follow the closing tag of a value where ``nodes`` come next.
+
+    Tags and ``stops``, the ends of the turn, are spelt as in the machine's text. ``spell`` gives the forms in which
+    other texts may stand there.
+    """
+
+    def __init__(self, nodes: Iterable[Node], spell: Spell, stops: Iterable[str]) -> None:
+        self.after = Sequence(tuple(nodes))
+        self.spell = spell
+        self.stops = sorted(map(squeezed, stops))
+
+    def near(self, closer: str) -> tuple[str, ...]:
+        """The texts, without white space, as far as they tell what follows; none if any text may."""
+        found = _Found(squeezed(closer), self.spell, False)
+        texts = found.behind(found.read(self.after, {""}) | found.told)
+        return () if found.many or not texts or "" in texts else (*texts, *self.stops)
+
+    def far(self, closer: str) -> Ends:
+        """What stands between the tag and the end of the calls."""
+        found = _Found(squeezed(closer), self.spell, True)
+        over = found.behind(found.read(self.after, {""}), True)
+        over += [text + stop for text in over for stop in self.stops]
+        return Ends((), ()) if found.many else Ends(tuple(over), tuple(found.behind(found.calls, True)))
 
 
-class _Follows:
+class _Found:
     """Reads nodes as far as they tell, or if ``whole``, as far as they are known. ``told``: the texts that need not be
-    read on. ``calls``: those before the name of a tool."""
+    read on. ``calls``: those before the name of a tool. ``many``: there are too many."""
 
     def __init__(self, closer: str, spell: Spell, whole: bool) -> None:
         self.closer = closer
@@ -56,6 +64,7 @@ class _Follows:
         self.whole = whole
         self.told: set[str] = set()
         self.calls: set[str] = set()
+        self.many = False
 
     def behind(self, found: Iterable[str], once: bool = False) -> list[str]:
         """What stands behind the closing tag in the texts; ``once``: of those that do not repeat the tag."""
@@ -103,9 +112,8 @@ class _Follows:
                 found.add(text)
             else:
                 self.told.add(text)
-        if len(found) > _MOST:
-            raise DefinitionError("too many texts may follow")
-        return found
+        self.many = self.many or max(len(found), 0 if self.whole else len(self.told)) > _MOST
+        return set() if self.many else found
 
     def _tells(self, rest: str) -> bool:
         """Whether ``rest`` tells what follows the closing tag: it does not where it may begin the tag once more."""

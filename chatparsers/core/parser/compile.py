@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from ..definition.features import Definition
-from ..definition.follows import follows
+from ..definition.follows import Follows
 from ..definition.idioms import Options, escaped
 from ..definition.nodes import (
     AnyChar,
@@ -63,7 +63,6 @@ from ..definition.tree import begins, once, tokens
 from ..errors import DefinitionError
 from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax
-from ..values.closers import Behind
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentValue
@@ -379,10 +378,8 @@ class _Compiler:
         self._value(node.syntax, True, at.after)
 
     def _value(self, syntax: Syntax, named: bool, after: tuple[Node, ...]) -> None:
-        def look(closer: str) -> Behind | None:
-            return follows(after, closer, self.code.spellings, self.stops)
-
-        read = syntax.value(self.code.alphabet.spellings, self.markers, look)
+        follows = Follows(after, self.code.spellings, self.stops)
+        read = syntax.value(self.code.alphabet.spellings, self.markers, follows)
         self.emit(m.VALUE, m.ARGUMENT, ArgumentValue(read, named), True)
 
     def json_value(self, node: JsonValue, at: Place) -> None:

@@ -15,7 +15,7 @@ from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
-from .closers import Behind, Look, closer_of
+from .closers import NOTHING, Closers, Look
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
 from .raw import RawReader, StopFinder
 
@@ -69,11 +69,6 @@ _FIELDS: dict[str, tuple[Callable[[object], bool], str]] = {
 """What the type of a record's field says: whether a value fits, and the expectation in words."""
 
 
-def _anything(closer: str) -> Behind | None:
-    """Any text may follow a closing tag."""
-    return None
-
-
 class Syntax:
     """How a model writes a value. A field of a record that does not have its type is a `DefinitionError`."""
 
@@ -107,7 +102,7 @@ class Syntax:
         """The text that ends a value and is not part of it, for the author's errors; "" if a value ends by itself."""
         raise NotImplementedError
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         """Makes the transcoders of values. ``markers``: those of calls, as the machine's text spells them. A value that
         holds one was not closed. ``look``: finds what may follow a closing tag. Raises `DefinitionError` if the syntax
         is only for whole objects."""
@@ -133,7 +128,7 @@ class Json(Syntax):
     def closer(self) -> str:
         return ""
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         return lambda argument, name: JsonScanner()
 
     def object(self, spellings: Spellings) -> Reader:
@@ -152,7 +147,7 @@ class Python(Syntax):
     def closer(self) -> str:
         return ""
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         from .python import PythonScanner
 
         return lambda argument, name: PythonScanner()
@@ -210,7 +205,7 @@ class Elements(Syntax):
     def closer(self) -> str:
         return repr(f"{self.prefix}</…>")
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         from .elements import ElementScanner
 
         prefixes, shown, item = spellings(self.prefix), self.prefix, self.item
@@ -295,14 +290,13 @@ class Raw(Syntax):
     def closer(self) -> str:
         return "" if self.end else " or ".join(map(repr, self.stops[:1]))
 
-    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = _anything) -> Reader:
+    def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         stops = self.stops
         spelt = [spelling for stop in stops for spelling in spellings(stop)]
         named, seams = _around(self.named, spellings), _around(self.seams, spellings)
         finder = StopFinder(spelt, self.end, stops, markers, named, seams)
         loose = {spelling for stop in _texts(self.also) for spelling in spellings(stop)}
-        closers = {stop: found for stop in spelt if (found := closer_of(stop, look, stop in loose))}
-        return RawReader(finder, self.types, self.python, self.escapes, closers)
+        return RawReader(finder, self.types, self.python, self.escapes, Closers(look, spelt, loose))
 
 
 def _texts(given: str | tuple[str, ...]) -> tuple[str, ...]:

@@ -8,11 +8,10 @@ these texts off the definition. White space in them does not count.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
 
-__all__ = ["NO_CLOSERS", "Behind", "Closers", "Follow", "Look", "closer_of", "follow", "squeezed"]
+__all__ = ["NOTHING", "NO_CLOSERS", "Closers", "Ends", "Follow", "Look", "squeezed"]
 
 _WINDOW = 256
 """How far behind a closing tag its reader looks: after so much white space, the tag closes."""
@@ -25,38 +24,57 @@ def squeezed(text: str) -> str:
     return text.translate(_NO_SPACE)
 
 
-class Behind(NamedTuple):
-    """What may follow a closing tag, without white space.
+class Ends(NamedTuple):
+    """The texts behind a closing tag, without white space, as far as they are known: all up to the end of the calls
+    (``over``), and all up to the name of the next call's tool (``calls``)."""
 
-    ``texts``: as far as they tell it apart. ``ends``: all up to the end of the calls; ``calls``: all up to the name of
-    the next call's tool. Both are there as far as they are known.
-    """
+    over: tuple[str, ...]
+    calls: tuple[str, ...]
 
-    texts: tuple[str, ...]
-    ends: tuple[str, ...] = ()
-    calls: tuple[str, ...] = ()
+
+class Look(Protocol):
+    """Finds what may follow a closing tag (core/definition/follows.py)."""
+
+    def near(self, closer: str) -> tuple[str, ...]:
+        """The texts, without white space, as far as they tell what follows; none if any text may."""
+
+    def far(self, closer: str) -> Ends:
+        """What stands between the tag and the end of the calls."""
 
 
 class Follow:
-    """Finds what may follow a closing tag. ``loose``: it closes only the values of careless models."""
+    """What may follow the closing tag ``stop``. ``loose``: it closes only the values of careless models. ``look`` finds
+    the ends when they are first asked for, if ``found`` has them not."""
 
-    __slots__ = ("behind", "loose", "match")
+    __slots__ = ("found", "look", "loose", "match", "stop", "texts")
 
-    def __init__(self, behind: Behind, loose: bool = False) -> None:
-        self.behind = behind
+    def __init__(
+        self, stop: str, texts: tuple[str, ...], loose: bool, look: Look, found: Ends | None = None
+    ) -> None:
+        self.stop = stop
+        self.texts = texts
         self.loose = loose
-        ways = (_WS.join(map(re.escape, text)) for text in behind.texts)
+        self.look = look
+        self.found = found
+        ways = (_WS.join(map(re.escape, text)) for text in texts)
         self.match = re.compile(f"{_WS}(?:{'|'.join(ways)})").match
 
     def __reduce__(self) -> tuple[object, ...]:
-        return follow, (self.behind, self.loose)
+        return Follow, (self.stop, self.texts, self.loose, NOTHING, self.ends)
+
+    @property
+    def ends(self) -> Ends:
+        """What stands between the tag and the end of the calls."""
+        if self.found is None:
+            self.found = self.look.far(self.stop)
+        return self.found
 
     def stands(self, text: str, at: int) -> int:
         """1 if what may follow the tag stands at ``at``, where the tag ends, 0 if not; -1 if more text must tell."""
         if self.match(text, at, at + _WINDOW):
             return 1
         rest = squeezed(text[at : at + _WINDOW])
-        if rest and not any(one.startswith(rest) for one in self.behind.texts):
+        if rest and not any(one.startswith(rest) for one in self.texts):
             return 0
         return 1 if len(text) - at >= _WINDOW else -1
 
@@ -65,37 +83,62 @@ class Follow:
         ``final``: the turn ends with the text."""
         rest = squeezed(text[at : at + _WINDOW])
         begun = False
-        for call in self.behind.calls:
+        for call in self.ends.calls:
             if rest.startswith(call):
                 name = rest[len(call) :]
                 if any(name.startswith(squeezed(tool)) for tool in tools):
                     return 1
                 begun = begun or any(squeezed(tool).startswith(name) for tool in tools)
             begun = begun or call.startswith(rest)
-        if any(end.startswith(rest) for end in self.behind.ends):
+        if any(end.startswith(rest) for end in self.ends.over):
             return 1 if final else -1
         return -1 if begun and len(text) - at < _WINDOW else 0
 
 
-@lru_cache(maxsize=1024)
-def follow(behind: Behind, loose: bool = False) -> Follow:
-    """Many values of a program have the same closing tags; their patterns are made once."""
-    return Follow(behind, loose)
+class Closers:
+    """The closing tags of a value, ``stops``, each with what may follow it.
+
+    ``look`` finds that when a tag is first met: most programs never read a value. ``loose``: those tags that close only
+    the values of careless models. ``known`` are the tags that were met; None for one that closes whatever follows.
+    """
+
+    __slots__ = ("known", "look", "loose", "stops")
+
+    def __init__(self, look: Look, stops: Iterable[str], loose: Iterable[str] = ()) -> None:
+        self.look = look
+        self.stops = tuple(stops)
+        self.loose = frozenset(loose)
+        self.known: dict[str, Follow | None] = {}
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _known, ({stop: self.get(stop) for stop in self.stops},)
+
+    def get(self, stop: str) -> Follow | None:
+        """What may follow ``stop``; None if anything may, or if no text spells it, as it holds a special token."""
+        if stop not in self.known:
+            texts = () if _special(stop) else self.look.near(stop)
+            self.known[stop] = Follow(stop, texts, stop in self.loose, self.look) if texts else None
+        return self.known.get(stop)
 
 
-Look = Callable[[str], "Behind | None"]
-"""Finds what may follow a closing tag; None if any text may (core/definition/follows.py)."""
+def _known(found: dict[str, Follow | None]) -> Closers:
+    """The closing tags of which all is known."""
+    closers = Closers(NOTHING, found)
+    closers.known = found
+    return closers
 
+
+class _Nothing(Look):
+    """Any text may follow."""
+
+    def near(self, closer: str) -> tuple[str, ...]:
+        return ()
+
+    def far(self, closer: str) -> Ends:
+        return Ends((), ())
+
+
+NOTHING = _Nothing()
 _special = re.compile("[\ud800-\udbff]").search
 
-
-def closer_of(stop: str, look: Look, loose: bool = False) -> Follow | None:
-    """What may follow the closing tag ``stop``; None if anything may, or if no text spells the tag, as it holds a
-    special token."""
-    behind = None if _special(stop) else look(stop)
-    return None if behind is None else follow(behind, loose)
-
-
-Closers = Mapping[str, Follow]
-"""The closing tags that close a value only if what may follow them does."""
-NO_CLOSERS: Closers = {}
+NO_CLOSERS = Closers(NOTHING, ())

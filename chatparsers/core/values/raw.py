@@ -252,7 +252,7 @@ class _Raw(Transcoder):
             return 1
         at = end + len(stop)
         closes = follow.stands(text, at)
-        if closes > 0 and (self.depth > 0 or (follow.loose and not self.depth)):
+        if closes > 0 and (self.depth > 0 or (follow.loose and not self.depth)) and follow.ends.over:
             tools = () if self.tools is None else self.tools.names()
             closes = follow.ended(text, at, final and not self.open, tools) or self._next_tag(text, at)
         if not closes and self.depth > 0:
