@@ -78,7 +78,7 @@ class _Found:
         if isinstance(node, (Literal, Token)):
             names = node.names if isinstance(node, Token) else (node.text,)
             return self._kept(text + more for text in begun for more in map(squeezed, self.spell(names)))
-        if isinstance(node, SameName):
+        if isinstance(node, SameName) and NAME in self.closer:
             return self._kept(text + NAME for text in begun)
         if isinstance(node, (Space, Not, Silent)):
             return begun
