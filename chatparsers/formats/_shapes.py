@@ -15,6 +15,7 @@ __all__ = [
     "call_id",
     "deepseek_section",
     "function_call",
+    "headed_call",
     "invoke",
     "json_calls",
     "keyed_call",
@@ -23,6 +24,7 @@ __all__ = [
     "marked_end",
     "marked_section",
     "python_call",
+    "python_lines",
     "sections",
     "tagged_call",
 ]
@@ -202,6 +204,16 @@ def keyed_call(
     )
 
 
+def headed_call(p: Builder, call: str = "tool_call") -> Node:
+    """One call: a name and JSON, which nothing closes. ``<tool_call>NAME>{"city": "Oslo"}``"""
+
+    def one(tool: Tool) -> Node:
+        end = p.reads(">", p.space() + ">")
+        return p.space() + p.name(tool) + end + p.space() + p.args(tool)
+
+    return (p.token(f"<{call}>") << p.each_tool(one)) + again(p, p.token(f"</{call}>"), 1)
+
+
 def keyed_value(
     call: str = "tool_call", arg: str = "arg", *suffixes: str, line: str = "", after: str = "", sep: str = ""
 ) -> Raw:
@@ -292,6 +304,14 @@ def python_call(p: Builder, begun: Node | str = "") -> Node:
         return (p.name(tool) + p.reads("", begun) << "(" << p.each_arg(tool, argument, comma, Python())) + end
 
     return p.each_tool(call)
+
+
+def python_lines(p: Builder) -> Node:
+    """Calls as in Python, one on each line, which nothing marks: a whole line, and a declared tool. For parsing only."""
+    ended = ")" + p.chars(r" \t\r", 0) + ("\n" | p.end())
+    line = p.many(p.chars(r"^)\n") | p.negate(ended) + ")") + ended
+    named = p.space() + "(" << (p.chars(r"\w") << "=" | ")")
+    return p.calls(python_call(p, begun=p.declared() + p.peek(named) + p.peek(line)), p.space())
 
 
 def sections(p: Builder, answer: str) -> Node:

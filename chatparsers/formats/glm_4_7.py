@@ -7,15 +7,16 @@ Quirks:
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The model ends its turn by opening the next: `<|user|>`, or `<|observation|>` after calls.
 - Seen in the wild: line breaks between the tags, a call inside open reasoning, `</think>` twice; no `<arg_value>`
-  or `</arg_value>`, no first `<arg_key>` or `<tool_call>` in its place, `</arg_key>` twice, `</arg_value>` after the name.
+  or `</arg_value>`, no first `<arg_key>` or `<tool_call>` in its place, `</arg_key>` twice, `</arg_value>` after the name; calls as GLM-5.3-Flash writes them.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import keyed_call
+from chatparsers.formats._shapes import headed_call, keyed_call
 
 
 def build(p: Builder) -> Node:
-    calls = p.calls(keyed_call(p), p.space())
+    keyed = keyed_call(p)
+    calls = p.calls(p.reads(keyed, keyed, headed_call(p)), p.space())
     silent = p.optional(p.token("</think>"))
     return silent + p.think("<think>", "</think>") + p.body(calls)
 

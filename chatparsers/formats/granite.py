@@ -5,11 +5,12 @@
 Quirks:
 - In a turn with reasoning, the answer stands in `<response>…</response>`.
 - 3.2 writes the reasoning between two phrases: `Here is my thought process:` and `Here is my response:`.
-- Seen in the wild: `<tool_call>` as the opener, a closing tag, a bare array as the whole turn, `Here's` for `Here is`.
+- Seen in the wild: `<tool_call>` as the opener, a closing tag, a bare array as the whole turn, `Here's` for `Here is`;
+  `get_weather(city="Oslo")` at the start of the turn, one call on each line (vLLM's pull request 43113).
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import listed
+from chatparsers.formats._shapes import listed, python_lines
 
 
 def build(p: Builder) -> Node:
@@ -22,11 +23,12 @@ def build(p: Builder) -> Node:
     closer = p.reads("", p.optional(p.space() + p.choice("</tool_call>", "</|tool_call|>")))
     section = (p.reads(opener, opener, p.token("<tool_call>")) << listed(p, call)) + closer
     answer = p.span(p.reads(response, response, p.trim("\n\n") + response), "</response>", optional=True)
+    start = p.reads(section, section, p.array(call), python_lines(p))
     thought = p.think(
         p.reads(think, think, phrase("thought process")),
         p.reads(think_end, think_end, phrase("response")),
     )
-    return thought + p.body(section, start=p.reads(section, section, p.array(call)), content=answer)
+    return thought + p.body(section, start=start, content=answer)
 
 
 FORMAT = Format(

@@ -7,10 +7,17 @@
 
 Quirks:
 - Several calls are several tag pairs, with a newline between them. Granite 4.2 writes tagged arguments (`nemotron-v3`).
+- Seen in the wild: `get_weather(city="Oslo")` at the start of the turn, one call on each line (vLLM's pull request 43113).
 """
 
-from chatparsers.core import Format
-from chatparsers.formats.hermes_2_pro import build
+from chatparsers.core import Builder, Format, Node
+from chatparsers.formats._shapes import python_lines, tagged_call
+
+
+def build(p: Builder) -> Node:
+    calls = p.calls(tagged_call(p), p.space("\n"))
+    return p.body(calls, start=p.reads(calls, python_lines(p)), lead="\n")
+
 
 FORMAT = Format(
     name="granite-4",

@@ -388,6 +388,8 @@ def _slips(format: Format, text: str, bare: str) -> dict[str, list[str]]:
         found['{"city": "Rome", "days": 2}'] = [text.replace('city="Oslo"', "'Rome', 2")]
     elif each and not given and begins(each[0].any):  # else a brace may begin an argument's name
         begun = next(at for at in range(len(text)) if text[at] != bare[at : at + 1])
+        if bare[begun - 1] == "{":  # the arguments stand in an object already
+            return found
         at = next(at for at in range(begun, -1, -1) if bare[at] in "<]\n" or text[at - 1] in ">]")
         start = bare.rindex("]<]minimax[>[", 0, at + 9) if "minimax[>" in bare else at
         found['{"city": "Rome, </x>"}'] = [bare[:start] + '{"city": "Rome, </x>"}' + bare[start:]]

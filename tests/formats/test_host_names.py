@@ -16,8 +16,8 @@ _DATA = json.loads((_DOCS / "_host_names.json").read_text(encoding="utf-8"))
 _NAMES = sorted({name for host in _DATA["hosts"].values() for names in host.values() for name in names})
 _ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| (?P<hosts>.*) \| (?P<formats>[^|]*) \|$", re.MULTILINE)
 
-# Two read a template's own response schema, and one family is not known here.
-_NONE = {"beam", "hf", "response_template"}
+# They read a template's own response schema.
+_NONE = {"hf", "response_template"}
 
 
 def rows() -> dict[str, tuple[str, list[str]]]:

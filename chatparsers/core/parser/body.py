@@ -309,11 +309,12 @@ class BodyCompiler:
         code = self.code
         spaced = Sequence.of(Space(""), calls)
         over = Peek(Choice.of(*ends, End()))
+        over = Choice.of(over, Sequence.of(Space(""), over))  # an end may itself begin with white space
         closed = Many(Sequence.of(Space(""), closer), 0, 1)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
         self.node(Sequence.of(calls, Many(spaced)), at)
-        self.node(Sequence.of(closed, Space(""), over), at.markers)
+        self.node(Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)
         code.emit(m.UNSET, m.HELD)
