@@ -106,7 +106,6 @@ def test_reasoning_that_the_template_shows_is_declared_by_the_format() -> None:
     ("name", "alike"),
     [
         ("laguna", {"glm-4-7", "spark-2-5"}),
-        ("granite-4", {"hermes-2-pro"}),
         ("bielik-3", {"qwen3", "reka-edge", "smollm3"}),
         ("nanbeige", {"qwen3-coder"}),
     ],
