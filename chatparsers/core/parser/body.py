@@ -308,8 +308,8 @@ class BodyCompiler:
         closer of the reasoning stand between them and the end of the turn. All of it is held until then."""
         code = self.code
         spaced = Sequence.of(Space(""), calls)
-        over = Peek(Choice.of(*ends, End()))
-        over = Choice.of(over, Sequence.of(Space(""), over))  # an end may itself begin with white space
+        ended = Peek(Choice.of(*ends, End()))
+        over = Choice.of(ended, Sequence.of(Space(""), ended))  # an end may itself begin with white space
         closed = Many(Sequence.of(Space(""), closer), 0, 1)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
