@@ -71,6 +71,19 @@ def test_white_space_after_the_last_call_is_no_content(format: Format) -> None:
         assert (again.content, len(again.tool_calls)) == ("", 2)
 
 
+@pytest.mark.one_in(4)
+def test_white_space_before_the_first_call_is_no_content(format: Format) -> None:
+    """Models write a space or a line break there, and the grammars allow it."""
+    if not format.features.tools:
+        return
+    call = written(format)
+    for blank in (" ", "\n", "\n\n"):
+        message = read(format, blank + call)
+        assert (message.content, len(message.tool_calls)) == ("", 1), blank
+        assert message.complete and not message.diagnostics, blank
+        assert read(format, blank + "Hello.").content.lstrip() == "Hello."
+
+
 def blocks(format: Format) -> tuple[list[str], list[str]]:
     """The special tokens that end a block of reasoning, of content or of calls, and how blocks begin, if the format
     writes its turns as blocks."""

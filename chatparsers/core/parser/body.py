@@ -44,7 +44,7 @@ from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
 from ..values import AnswerScanner
 from . import instructions as m
-from .code import NEVER, Code, Ends, Label, Place, stop_finder
+from .code import NEVER, WHITE, Code, Ends, Label, Place, stop_finder
 from .lines import Lines
 from .recovery import CompileNode, Recovery
 from .whole_answer import WholeAnswer, json_calls
@@ -167,6 +167,7 @@ class BodyCompiler:
             self.recovery.guarded(read, again, broken, again)
 
         bare = None if node.calls is None else headless(node.calls, outline.inner)
+        self._resume(parts)
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
@@ -324,9 +325,11 @@ class BodyCompiler:
         code.emit(m.DRAFT)
 
     def _resume(self, parts: _Sections) -> None:
-        """Looks behind a section: white space before another one, or before the end of the turn, is no content."""
-        texts = (parts.stops, self.outline.stops)
-        self.code.emit(m.RESUME, *(stop_finder(*self.code.spellings(found)).at for found in texts))
+        """Looks at the start of the turn, and behind a section: white space before a section, or before the end of the
+        turn, is no content."""
+        openers, stops = self.code.spellings(parts.stops), self.code.spellings(self.outline.stops)
+        widths = sorted({len(text) - len(text.lstrip(WHITE)) for text in openers} - {0}, reverse=True)
+        self.code.emit(m.RESUME, stop_finder(*openers).at, stop_finder(*stops).at, tuple(widths))
 
     def _unmistakable(self, openers: tuple[str, ...]) -> bool:
         """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""

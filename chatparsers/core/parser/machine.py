@@ -116,6 +116,7 @@ class Machine:
         "final",
         "flags",
         "floor",
+        "gap",
         "hope",
         "i",
         "ip",
@@ -160,7 +161,7 @@ class Machine:
         self.far = -1
         self.want: list[str] = []
         self.drafted = -1
-        self.resumed = -1
+        self.resumed = self.gap = -1
         self.hope = ""
 
     def copy(self) -> Machine:
@@ -174,7 +175,7 @@ class Machine:
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.far, other.want = self.left, self.far, self.want.copy()
-        other.drafted, other.resumed = self.drafted, self.resumed
+        other.drafted, other.resumed, other.gap = self.drafted, self.resumed, self.gap
         return other
 
     def hold(self, piece: str) -> bool:
@@ -572,13 +573,19 @@ class Machine:
                     ip = 0
             elif op == RESUME:
                 match = _white(text, i, i + MAX_HEADER)
-                end = match.end() if match else i
+                gap = end = match.end() if match else i
                 match, stop = ins[1](text, end), ins[2](text, end)
                 begun = match is not None and match[1] is not None
                 waits = begun or (stop is not None and stop[1] is not None)
+                for width in ins[3]:
+                    match = ins[1](text, end - width) if i <= end - width else None
+                    if match is not None:
+                        waits |= match[1] is not None
+                        gap = end - width
+                        break
                 if not final and (waits or end == n <= i + MAX_HEADER):
                     break
-                self.resumed = self.base + end
+                self.resumed, self.gap = self.base + end, self.base + gap
                 if begun and end < n and self.flags & BEHIND:
                     trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
                     end = n
@@ -587,7 +594,7 @@ class Machine:
                     i = end
                 ip += 1
             elif op == GAP:
-                end = self.resumed - self.base
+                end = self.gap - self.base
                 if i < end:
                     trail.append((MARKUP, text[i:end], None))
                     i = end

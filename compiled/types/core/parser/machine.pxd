@@ -7,7 +7,7 @@ cdef object _white
 cdef class Machine:
     cdef public object arg, left, tool
     cdef public str hope, text
-    cdef public Py_ssize_t base, i, ip, floor, far, drafted, resumed, nth
+    cdef public Py_ssize_t base, i, ip, floor, far, drafted, resumed, gap, nth
     cdef public bint calling, cut_off, final, line, live
     cdef public int flags, place
     cdef public object tools
