@@ -296,7 +296,7 @@ def test_every_all_is_exact() -> None:
 
 
 def test_the_repository_holds_sources_alone() -> None:
-    """No wheel, archive or other file that a tool left behind is checked in."""
+    """No wheel, archive or other file that a tool left behind is checked in. Long tables are compressed lines."""
     git = subprocess.run(["git", "ls-files", "-z"], cwd=PACKAGE.parent, capture_output=True, check=False)
     if git.returncode:
         pytest.skip("this is no git checkout")
@@ -304,7 +304,8 @@ def test_the_repository_holds_sources_alone() -> None:
     kinds |= {".cff", ".css", ".html", ".js", ".mjs", ".pxd", ".pyx", ".yml"}
     files = [Path(name) for name in git.stdout.decode().split("\0") if name]
     assert files
-    assert not [str(file) for file in files if file.suffix not in kinds]
+    sources = [file for file in files if file.suffixes[-2:] != [".jsonl", ".gz"]]
+    assert not [str(file) for file in sources if file.suffix not in kinds]
 
 
 def test_nothing_imports_an_adapter() -> None:
