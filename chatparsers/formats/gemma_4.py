@@ -8,7 +8,7 @@ Quirks:
 - Keys have no quotes. Strings stand verbatim between two `<|"|>` tokens, also in objects and lists.
 - If thinking is off, the prompt writes an empty thought.
 - The model stops at `<|tool_response>`, which the application answers. The turn of the model goes on after the answer.
-- Seen in the wild: a call inside an open thought, `<|channel>` twice, a thought after the answer, a string without its
+- Seen in the wild: several calls in one block, no `<|tool_call>` before a call, a call inside an open thought, `<|channel>` twice, a thought after the answer, a string without its
   second `<|"|>`, a string without quotes or in single ones, `=` in place of the colon, parentheses around the arguments.
 """
 
@@ -17,13 +17,21 @@ from chatparsers.formats._shapes import again
 
 
 def build(p: Builder) -> Node:
-    def call(tool: Tool) -> Node:
-        args = p.args(tool, Gemma(quote='<|"|>', closer="<tool_call|>"))
-        name_end = p.reads("", p.space() + p.peek(p.choice("{", "(") | p.token("<tool_call|>")))
-        return (p.token("<|tool_call>") << "call:" << p.name(tool)) + name_end + args
+    opener, end = p.token("<|tool_call>"), p.token("<tool_call|>")
 
-    end = p.token("<tool_call|>")
-    calls = p.calls(p.each_tool(call) + again(p, "}") << end, p.space())
+    def call(tool: Tool) -> Node:
+        name_end = p.reads("", p.space() + p.peek(p.choice("{", "(") | end))
+        return ("call:" << p.name(tool)) + name_end + p.args(tool, syntax)
+
+    def declared(tool: Tool) -> Node:
+        name = p.name(tool, chars=r"[\w.-]") + p.declared()
+        return "call:" + name + p.reads("", p.peek("{")) + p.args(tool, syntax)
+
+    syntax = Gemma(quote='<|"|>', closer="<tool_call|>")
+    one = p.each_tool(call)
+    block = opener << one + p.reads("", p.many(p.space() + one)) + again(p, "}") << end
+    unopened = p.line_start() + p.each_tool(declared) + p.optional(again(p, "}") << end)
+    calls = p.calls(p.reads(block, block, unopened), p.space())
     channel = p.token("<|channel>")
     opener = channel + again(p, channel, 8) + "thought" + p.trim("\n")
     closer = p.reads("\n", "\n", "") + p.token("<channel|>")

@@ -1,4 +1,4 @@
-"""Muse Spark, Muse Glimmer (ATEM): messages to recipients; a call is an invocation with tagged arguments.
+"""Muse Spark (ATEM): messages to recipients; a call is an invocation with tagged arguments.
 
      to=self<|message|>The user wants the weather.<|eom|><|start|>assistant to=get_weather<|message|><atem:function_calls>
     <atem:invoke name="get_weather">
@@ -8,10 +8,11 @@
 
 Quirks:
 - The prompt ends in `<|start|>assistant`, which begins each message. `<|eom|>` ends a message, `<|eot|>` the turn.
-- `to=self` is reasoning, `to=user`, `to=commentary` content; `to=developer` is left out. Nobody is `self`, in Glimmer `user`.
+- `to=self` is reasoning, `to=user`, `to=commentary` content. Nobody is `self`, in Glimmer `user`. `to=developer` is left out, and
+  so is text before the calls in a message to a tool.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Seen in the wild: no `<|eom|>` before the next message, a name twice (`get_weather.get_weather`), several invocations
-  in one message, a call that is addressed to the user or to nobody, `<|message|>` behind a call's name.
+  in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or behind its name.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool
@@ -24,57 +25,52 @@ def build(p: Builder, nobody: str = "self") -> Node:
     begin, message, end = p.token("<|start|>"), p.token("<|message|>"), p.token("<|eom|>")
     role = begin + "assistant"
     wrapper, closer = "<atem:function_calls>", "</atem:function_calls>"
-    people = p.choice("self", "user", "commentary", "developer") + message
+    text = p.until(wrapper, "<|eom|>", "<|eot|>", "<|start|>")
 
     def block(*to: str) -> Node:
         named = p.optional(role) + p.space() + "to=" + p.choice(*to)
-        return p.reads(p.expected(role) + " to=" + to[0], named, *([role] if nobody in to else [])) + message
+        unnamed = [role, p.line_start()] if nobody in to else []
+        return p.reads(p.expected(role) + " to=" + to[0], named, *unnamed) + message
 
     def called(tool: Tool, known: Node | str = "") -> Node:
         name = p.header(TWICE, p.name(tool)) + p.reads("", p.many(message) + known)
         return p.space("\n") + invoke(p, tool, "atem:", name=name)
 
     def call(tool: Tool) -> Node:
-        to = p.reads("", p.negate(people)) + addressee(p, tool)
-        return p.expected(role) + p.space(" ") + "to=" + to + message << wrapper + called(tool)
+        people = p.choice("self", "user", "commentary", "developer") + message
+        to = p.space(" ") + "to=" + p.reads("", p.negate(people)) + addressee(p, tool)
+        return p.expected(role) + to + message + p.reads("", text) + wrapper + called(tool)
+
+    def fumbled(tool: Tool) -> Node:
+        name = p.chars('^"<') + message + p.chars('^"<')
+        to = p.optional(role) + p.space() + "to=" + p.name(tool) + p.declared() + message
+        return to << wrapper << invoke(p, tool, "atem:", name=name)
 
     def misdirected(tool: Tool) -> Node:
         to = p.optional(p.space() + "to=" + p.choice("user", "commentary", "atem:function_calls"))
-        alone = p.until(closer) + closer << p.choice(end, begin, "<|eot|>", p.end())
-        return p.optional(role) + to + message << wrapper + p.peek(alone) + called(tool, p.declared())
+        alone = (
+            p.until(closer) + closer + p.chars(r" \t\r", 0) + p.choice("\n", end, begin, "<|eot|>", p.end())
+        )
+        header = p.choice(p.optional(role) + to + message + p.space(), p.line_start())
+        return header + wrapper + p.peek(alone) + called(tool, p.declared())
 
     more = p.many(p.space() + p.each_tool(lambda tool: invoke(p, tool, "atem:", name=p.header(TWICE, ""))))
-    one = p.reads(p.each_tool(call), p.each_tool(call), p.each_tool(misdirected))
+    one = p.reads(p.each_tool(call), *map(p.each_tool, (fumbled, call, misdirected)))
     one += p.reads("", more) + p.space("\n") + closer
     calls = p.calls(one, p.expected(end)) + p.optional(end)
     content = p.span(block("user", "commentary"), end, optional=True)
-    text = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
-    marks = role + " to=developer" + message + p.cut() + text
+    rest = p.until("<|eom|>", "<|eot|>", "<|start|>") + p.optional(end)
+    marks = role + " to=developer" + message + p.cut() + rest
     return p.body(calls, reasoning=p.span(block("self"), end), content=content, marks=marks, closers=closer)
 
 
-def build_glimmer(p: Builder) -> Node:
-    return build(p, nobody="user")
-
-
-FORMATS = (
-    Format(
-        name="muse",
-        title="Muse Spark",
-        url="https://github.com/vllm-project/vllm/blob/main/vllm/tool_parsers/muse_tool_parser.py",
-        build=build,
-        markers=("<|start|>assistant to=", "<atem:function_calls>", '"commentary"'),
-        stops=("<|eot|>",),
-        aliases=("muse-spark", "musespark1x"),
-        models=("muse",),
-    ),
-    Format(
-        name="muse-glimmer",
-        title="Muse Glimmer",
-        url="https://huggingface.co/meta-models/Muse-Glimmer-30B",
-        build=build_glimmer,
-        markers=("<|start|>assistant to=", "<atem:function_calls>"),
-        stops=("<|eot|>",),
-        models=("muse-glimmer",),
-    ),
+FORMAT = Format(
+    name="muse",
+    title="Muse Spark",
+    url="https://github.com/vllm-project/vllm/blob/main/vllm/tool_parsers/muse_tool_parser.py",
+    build=build,
+    markers=("<|start|>assistant to=", "<atem:function_calls>", '"commentary"'),
+    stops=("<|eot|>",),
+    aliases=("muse-spark", "musespark1x"),
+    models=("muse",),
 )
