@@ -9,7 +9,7 @@
   the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
-  which the format's own pattern finds it; for a name also the name with the format's escapes; for a value also a
+  which the format's own pattern finds it; for a name also the name with the format's escapes, or behind a namespace; for a value also a
   Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself, with
   or without white space on both sides. An
   object or array that is neither JSON nor Python has the same keys and scalars in the same order between its brackets.
@@ -227,10 +227,10 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling, w
             continue
         text = regions[at][read:]
         groups = _groups(text, spelling)
-        for size in _beginnings(text, call.name, spelling):
+        for size in _named(text, call.name, spelling):
             open.append((_behind(at, read, size, text), True, identified, argued))
         written = groups.get("id") == call.id
-        if groups.get("name") == call.name and (written or identified or "id" not in groups):
+        if _means(groups.get("name", ""), call.name) and (written or identified or "id" not in groups):
             open.append(((at + 1, 0), True, identified or written, argued))
         for size in _beginnings(text, call.id, spelling):
             open.append((_behind(at, read, size, text), named, True, argued))
@@ -260,6 +260,19 @@ def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
         if match is not None:
             return {name: value for name, value in match.groupdict().items() if value}
     return {}
+
+
+def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
+    """How much of ``text`` may be the name, or the name behind a namespace."""
+    yield from _beginnings(text, name, spelling)
+    found = re.match(rf"[\w.:/-]*[.:/]{re.escape(name)}", text)
+    if found is not None:
+        yield found.end()
+
+
+def _means(text: str, name: str) -> bool:
+    """Whether ``text`` is the name, or the name behind a namespace."""
+    return text == name or text.endswith(tuple(mark + name for mark in ".:/"))
 
 
 def _spells(text: str, value: str, spelling: _Spelling) -> bool:

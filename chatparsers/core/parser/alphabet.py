@@ -55,6 +55,8 @@ class Alphabet:
         return text
 
     def spellings(self, text: str) -> tuple[str, ...]:
-        """The forms in which ``text`` may stand in the machine's text."""
+        """The forms in which ``text`` may stand in the machine's text. Models that spell a marker with wide bars out
+        also write the usual ones."""
         encoded = self.encode(text)
-        return (encoded, text) if self.also_text and encoded != text else (encoded,)
+        forms = (encoded, text) if self.also_text and encoded != text else (encoded,)
+        return (*forms, *(form.replace("｜", "|") for form in forms if "｜" in form))

@@ -461,12 +461,7 @@ class Machine:
                         ip = 0
                     continue
                 i = end
-                for tag, _, found in parts:
-                    if tag == NAME:
-                        self.tool = found
-                    elif tag == ARG_NAME:
-                        self.arg = found
-                trail += parts
+                trail += self.named(parts)
                 ip += 1
             elif op == CUT:
                 if not self.flags & HELD:
@@ -653,6 +648,17 @@ class Machine:
             if raw:
                 return raw[-1] == "\n" or not CONTENT <= kind <= REASONING
         return self.line
+
+    def named(self, parts: list[Item]) -> list[Item]:
+        """Notes the name in the items of a header, and gives a tool the declared name that it means."""
+        for place, (tag, raw, name) in enumerate(parts):
+            if tag == NAME:
+                self.tool = self.tools.meant(name)
+                if self.tool != name:
+                    parts[place] = tag, raw, self.tool
+            elif tag == ARG_NAME:
+                self.arg = name
+        return parts
 
     def _by_place(self, char: str) -> str | None:
         """The property that the next value without a name is, if ``char`` begins it."""

@@ -184,6 +184,15 @@ class Toolset:
             tool = self._tools[name] = _tool(name, self._checked.functions[place])
         return tool
 
+    def meant(self, name: str) -> str:
+        """The declared name that ``name`` means: itself, or what stands in it behind a namespace (``functions.f``,
+        ``default_api:f``). A name that means no tool is returned as it is."""
+        places = self._checked.places
+        if name in places:
+            return name
+        ends = (match.end() for match in _namespace(name))
+        return next((name[end:] for end in ends if name[end:] in places), name)
+
     def all(self) -> tuple[Tool, ...]:
         """All tools, in the order of the request."""
         return tuple(tool for name in self._checked.places if (tool := self.get(name)) is not None)
@@ -323,3 +332,4 @@ def read_tools(tools: Tools | None) -> Toolset:
 
 
 _NO_TOOLS = _Checked((), [], {})
+_namespace = re.compile(r"[\w-][.:/]").finditer

@@ -127,12 +127,7 @@ class Steps:
                 items = parts(match[group])
                 if items is None:
                     return 0
-                made[place : place + 1] = items
-                for tag, _, name in items:
-                    if tag == m.NAME:
-                        machine.tool = name
-                    elif tag == m.ARG_NAME:
-                        machine.arg = name
+                made[place : place + 1] = machine.named(items)
         machine.trail += made
         stack = machine.stack
         height = len(stack) - step.popped

@@ -27,6 +27,8 @@ cdef class Machine:
     cpdef list feed(self, piece, Py_ssize_t scanned=*)
     @cython.locals(raw=str, kind=int)
     cdef bint _ends_line(self, list items)
+    @cython.locals(raw=str, tag=int)
+    cpdef list named(self, list parts)
     cdef object _by_place(self, str char)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
