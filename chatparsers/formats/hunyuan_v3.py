@@ -11,7 +11,8 @@ Quirks:
 - Each tag is one special token. Its suffix names the checkpoint: `:opensource` in Hy3, no suffix in the preview.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - The prompt opens `<think>`, or closes it at once.
-- Seen in the wild: missing or additional white space, no section markers, no `<tool_sep>`.
+- Seen in the wild: missing or additional white space, no section markers, no `<tool_sep>`,
+  `<end_of_tool_call>` at the end of a call.
 """
 
 from functools import partial
@@ -22,7 +23,8 @@ from chatparsers.formats._shapes import keyed_call, keyed_value
 
 def _tag(p: Builder, name: str) -> Node:
     """A tag with the checkpoint's suffix, which is one token."""
-    return p.token(f"<{name}:opensource>", f"<{name}>")
+    tag = p.token(f"<{name}:opensource>", f"<{name}>")
+    return p.reads(tag, tag, _tag(p, "end_of_tool_call")) if name == "/tool_call" else tag
 
 
 def turn(p: Builder, gap: str, separator: Node | str) -> Node:

@@ -6,10 +6,10 @@ Quirks:
 - The header's text is the call's id. Its number counts the calls of the conversation.
 - Thinking models write `<think>…</think>` first. They also call tools out of open reasoning.
 - Seen in the wild: no section markers, or `<|tool_call_section_begin|>`; headers `functions_get_weather_3`,
-  `functions.get_weather.3`, `get_weather:0`, `functionsexec5`; a brace too many.
+  `functions.get_weather.3`, `get_weather:0`, `functionsexec5`; a brace too many; a word before the calls of a section.
 """
 
-from chatparsers.core import Builder, Format, Node, Tool
+from chatparsers.core import Builder, Format, Node, Tag, Tool
 from chatparsers.formats._shapes import again
 
 HEADER = r"(?P<id>(?P<f>functions[._]?)?(?P<name>.+?)(?::\d*|(?(f)[._]?\d+|(?!)))?)"
@@ -29,7 +29,9 @@ def build(p: Builder) -> Node:
     begin, end = p.token("<|tool_calls_section_begin|>"), p.token("<|tool_calls_section_end|>")
     section = begin << calls << end
     singular = "<|tool_call_section_begin|>" << calls << "<|tool_call_section_end|>"
-    section = p.reads(section, section, singular, calls)
+    text = p.tag(Tag.CONTENT, p.until("<|tool_call_begin|>", "<|tool_calls_section_end|>"))
+    word = p.atomic(text + p.peek("<|tool_call_begin|>"))
+    section = p.reads(section, section, begin + word + calls << end, singular, calls)
     return p.think("<think>", "</think>") + p.body(section)
 
 

@@ -7,7 +7,7 @@ Quirks:
 - Text in brackets is a call if it begins the turn, and the request has a tool of that name or the first argument is named.
 - Llama 4's template tells and writes another form, which is read too, with or without the markers before it:
   `<|python_start|><|python_end|>{"name": "get_weather", "parameters": {"city": "Oslo"}}`.
-- Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it; a comma after the last argument.
+- Seen in the wild: `<|python_start|>` before the list and `<|python_end|>` after it, also after text; a comma after the last argument.
 - Facts: vLLM's chat templates and parsers `pythonic` and `llama4_pythonic`, and the tests of them.
 """
 
@@ -22,7 +22,10 @@ def build(p: Builder) -> Node:
     tagged = start << listed << p.optional(end)
     objects = p.calls(p.json_call(name="name", args="parameters"), p.space() + p.optional(";") + p.space())
     tagged_objects = start << p.optional(end) << objects << p.optional(end)
-    return p.body(start=p.space() + p.reads(listed, tagged, listed, tagged_objects, objects))
+    after_text = p.reads("", tagged, tagged_objects) if p.options.tools else None
+    return p.body(
+        start=p.space() + p.reads(listed, tagged, listed, tagged_objects, objects), marks=after_text
+    )
 
 
 FORMAT = Format(

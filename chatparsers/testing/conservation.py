@@ -9,7 +9,8 @@
   the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
-  which the format's own pattern finds it; for a name also the name with the format's escapes, or behind a namespace; for a value also a
+  which the format's own pattern finds it; for a name also the name with the format's escapes, or behind a
+  namespace; for a value also a
   Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself, with
   or without white space on both sides. An
   object or array that is neither JSON nor Python has the same keys and scalars in the same order between its brackets.
