@@ -20,7 +20,8 @@ def build(p: Builder) -> Node:
     listed = p.array(python_call(p, begun=p.declared() | p.peek(begun)))
     start, end = p.token("<|python_start|>"), p.token("<|python_end|>")
     tagged = start << listed << p.optional(end)
-    objects = p.calls(p.json_call(name="name", args="parameters"), p.space() + p.optional(";") + p.space())
+    between = p.space() + p.optional(p.choice(";", ",")) + p.space()
+    objects = p.calls(p.json_call(name="name", args="parameters"), between)
     tagged_objects = start << p.optional(end) << objects << p.optional(end)
     after_text = p.reads("", tagged, tagged_objects) if p.options.tools else None
     return p.body(

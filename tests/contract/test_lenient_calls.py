@@ -38,6 +38,8 @@ CALLS = {
     "one": (json.dumps(OSLO), 1),
     "one over lines": (json.dumps(OSLO, indent=2), 1),
     "a list": (json.dumps([OSLO, ROME]), 2),
+    "two lines": (f"{json.dumps(OSLO)}\n{json.dumps(ROME)}", 2),
+    "two with a comma": (f"{json.dumps(OSLO)}, {json.dumps(ROME)}", 2),
     "OpenAI's": (json.dumps({"type": "function", "function": OSLO}), 1),
     "parameters": (json.dumps({"name": "get_weather", "parameters": OSLO["arguments"]}), 1),
 }
@@ -52,6 +54,8 @@ NO_CALLS = {
     "no arguments": json.dumps({"name": "get_weather"}),
     "data": '{"city": "Oslo"}',
     "a list of one call and data": json.dumps([OSLO, {"city": "Oslo"}]),
+    "a call and data": f'{json.dumps(OSLO)}\n{{"city": "Oslo"}}',
+    "a list and a call": f"{json.dumps([OSLO])}\n{json.dumps(ROME)}",
     "two fences": "```json\n…\n```\n```json\n…\n```",
 }
 

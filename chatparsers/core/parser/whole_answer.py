@@ -13,7 +13,7 @@ from typing import Any
 
 from ...lazy import load_reference
 from ..definition.idioms import Builder, Options
-from ..definition.nodes import Chars, Node, Not, Sequence, Space
+from ..definition.nodes import Chars, Choice, Node, Not, Peek, Sequence, Space, as_node
 from ..schema.tools import UNKNOWN, Toolset
 from ..values import Json, Transcoder
 from . import instructions as m
@@ -23,6 +23,8 @@ from .recovery import CompileNode
 __all__ = ["WholeAnswer", "json_calls"]
 
 _FITS = "chatparsers.grammar.schemas.judge:fits"
+_GAP = Sequence.of(Space(""), Choice.of(",", ""), Space(""))
+"""What models write between calls that stand together."""
 
 
 def json_calls(options: Options) -> Node | None:
@@ -31,7 +33,7 @@ def json_calls(options: Options) -> Node | None:
         return None
     p = Builder(options)
     call = p.json_call(name="name", args="arguments")
-    return call | p.array(call)
+    return p.calls(call, _GAP) | p.array(call)
 
 
 class WholeAnswer:
@@ -66,7 +68,18 @@ class WholeAnswer:
 
     def _ahead(self, code: Code, node: CompileNode, at: Place, close: Node) -> None:
         read = Json().value(code.alphabet.spellings)
-        code.emit(m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False)
+
+        def value(*before: Node) -> None:
+            node(Sequence.of(*before), at.markers)
+            code.emit(
+                m.VALUE, m.MARKUP, lambda machine: _DeclaredCalls(machine.tools, read(UNKNOWN, "")), False
+            )
+
+        def objects() -> None:
+            value(Peek(as_node("{")))
+            code.any_number(partial(value, _GAP, Peek(as_node("{"))))
+
+        code.choice_of([partial(value, Peek(as_node("["))), objects])
         node(Sequence.of(close, self.end), at.markers)
 
 
