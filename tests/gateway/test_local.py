@@ -146,7 +146,7 @@ def test_an_answer_that_is_left_frees_the_model(tmp_path: Path) -> None:
 
 def test_a_prompt_that_does_not_fit(server: Any) -> None:
     answer = ask(server, messages=[{"role": "user", "content": "word " * 5000}])
-    assert answer.status_code == 400 and "have room for 2048" in answer.json()["error"]["message"]
+    assert answer.status_code == 400 and "context length is 2048 tokens" in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("given", [None, 1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ import pytest
 from engines import FULL, compile_for
 
 from chatparsers.grammar import ir
+from chatparsers.grammar.budget import MAX_WORK, Budget
 from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
@@ -131,6 +133,56 @@ def test_an_automaton_has_a_limit(lang: ir.Lang) -> None:
         build(lang, 4)
 
 
+def test_all_texts_but_some(amount: Callable[[int, int, int], int]) -> None:
+    for number in range(amount(100, 1_000, 20_000)):
+        chance = random.Random(f"but some {number}")
+        words = [word(chance, 4) for _ in range(chance.randint(1, 8))] + [""] * chance.randint(0, 1)
+        budget = Budget()
+        found = build(ir.Lang((ir.Part(ir.texts(words), False),)), budget=budget)
+        assert found is not None and distinct(found)
+        assert all(takes(found, text) is (text not in words) for text in TEXTS), words
+        assert budget.work >= MAX_WORK - sum(map(len, words))
+    with pytest.raises(TooLarge):
+        build(ir.Lang((ir.Part(ir.Text(50 * "a"), False),)), 50)
+
+
+@pytest.mark.parametrize("size", [100, 9_000])
+def test_the_characters_of_a_class_are_one_move(size: int) -> None:
+    """Also where they lie apart from one another."""
+    characters = "".join(chr(0x1000 + 2 * place) for place in range(size))
+    for pattern, states in (
+        (f"^[{characters}]{{1,500}}$", 501),
+        (f"[{characters}]{{1,500}}", 2),
+        (f"x[{characters}]{{3,500}}", 5),
+    ):
+        budget = Budget()
+        found = build(ir.Lang((ir.Part(read_regex(pattern)),)), budget=budget)
+        assert found is not None and len(found.edges) == states
+        assert sum(map(len, found.edges)) <= 4 * states
+        assert MAX_WORK - budget.work < 4 * size + 20 * states
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "^(?:a?){5000}$",
+        "^(?:(?:[ab]{1,50}){1,50}){1,20}$",
+        "^.*a.{18}$",
+        "^" + "".join(f"[{chr(0x4E00 + place)}{chr(0x5E00 - place)}]" for place in range(1_500)) + "$",
+    ],
+)
+def test_what_an_automaton_may_cost(pattern: str) -> None:
+    """Memory grows with the work that is left, not with what the pattern would take."""
+    node = read_regex(pattern)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLarge):
+            build(ir.Lang((ir.Part(node),)), 20_000, Budget(work=200_000))
+        assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_every_dialect(amount: Callable[[int, int, int], int]) -> None:
     """Texts up to a stop, one after the other, in each dialect as the automaton says."""
     taken = 0
@@ -239,6 +291,20 @@ def test_expressions_that_python_reads_otherwise() -> None:
     ):
         matcher = Matcher(read_regex(text))
         assert all(map(matcher.matches, taken)) and not any(map(matcher.matches, refused)), text
+
+
+@pytest.mark.parametrize("encoding", ["raw", "json"])
+def test_a_class_of_nothing(encoding: ir.Encoding) -> None:
+    """``[]`` takes no character: what needs one is never generated."""
+    root = ir.seq(ir.Lang((ir.Part(read_regex("^(?:[]|b)c$")),), encoding=encoding), ir.Text("!"))
+    judges = [
+        compile_for("xgrammar", write_gbnf(root, {}), "gbnf"),
+        compile_for("llguidance", write_lark(root, {}), "lark"),
+        compile_for("xgrammar", write_structural_tag(root, {}, {}), "structural_tag"),
+    ]
+    quote = "" if encoding == "raw" else '"'
+    for text, right in (("bc", True), ("c", False)):
+        assert all((judge.status(f"{quote}{text}{quote}!") == FULL) is right for judge in judges)
 
 
 def test_numbers_within_bounds() -> None:

@@ -29,6 +29,7 @@ __all__ = ["write_lark"]
 _HIGH = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"
+_NEVER = r"[^\s\S]"
 _BLANK = r"/ |\r?\n[ \t]{0,64}/"
 _SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
@@ -97,7 +98,7 @@ def _regex(node: Ir, encoding: Encoding) -> str:
     if isinstance(node, ir.Seq):
         return "".join(_regex(item, encoding) for item in node.items)
     if isinstance(node, ir.Alt):
-        return "(?:" + "|".join(_regex(option, encoding) for option in node.options) + ")"
+        return "(?:" + ("|".join(_regex(option, encoding) for option in node.options) or _NEVER) + ")"
     if isinstance(node, ir.Rep):
         inner = _regex(node.node, encoding)
         most = "" if node.most is None else str(node.most)

@@ -1,38 +1,29 @@
 """Finite automata over code points. A `Lang` becomes one if an engine has no words for its constraints.
 
 Strategy: every constraint becomes a small lazy machine (a start state, a row of next states, a test for acceptance)
-over one shared partition of the code points. `build` explores their product, drops the states that never lead to
-acceptance, and merges equal states (Hopcroft). It gives up past a limit of states. Text up to a stop is an Aho-Corasick
-machine that dies where a stop ends, unless the text ends there too.
+over one shared partition of the characters (classes.py). `build` explores their product, drops the states that never
+lead to acceptance, and merges equal states (Hopcroft). It gives up past a limit of states, and takes each step from the
+budget before it is done. Text up to a stop is an Aho-Corasick machine that dies where a stop ends, unless the text ends
+there too. All texts but some need no product (listed.py).
 
 Invariants: the transitions of a state are disjoint. Every state of a `Dfa` leads to acceptance.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 
 from ..budget import Budget
-from ..ir import ANY, ANYTHING, LAST, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+from ..ir import ANY, ANYTHING, Alt, Chars, Ir, Lang, Ranges, Rep, Seq, Shared, Text, charset
+from .classes import Classes, sets_of
+from .dfa import Dfa, TooLarge, spend
+from .listed import excluded_texts, not_listed
 
 __all__ = ["Dfa", "Matcher", "TooLarge", "build", "nullable"]
 
 _MOST_POSITIONS = 60_000
-
-
-class TooLarge(Exception):
-    """The automaton would have more states than the limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class Dfa:
-    """States are numbered from 0, the start; ``edges[state]`` are (characters, next state)."""
-
-    accepting: frozenset[int]
-    edges: tuple[tuple[tuple[Ranges, int], ...], ...]
 
 
 class _Machine(Protocol):
@@ -51,11 +42,13 @@ class _Positions:
     Texts that stand for one another (the words of a pattern, listed values) share their beginnings.
     """
 
-    def __init__(self, node: Ir) -> None:
+    def __init__(self, node: Ir, budget: Budget | None = None) -> None:
+        self.budget = budget
         self.empty: list[list[int]] = []
         self.moves: list[list[tuple[Ranges, int]]] = []
         first = self._new()
         self.last = self._add(node, first)
+        spend(budget, len(self.moves))
         self.start = self.closed([first])
 
     def _new(self) -> int:
@@ -133,6 +126,7 @@ class _Positions:
                 if then not in seen:
                     seen.add(then)
                     todo.append(then)
+        spend(self.budget, len(seen))
         return frozenset(place for place in seen if self.moves[place] or place == self.last)
 
     def always(self) -> frozenset[int]:
@@ -175,22 +169,21 @@ class Matcher:
 class _Nfa:
     """A regular grammar. Its sets of positions are computed when the walk meets them."""
 
-    def __init__(self, node: Ir, positive: bool, cuts: list[int], end: str = "") -> None:
-        self.positions = _Positions(Seq((node, Text(end))) if end else node)
+    def __init__(
+        self, node: Ir, positive: bool, classes: Classes, end: str = "", budget: Budget | None = None
+    ) -> None:
+        self.positions = _Positions(Seq((node, Text(end))) if end else node, budget)
         self.positive = positive
+        self.budget = budget
         self.start: Hashable = self.positions.start
-        self.count = len(cuts)
-        self.atoms = [
-            [
-                (bisect_left(cuts, low), bisect_right(cuts, high), then)
-                for ranges, then in moves
-                for low, high in ranges
-            ]
-            for moves in self.positions.moves
+        self.count = len(classes.samples)
+        self.moves = [
+            [(classes.of(ranges), then) for ranges, then in moves] for moves in self.positions.moves
         ]
+        self.steps = [1 + sum(len(of) for of, _ in moves) for moves in self.moves]
         self.closed: dict[frozenset[int], frozenset[int]] = {}
         # Text that has come here is refused, whatever follows. The positions of `node` have the same numbers alone.
-        self.always = frozenset() if positive else _Positions(node).always()
+        self.always = frozenset() if positive else _Positions(node, budget).always()
         self.rows: dict[Hashable, Sequence[Hashable | None]] = {}
 
     def row(self, state: Hashable) -> Sequence[Hashable | None]:
@@ -201,13 +194,14 @@ class _Nfa:
 
     def _row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, frozenset)
+        spend(self.budget, sum(self.steps[position] for position in state) >> 2)
         targets: list[set[int] | None] = [None] * self.count
         for position in state:
-            for first, behind, then in self.atoms[position]:
-                for atom in range(first, behind):
-                    found = targets[atom]
+            for classes, then in self.moves[position]:
+                for number in classes:
+                    found = targets[number]
                     if found is None:
-                        targets[atom] = {then}
+                        targets[number] = {then}
                     else:
                         found.add(then)
         nothing = None if self.positive else _NOWHERE
@@ -231,16 +225,16 @@ _NOWHERE: frozenset[int] = frozenset()
 class _Divisible:
     """Decimal integers, perhaps negative, that ``divisor`` divides."""
 
-    def __init__(self, divisor: int, cuts: list[int]) -> None:
+    def __init__(self, divisor: int, samples: list[int]) -> None:
         self.divisor = divisor
-        self.cuts = cuts
+        self.samples = samples
         self.start: Hashable = 0
 
     def row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, int)
         return [
             state if point == 45 else (state * 10 + point - 48) % self.divisor if 48 <= point <= 57 else None
-            for point in self.cuts
+            for point in self.samples
         ]
 
     def accepts(self, state: Hashable) -> bool:
@@ -250,8 +244,8 @@ class _Divisible:
 class _FirstStop:
     """Aho-Corasick: dies where a stop ends. With an ``end``, accepts where ``end`` ends, and only there."""
 
-    def __init__(self, stops: Sequence[str], end: str, cuts: list[int]) -> None:
-        self.cuts = cuts
+    def __init__(self, stops: Sequence[str], end: str, samples: list[int]) -> None:
+        self.samples = samples
         self.end = end
         words = [*stops, *([end] if end else [])]
         self.next: list[dict[int, int]] = [{}]
@@ -283,7 +277,7 @@ class _FirstStop:
 
     def row(self, state: Hashable) -> Sequence[Hashable | None]:
         assert isinstance(state, int)
-        return [None if state == -1 else self._step(state, point) for point in self.cuts]
+        return [None if state == -1 else self._step(state, point) for point in self.samples]
 
     def _step(self, state: int, point: int) -> int | None:
         while state and point not in self.next[state]:
@@ -297,33 +291,17 @@ class _FirstStop:
         return state == -1 if self.end else True
 
 
-def _points(node: Ir, found: set[int]) -> None:
-    """Collects the code points at which a new class of characters begins."""
-    if isinstance(node, Text):
-        for char in node.text:
-            found.add(ord(char))
-            found.add(ord(char) + 1)
-    elif isinstance(node, Chars):
-        for low, high in node.ranges:
-            found.add(low)
-            found.add(high + 1)
-    elif isinstance(node, (Seq, Alt)):
-        for item in node.items if isinstance(node, Seq) else node.options:
-            _points(item, found)
-    elif isinstance(node, (Rep, Shared)):
-        _points(node.node, found)
-
-
 def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa | None:
     """The automaton of a language and its end; None if the language is empty. Raises `TooLarge` past ``limit`` states,
     or if ``budget`` has too little work left."""
+    texts = excluded_texts(lang)
+    if texts is not None:
+        return not_listed(texts, limit, budget)
     if not lang.least and lang.most is None:
         return _build(lang, limit, budget)
     found = _build(Lang(lang.parts, stops=lang.stops, end=lang.end), limit, budget)
-    if found is not None and budget is not None:
-        budget.work -= (lang.most or lang.least) * len(found.edges)
-        if budget.work < 0:
-            raise TooLarge
+    if found is not None:
+        spend(budget, (lang.most or lang.least) * sum(1 + len(edges) for edges in found.edges) >> 1)
     size = len(lang.end_text)
     most = None if lang.most is None else lang.most + size
     return found and _counted(found, lang.least + size, most, limit)
@@ -331,32 +309,31 @@ def build(lang: Lang, limit: int = 2_000, budget: Budget | None = None) -> Dfa |
 
 def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
     end = lang.end_text
-    found = {0}
+    sets: dict[Ranges, None] = {}
     for part in lang.parts:
-        _points(part.node, found)
+        sets_of(part.node, sets)
         if part.divisor:
-            found.update(range(45, 59))
+            sets.update(dict.fromkeys(((point, point),) for point in range(45, 59)))
     for text in (*lang.stops, end):
-        _points(Text(text), found)
-    cuts = sorted(point for point in found if point <= LAST)
+        sets_of(Text(text), sets)
+    classes = Classes(sets, lambda steps: spend(budget, steps >> 2))
     machines: list[_Machine] = []
     for part in lang.parts:
         machines.append(
-            _Divisible(part.divisor, cuts) if part.divisor else _Nfa(part.node, part.positive, cuts, end)
+            _Divisible(part.divisor, classes.samples)
+            if part.divisor
+            else _Nfa(part.node, part.positive, classes, end, budget)
         )
     if lang.stops or end:
-        machines.append(_FirstStop(lang.stops, end, cuts))
+        machines.append(_FirstStop(lang.stops, end, classes.samples))
     if not machines:
-        machines.append(_Nfa(ANYTHING, True, cuts))
+        machines.append(_Nfa(ANYTHING, True, classes))
     start = tuple(machine.start for machine in machines)
     numbers: dict[tuple[Hashable, ...], int] = {start: 0}
     table: list[list[int]] = []
     for state in (states := [start]):
         row: list[int] = []
-        if budget is not None:
-            budget.work -= len(cuts)
-            if budget.work < 0:
-                raise TooLarge
+        spend(budget, len(classes.samples))
         for key in zip(
             *(machine.row(part) for machine, part in zip(machines, state, strict=True)), strict=True
         ):
@@ -376,22 +353,33 @@ def _build(lang: Lang, limit: int, budget: Budget | None) -> Dfa | None:
         for number, state in enumerate(states)
         if all(machine.accepts(part) for machine, part in zip(machines, state, strict=True))
     }
-    return _finish(table, accepting, cuts)
+    return _finish(table, accepting, classes)
 
 
 def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
     """An automaton of the texts of ``dfa`` that have ``least`` to ``most`` characters.
 
     There is one layer of states for each count. The last count is made first, so the states that a new state leads to
-    are known, and equal states are found at once.
+    are known, and equal states are found at once. A set of characters, which may be large, stands as its number.
     """
-    known: dict[tuple[bool, tuple[tuple[Ranges, int], ...]], int] = {}
-    made: list[tuple[bool, tuple[tuple[Ranges, int], ...]]] = []
+    sets: dict[Ranges, int] = {}
+    moves = [[(sets.setdefault(ranges, len(sets)), then) for ranges, then in edges] for edges in dfa.edges]
+    listed = [*sets]
+    known: dict[tuple[bool, tuple[tuple[int, int], ...]], int] = {}
+    made: list[tuple[bool, tuple[tuple[int, int], ...]]] = []
 
-    def state(accepting: bool, to: dict[int, list[Ranges]]) -> int:
-        edges = tuple(
-            (charset(span for ranges in every for span in ranges), then) for then, every in to.items()
-        )
+    @cache
+    def union(every: tuple[int, ...]) -> int:
+        if len(every) == 1:
+            return every[0]
+        ranges = charset(span for number in every for span in listed[number])
+        if ranges not in sets:
+            sets[ranges] = len(listed)
+            listed.append(ranges)
+        return sets[ranges]
+
+    def state(accepting: bool, to: dict[int, list[int]]) -> int:
+        edges = tuple((union(tuple(every)), then) for then, every in to.items())
         if not accepting and not edges:
             return -1
         key = (accepting, edges)
@@ -404,18 +392,18 @@ def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
 
     top = least if most is None else most
     if most is None:
-        made += [(number in dfa.accepting, edges) for number, edges in enumerate(dfa.edges)]
+        made += [(number in dfa.accepting, tuple(edges)) for number, edges in enumerate(moves)]
         layer = list(range(len(made)))
     else:
         layer = [state(number in dfa.accepting and top >= least, {}) for number in range(len(dfa.edges))]
     for count in range(top - 1, -1, -1):
         following = layer
         layer = []
-        for number, edges in enumerate(dfa.edges):
-            to: dict[int, list[Ranges]] = {}
-            for ranges, then in edges:
+        for number, edges in enumerate(moves):
+            to: dict[int, list[int]] = {}
+            for characters, then in edges:
                 if following[then] >= 0:
-                    to.setdefault(following[then], []).append(ranges)
+                    to.setdefault(following[then], []).append(characters)
             layer.append(state(number in dfa.accepting and count >= least, to))
     if layer[0] < 0:
         return None
@@ -431,11 +419,14 @@ def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
     accepting = frozenset(order[number] for number in chosen if made[number][0])
     return Dfa(
         accepting,
-        tuple(tuple((ranges, order[then]) for ranges, then in made[number][1]) for number in chosen),
+        tuple(
+            tuple((listed[characters], order[then]) for characters, then in made[number][1])
+            for number in chosen
+        ),
     )
 
 
-def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa | None:
+def _finish(table: list[list[int]], accepting: set[int], classes: Classes) -> Dfa | None:
     """The automaton without dead states, with equal states merged."""
     before: list[list[int]] = [[] for _ in table]
     for state, row in enumerate(table):
@@ -465,16 +456,11 @@ def _finish(table: list[list[int]], accepting: set[int], cuts: list[int]) -> Dfa
         todo.extend(then for then in reversed(table[state]) if then >= 0)
     edges = []
     for state in chosen:
-        to: dict[int, list[tuple[int, int]]] = {}
-        for atom, then in enumerate(table[state]):
+        to: dict[int, list[int]] = {}
+        for number, then in enumerate(table[state]):
             if then >= 0:
-                low, high = cuts[atom], cuts[atom + 1] - 1 if atom + 1 < len(cuts) else LAST
-                spans = to.setdefault(order[group[then]], [])
-                if spans and spans[-1][1] + 1 == low:
-                    spans[-1] = (spans[-1][0], high)
-                else:
-                    spans.append((low, high))
-        edges.append(tuple((tuple(spans), then) for then, spans in to.items()))
+                to.setdefault(order[group[then]], []).append(number)
+        edges.append(tuple((classes.union(tuple(numbers)), then) for then, numbers in to.items()))
     return Dfa(frozenset(order[group[state]] for state in chosen if state in accepting), tuple(edges))
 
 

@@ -10,7 +10,23 @@ from __future__ import annotations
 import re
 
 from ...core.kept import Kept
-from ..ir import ANYTHING, EMPTY, Alt, Chars, Ir, Ranges, Rep, Seq, Text, alt, charset, complement, seq
+from ..ir import (
+    ANYTHING,
+    EMPTY,
+    NOTHING,
+    Alt,
+    Chars,
+    Ir,
+    Ranges,
+    Rep,
+    Seq,
+    Text,
+    alt,
+    charset,
+    complement,
+    never,
+    seq,
+)
 
 __all__ = ["Unsupported", "read_regex"]
 
@@ -87,7 +103,7 @@ class _Reader:
         items: list[Ir] = []
         while (char := self.peek()) and char not in "|)":
             items.append(self.quantified())
-        return seq(*items)
+        return NOTHING if any(map(never, items)) else seq(*items)
 
     def quantified(self) -> Ir:
         node = self.atom()
@@ -107,7 +123,7 @@ class _Reader:
             if isinstance(node, _Anchor):
                 raise self.invalid("something to repeat")
             self.take("?")
-            node = Rep(node, low, high)
+            node = (NOTHING if low else EMPTY) if never(node) else Rep(node, low, high)
         raise Unsupported("repeats of repeats of repeats")
 
     def bounds(self) -> tuple[int, int | None] | None:
@@ -135,7 +151,8 @@ class _Reader:
             return Alt((inner,)) if isinstance(inner, Seq) and len(inner.items) != 1 else inner
         self.at += 1
         if char == "[":
-            return Chars(self.char_class())
+            found = self.char_class()
+            return Chars(found) if found else NOTHING
         if char == ".":
             return Chars(DOT)
         if char == "^":
@@ -143,8 +160,8 @@ class _Reader:
         if char == "$":
             return _END
         if char == "\\":
-            found = self.escape(False)
-            return Chars(found) if not isinstance(found, int) else Text(chr(found))
+            escaped = self.escape(False)
+            return Chars(escaped) if not isinstance(escaped, int) else Text(chr(escaped))
         if char in "*+?":
             self.at -= 1
             raise self.invalid("something to repeat")
@@ -297,9 +314,26 @@ def _read(text: str) -> Ir:
             if _has_anchor(inner):
                 raise Unsupported("an anchor inside the expression")
             found.setdefault((at_start, at_end), []).append(inner)
-    return alt(
-        *(
-            seq(*(() if at_start else (ANYTHING,)), alt(*inner), *(() if at_end else (ANYTHING,)))
-            for (at_start, at_end), inner in found.items()
-        )
-    )
+    return alt(*(_beside_any(alt(*inner), at_start, at_end) for (at_start, at_end), inner in found.items()))
+
+
+def _beside_any(node: Ir, at_start: bool, at_end: bool) -> Ir:
+    """A branch with any text before and after it, unless it has an anchor there."""
+    if not at_end:
+        node = seq(_fewest(node, True), ANYTHING)
+    return seq(node) if at_start else seq(ANYTHING, _fewest(node, False))
+
+
+def _fewest(node: Ir, end: bool) -> Ir:
+    """A node beside any text, without what any text says as well: ``X{2,9}`` is ``X{2}`` there."""
+    if isinstance(node, Alt):
+        return alt(*(_fewest(option, end) for option in node.options))
+    if isinstance(node, Seq) and node.items:
+        rest, edge = (node.items[:-1], node.items[-1]) if end else (node.items[1:], node.items[0])
+        short = _fewest(edge, end)
+        if isinstance(short, Seq) and not short.items:
+            return _fewest(seq(*rest), end)
+        return seq(*rest, short) if end else seq(short, *rest)
+    if isinstance(node, Rep) and node.least != node.most:
+        return seq(*[node.node] * node.least) if node.least < 2 else Rep(node.node, node.least, node.least)
+    return node
