@@ -24,9 +24,9 @@ from ..chat.bridge import stand_in
 from ..chat.bridges import is_proved
 from ..chat.chat import Chat
 from ..chat.ends import behind_answer
-from ..chat.frames import shape_of
 from ..chat.request import Request
 from ..chat.sample import Kind
+from ..chat.shapes import shape_of
 from ..chat.spoken import Chunk, Spoken, spelt
 from ..core.errors import RequestError
 from ..core.format import Turn

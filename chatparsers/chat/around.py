@@ -1,8 +1,9 @@
 """What a template writes around answers, read off the traces of short stand-ins.
 
 A trace says where the words of messages stand. What is not theirs is the template's: the text between a message and the
-answer to it, and the text behind an answer. It depends on the role of the message, and on whether the answer calls; so
-each is found once for the options of a request, by one rendering.
+answer to it, and the text after an answer. It depends on the role of the message, and on whether the answer calls; so
+each is found once for the options of a request, by one rendering. Here is also kept what else was found of the template
+for these options.
 """
 
 from __future__ import annotations
@@ -13,14 +14,32 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ChatParsersError
 from ..core.format import Turn
+from ..templates.probe.turns import common, outside_marker
 from ..templates.trace import Span, Trace
 
-__all__ = ["Around", "Asked", "first_stop", "turns_of"]
+__all__ = ["Around", "Asked", "Rendered", "first_stop", "turns_of"]
 
 _QUESTION, _WORDS, _NEXT = "A question", "Some words", "The next words"
 _ID = "call00000"
 _ORDER = {"reasoning": 0, "content": 1}
-Traced = Callable[..., tuple[Turn, Trace]]
+
+
+class Rendered:
+    """A turn, and the trace of its prompt, which may be found when it is asked for."""
+
+    def __init__(self, turn: Turn, trace: Trace | Callable[[], Trace]) -> None:
+        self.turn = turn
+        self._trace = trace
+
+    @property
+    def trace(self) -> Trace:
+        """Whose each character of the prompt is."""
+        if not isinstance(self._trace, Trace):
+            self._trace = self._trace()
+        return self._trace
+
+
+Traced = Callable[..., Rendered]
 
 
 class Asked(NamedTuple):
@@ -43,11 +62,26 @@ class Around:
         self._traced = traced
         self._tool = tool
         self._found: dict[tuple[str, Any], Any] = {}
+        self.proved: dict[Any, str] = {}
+        """What rollouts found of steps of a kind: see `bridge`."""
 
     def asked(self, role: str) -> Asked | None:
         """What a prompt writes between a message of this role and the answer; None if the template refuses that."""
         found: Asked | None = self._once("asked", role, self._asked)
         return found
+
+    def generated(self, role: str) -> str:
+        """The end of a prompt behind a message of this role which a history does not have."""
+        found: str = self._once("generated", role, self._generated)
+        return found
+
+    def opens_results(self, stop: str) -> bool:
+        """Whether this text stands before each of several results, and not behind the last."""
+        return bool(self._once("opens results", stop, self._opens_results))
+
+    def fact(self, name: str, find: Callable[[], bool]) -> bool:
+        """Another fact, which is found once."""
+        return bool(self._once("fact", name, lambda _: find()))
 
     def alone(self, calls: bool) -> str | None:
         """What stands behind an answer that ends the conversation."""
@@ -75,27 +109,51 @@ class Around:
         return self._found[what, key]
 
     def _asked(self, role: str) -> Asked | None:
-        messages = [*self._answered(role == "tool"), self._next(role)]
-        found = self._rendered(messages[:2] if role == "assistant" else messages, add_generation_prompt=True)
-        if found is None:
+        found = self._rendered(self._until(role), add_generation_prompt=True)
+        if found is None or not found.trace.spans:
             return None
-        turn, trace = found
-        return Asked(trace.text[trace.spans[-1].end :], turn.prefix) if trace.spans else None
+        return Asked(_last_words(found.trace), found.turn.prefix)
+
+    def _generated(self, role: str) -> str:
+        asked = self.asked(role)
+        plain = self._rendered(self._until(role), add_generation_prompt=False)
+        if asked is None or plain is None or not plain.trace.spans:
+            return ""
+        return asked.text[outside_marker(asked.text, common(asked.text, _last_words(plain.trace))) :]
+
+    def _opens_results(self, stop: str) -> bool:
+        call = {"name": self._tool, "arguments": {"words": _WORDS}}
+        ids = (_ID, "call00001")
+        calls = [{"id": id, "type": "function", "function": call} for id in ids]
+        answer = {"role": "assistant", "content": "", "tool_calls": calls}
+        results = [{**self._next("tool"), "tool_call_id": id} for id in ids]
+        found = self._rendered([*self._answered(False)[:1], answer, *results], add_generation_prompt=False)
+        if found is None:
+            return False
+        trace = found.trace
+        first, last = (list(trace.of(index, "content")) for index in (2, 3))
+        if not first or not last:
+            return False
+        between, after = (first[-1].end, last[0].start), trace.text[last[-1].end :]
+        one_by_one = any(between[0] <= span.start < between[1] for span in trace.of(1, "arguments"))
+        return stop in trace.text[slice(*between)] and stop not in after and not one_by_one
+
+    def _until(self, role: str) -> list[Mapping[str, Any]]:
+        return self._answered(role == "tool") + ([] if role == "assistant" else [self._next(role)])
 
     def _alone(self, calls: bool) -> str | None:
         found = self._rendered(self._answered(calls), add_generation_prompt=False)
-        turns = None if found is None else turns_of(found[1], 1, ())
-        return found[1].text[turns[-1][-1].end :] if found is not None and turns else None
+        turns = None if found is None else turns_of(found.trace, 1, ())
+        return found.trace.text[turns[-1][-1].end :] if found is not None and turns else None
 
     def _followed(self, calls: bool) -> str | None:
         messages = [*self._answered(calls), self._next("tool" if calls else "user")]
         found = self._rendered(messages, add_generation_prompt=False)
-        turns = None if found is None else turns_of(found[1], 1, ())
+        turns = None if found is None else turns_of(found.trace, 1, ())
         if found is None or not turns:
             return None
-        end = turns[-1][-1].end
-        following = next((span.start for span in found[1].of(2) if span.start >= end), len(found[1].text))
-        return found[1].text[end:following]
+        end, trace = turns[-1][-1].end, found.trace
+        return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
     def _part(self, key: tuple[str, str]) -> str:
         kind, role = key
@@ -104,10 +162,8 @@ class Around:
         texts = [{"type": "text", "text": text} for text in (_WORDS, _NEXT)]
         message = {**self._next(role), "content": [texts[0], part, texts[1]]}
         found = self._rendered([*self._answered(role == "tool"), message], add_generation_prompt=False)
-        spans = [] if found is None else list(found[1].of(2, "content"))
-        if found is None or len(spans) < 2:
-            return ""
-        return found[1].text[spans[0].end : spans[1].start].strip()
+        spans = [] if found is None else list(found.trace.of(2, "content"))
+        return found.trace.text[spans[0].end : spans[1].start].strip() if found and len(spans) > 1 else ""
 
     def _answered(self, calls: bool) -> list[Mapping[str, Any]]:
         question = {"role": "user", "content": _QUESTION}
@@ -122,13 +178,18 @@ class Around:
             return {"role": role, "name": self._tool, "tool_call_id": _ID, "content": _NEXT}
         return {"role": role, "content": _NEXT}
 
-    def _rendered(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> tuple[Turn, Trace] | None:
+    def _rendered(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Rendered | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
                 return self._traced(messages, **options)
             except ChatParsersError:
                 return None
+
+
+def _last_words(trace: Trace) -> str:
+    """The text behind the last words."""
+    return trace.text[trace.spans[-1].end :]
 
 
 def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[Span]]:

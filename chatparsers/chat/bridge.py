@@ -1,11 +1,11 @@
 """The text between an answer and the next generation prompt, without rendering the history.
 
 Strategy. A short stand-in conversation is rendered: a question, an answer of the same shape with the same calls, and
-the new messages themselves. What follows the stand-in's words is what the template writes after the real answer too:
-it does not depend on the words (`Frames.behind`). This is believed only after a proof: for each kind of history, shape
-of the answer and kinds of new messages, the whole conversation is rendered once. There the text of the history must
-still be the one that was given and sampled, and the text behind the answer must be the stand-in's. What was proved is
-kept for all rollouts with the same options.
+the new messages themselves. Its trace says where the stand-in's turn ends (`places`); what follows is what the template
+writes after the real answer too: it does not depend on the words. This is believed only after a proof: for each kind of
+history, shape of the answer and kinds of new messages, the whole conversation is rendered once. There the text of the
+history must still be the one that was given and sampled, and the text behind the answer must be the stand-in's. What
+was proved is kept for all rollouts with the same options.
 
 Invariant: a step whose kind is not proved renders the whole conversation.
 """
@@ -22,14 +22,14 @@ from ..core.format import Turn
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace
-from .frames import Behind, Frames, Shape, needle_answer, shape_of
-from .places import words_of
+from .around import Rendered, first_stop
+from .places import Place, find_places, words_of
 from .request import Request
+from .shapes import shape_of
 
-__all__ = ["Delta", "History", "behind_of", "generated", "in_order", "is_header", "stand_in"]
+__all__ = ["Delta", "History", "delta_at", "generated", "in_order", "place_of", "stand_in"]
 
-_WORDS = "永N33DLEwords"
-_QUESTION = "永N33DLEquestion"
+_WORDS, _QUESTION = "Words of it", "A question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,65 +58,78 @@ def stand_in(
     generate: bool = True,
 ) -> Delta | None:
     """The delta between ``answer`` and the answer to ``new``, from a short conversation; None if it shows none."""
-    shape = shape_of(answer)
-    shape = Shape(False, shape.content or not shape.calls, shape.calls)
-    behind = behind_of(request.frames, shape, new)
-    if behind is None:
-        return None
     lead: list[Mapping[str, Any]] = [{"role": "system", "content": _QUESTION}] if system else []
-    lead += ({"role": "user", "content": _QUESTION}, _like(answer, shape, request.tools[0]))
+    lead += ({"role": "user", "content": _QUESTION}, _like(answer))
     messages = [*lead, *new]
     try:
-        turn, trace = request.traced(messages, add_generation_prompt=generate, continue_final_message=False)
+        shown = request.traced(messages, add_generation_prompt=generate, continue_final_message=False)
     except ChatParsersError:
         return None
-    at = turn.prompt.find(_WORDS)
-    at = turn.prompt.find(behind.text, at + len(_WORDS)) if at >= 0 else -1
-    if at < 0 or _QUESTION in turn.prompt[at:]:  # the template moves words of the answer behind it
+    trace, index = shown.trace, len(lead) - 1
+    place = place_of(request, trace, messages, index)
+    if place is None or not trace.text[place.stop :].strip():
         return None
-    header = is_header(request.frames, shape, behind)
-    text = turn.prompt[at:]
-    return Delta(text, behind.stop, header, generated(request, turn, new), turn, trace, messages)
+    if any(span.start >= place.stop for span in trace.of(index, "content", "arguments")):
+        return None  # the template moves words of the answer behind it
+    return delta_at(request, shown, messages, place, new)
 
 
-def behind_of(frames: Frames, shape: Shape, new: Sequence[Mapping[str, Any]]) -> Behind | None:
-    """What stands behind an answer, before the first of these messages that is not moved elsewhere."""
-    found = (frames.behind(shape, str(message.get("role"))) for message in new)
-    return next((behind for behind in found if behind is not None and behind.text.strip()), None)
+def place_of(
+    request: Request, trace: Trace, messages: Sequence[Mapping[str, Any]], index: int
+) -> Place | None:
+    """The place of the last turn of an answer; None if it is not shown."""
+    stops = request.chat.syntax.stops
+    found = find_places(trace, messages, request.around, stops, range(index, index + 1)).get(index)
+    return found[-1] if found else None
+
+
+def delta_at(
+    request: Request,
+    shown: Rendered,
+    messages: Sequence[Mapping[str, Any]],
+    place: Place,
+    new: Sequence[Mapping[str, Any]],
+) -> Delta:
+    """What the rendering of ``messages`` has behind a turn, up to the answer to ``new``."""
+    turn, text = shown.turn, shown.trace.text
+    stop = text[place.stop : place.end]
+    calls = bool(messages[len(messages) - len(new) - 1].get("tool_calls"))
+    header = is_header(request, calls, stop)
+    after = generated(request, turn, new)
+    return Delta(text[place.stop :], len(stop), header, after, turn, shown.trace, messages)
 
 
 def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:
     """The last part of a turn's prompt, which the history does not have: at least what belongs to the answer."""
-    before = request.frames.before(str(messages[-1].get("role"))) if messages else None
-    found = before.generated if before is not None else ""
+    found = request.around.generated(str(messages[-1].get("role"))) if messages else ""
     return found if len(found) > len(turn.prefix) and turn.prompt.endswith(found) else turn.prefix
 
 
-def is_header(frames: Frames, shape: Shape, behind: Behind) -> bool:
+def is_header(request: Request, calls: bool, stop: str) -> bool:
     """Whether the stop behind an answer is the next message's header: a conversation that ends there has no stop, or
     the stop opens each result."""
-    alone = frames.behind(shape, "")
-    if not behind.stop or alone is None:
+    alone = request.around.alone(calls)
+    if not stop or alone is None:
         return False
-    return not alone.stop or (bool(shape.calls) and frames.opens_results(behind.text[: behind.stop]))
+    ended = first_stop(alone, request.chat.syntax.stops)
+    return ended is None or (calls and request.around.opens_results(stop))
 
 
-def _like(answer: Mapping[str, Any], shape: Shape, tool: str) -> dict[str, Any]:
-    """A stand-in with the ids and names of the answer's calls."""
-    words = needle_answer(shape, _WORDS, tool)
-    if shape.calls:
-        calls = [
-            {
-                "id": str(call.get("id")),
-                "type": "function",
-                "function": {"name": _name(call), "arguments": {}},
-            }
-            for call in answer.get("tool_calls") or ()
-        ]
-        calls[-1]["function"]["arguments"] = {"needle": _WORDS}  # type: ignore[index]
-        words["tool_calls"] = calls
-        words["content"] = _QUESTION if shape.content else ""
-    return words
+def _like(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A stand-in of the answer's shape, with the ids and names of its calls."""
+    shape = shape_of(answer)
+    if not shape.calls:
+        return {"role": "assistant", "content": _WORDS}
+    given = [call for call in answer.get("tool_calls") or () if isinstance(call, Mapping)]
+    calls = [
+        {
+            "id": str(call.get("id")),
+            "type": "function",
+            "function": {"name": _name(call), "arguments": {"words": _WORDS} if call is given[-1] else {}},
+        }
+        for call in given
+    ]
+    return {"role": "assistant", "content": _WORDS if shape.content else "", "tool_calls": calls}
 
 
 def _name(call: Mapping[str, Any]) -> str:
@@ -170,19 +183,22 @@ def in_order(
 
 def _tied_by_place(request: Request) -> bool:
     """Whether a result's text does not say which call it answers."""
-    found = request.frames.facts.get("tied by place")
-    if found is None:
-        calls = needle_answer(Shape(False, False, 2), _WORDS, request.tools[0])
-        ids = [call["id"] for call in calls["tool_calls"]]
+
+    def tied() -> bool:
+        ids = ("call00000", "call00001")
+        call = {"name": request.tools[0], "arguments": {"words": _WORDS}}
+        calls = [{"id": id, "type": "function", "function": call} for id in ids]
+        answer = {"role": "assistant", "content": "", "tool_calls": calls}
         texts = []
         for order in (ids, ids[::-1]):
             results = [
-                {"role": "tool", "tool_call_id": id, "name": request.tools[0], "content": f"{_WORDS}{place}"}
+                {"role": "tool", "tool_call_id": id, "name": request.tools[0], "content": f"{_WORDS} {place}"}
                 for place, id in enumerate(order)
             ]
-            texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, calls, *results]))
-        found = request.frames.facts["tied by place"] = texts[0] is not None and texts[0] == texts[1]
-    return bool(found)
+            texts.append(_rendered(request, [{"role": "user", "content": _QUESTION}, answer, *results]))
+        return texts[0] is not None and texts[0] == texts[1]
+
+    return request.around.fact("tied by place", tied)
 
 
 def _rendered(request: Request, messages: Sequence[Mapping[str, Any]]) -> str | None:

@@ -17,10 +17,10 @@ from ..core.format import Turn
 from ..core.message import Message, ToolCall
 from .bridge import generated, stand_in
 from .compare import Verdict, compare
-from .frames import Shape
 from .parts import Said
 from .request import Model, Request
 from .segment import Segment
+from .shapes import Shape
 
 __all__ = ["Bridge", "Bridges", "bridges_of", "is_proved"]
 
@@ -119,13 +119,14 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
     """Whether the bridge from such an answer to a message of ``role`` is proved for this request; found once."""
     kind = "result" if role == "tool" else role
     name = f"bridge {tuple(shape)} {kind}"
-    facts = request.frames.facts
-    if name not in facts:
+
+    def proved() -> bool:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             verdict = _proof(request, shape, kind, "永 N33DLE one.", request.tools[0])
-        facts[name] = verdict is not None and verdict.status == "kept"
-    return facts[name]
+        return verdict is not None and verdict.status == "kept"
+
+    return request.around.fact(name, proved)
 
 
 def _switch(model: Model) -> bool:

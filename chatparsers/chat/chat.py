@@ -35,9 +35,9 @@ from ..templates.rewrite.history import History
 from ..templates.rewrite.polyfills import POLYFILLS
 from ..tokens import ModelFiles, TokenizerLike, read_model, read_tokenizer
 from ..tokens.loaders import is_template_text
+from .around import Around
 from .continuation import continued
 from .conversation import Conversation
-from .frames import Frames
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
 from .request import Request, plain_messages
@@ -109,7 +109,7 @@ class Chat(Training):
         self._warned: set[str] = set()
         self._reasoning: dict[tuple[str, str], bool] = {}
         """Whether a template shows that the model writes reasoning as a format has it, by their names."""
-        self.frames: dict[bytes, Frames] = {}
+        self.around: dict[bytes, Around] = {}
         """What the template writes around answers, by the options of the request."""
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class Chat(Training):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was found of the template is not sent to another process: its renderers keep functions.
-        return {**self.__dict__, "_templates": {}, "_renderers": {}, "frames": {}}
+        return {**self.__dict__, "_templates": {}, "_renderers": {}, "around": {}}
 
     def template(self, tools: bool = True) -> Template:
         """The chat template: the one named ``tool_use`` for requests with ``tools``, if there is one, else the default.

@@ -14,11 +14,13 @@ from typing import Any, NamedTuple
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
-from .bridge import Delta, behind_of, generated, is_header
-from .frames import Shape, read_answer, shape_of
+from .around import Rendered
+from .bridge import Delta, delta_at, place_of
 from .parts import Said
-from .request import Rendered, Request
+from .places import Place
+from .request import Request
 from .segment import Segment, Step
+from .shapes import read_answer
 
 __all__ = ["Break", "Difference", "Verdict", "compare", "same_message"]
 
@@ -183,8 +185,7 @@ def _last(
     wrong = "unproved" if tail is None else _otherwise(request, said, messages, text[at:end], prefix)
     if wrong is None:
         return Verdict(None, tail, False, lacking=lacking, whole=whole)
-    words = said.spoken.message.content.strip()
-    if wrong == "unproved" and words and words in text[end:]:
+    if wrong == "unproved" and any(span.start >= end for span in whole.trace.of(said.index, "content")):
         wrong = "moved"
     return Verdict(wrong, tail or delta, True, said.index, said.spoken.message.text, text[at:end], (), whole)
 
@@ -194,21 +195,16 @@ def _tail(
 ) -> Delta | None:
     """What follows the answer, which begins at ``at``, as the whole rendering shows it."""
     own = said.spoken.text(request.chat.tokenizer)
-    shape, new = shape_of(messages[said.index]), messages[said.index + 1 :]
-    shape = Shape(False, shape.content or not shape.calls, shape.calls)
-    behind = behind_of(request.frames, shape, new)
-    turn, text = whole.turn, whole.turn.prompt
-    found = text.find(behind.text, at) if behind is not None else -1
-    if found >= 0 and behind is not None:
-        stop, header = behind.stop, is_header(request.frames, shape, behind)
-    elif text.startswith(own, at):  # such as before a number that counts the messages
+    new = messages[said.index + 1 :]
+    place = place_of(request, whole.trace, messages, said.index)
+    if place is None or place.stop < at:
+        text = whole.turn.prompt
+        if not text.startswith(own, at):
+            return None
         found = at + len(own)
-        stops = (len(stop) for stop in turn.stops if text.startswith(stop, found))
-        stop, header = max(stops, default=0), False
-    else:
-        return None
-    after = generated(request, turn, new)
-    return Delta(text[found:], stop, header, after, turn, whole.trace, messages)
+        stops = (len(stop) for stop in whole.turn.stops if text.startswith(stop, found))
+        place = Place(at, found, found + max(stops, default=0), "")
+    return delta_at(request, whole, messages, place, new)
 
 
 def _opening(
@@ -222,7 +218,7 @@ def _opening(
         for index, message in enumerate(messages)
         if (thought := reasoning_of(message).strip())
         and thought in segment.rendering
-        and thought not in prompt
+        and not any(whole.trace.of(index, "reasoning"))
     ]
     reason, index = ("thought", lost[0]) if lost else ("moved", 0)
     return Verdict(reason, delta, True, index, segment.rendering[stands:], prompt[stands:], (), whole)

@@ -23,16 +23,16 @@ from ..core.public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History
-from ..templates.trace import Trace
 from ..tokens.growing import GrowingIds, common_ids
 from ..tokens.pieces import encoded
+from .around import Rendered
 from .bridge import generated, stand_in
 from .compare import compare, same_message
 from .ends import following
 from .marks import Span
 from .parts import Given, Said
 from .quoted import quoted_markers
-from .request import Model, Rendered, Request
+from .request import Model, Request
 from .segment import Segment, Step
 from .spoken import Chunk, Spoken, spelt
 
@@ -255,12 +255,15 @@ class Conversation:
         answer, new = messages[mark.index], messages[mark.index + 1 :]
         system = any(message.get("role") in ("system", "developer") for message in messages[:1])
         delta = stand_in(self._request, answer, new, system=system, generate=self._generate)
-        verdict = compare(
-            self._request, mark.segment, Rendered(turn, Trace(turn.prompt, ())), delta, messages
-        )
+        verdict = compare(self._request, mark.segment, self._shown(turn, messages), delta, messages)
         if verdict.reason is not None or verdict.delta is None:
             return sum(other.index < verdict.message for other in self._marks[:-1])
         mark.closer, rest, *_ = following(self._request, mark.segment.last.spoken, verdict.delta)
         mark.place = len(turn.prompt) - len(rest)
         mark.stop = turn.prompt[len(turn.prompt) - len(verdict.delta.text) : mark.place]
         return len(self._marks)
+
+    def _shown(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Rendered:
+        """The rendering of this step, which is traced if that is asked for."""
+        options = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
+        return Rendered(turn, lambda: self._request.traced(messages, **options).trace)

@@ -19,13 +19,13 @@ from ..core.format import Turn
 from ..templates.messages import own
 from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded
-from .frames import read_answer
 from .marks import Span, answer_runs, in_tokens, inside, starting, stop_run, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Place, Places, find_places, missing
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run, Sample
+from .shapes import read_answer
 
 __all__ = ["How", "TrainOn", "encode", "encode_turns"]
 
@@ -102,7 +102,8 @@ def _cycles(messages: Sequence[Mapping[str, Any]]) -> Iterator[range]:
 def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -> _Rendered:
     generate = bool(request.options.get("add_generation_prompt"))
     begun = bool(request.options.get("continue_final_message"))
-    turn, trace = request.traced(messages)
+    shown = request.traced(messages)
+    turn, trace = shown.turn, shown.trace
     text = trace.text
     places = find_places(trace, messages, request.around, turn.format.stops)
     if begun:

@@ -17,9 +17,9 @@ from ..core.format import Format
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 from .bridge import Delta
-from .frames import written_behind
 from .parts import Given, given
 from .request import Request
+from .shapes import written_behind
 from .spoken import Spoken
 
 __all__ = ["Following", "behind_answer", "following", "joined_message"]

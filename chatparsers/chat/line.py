@@ -127,7 +127,7 @@ class Line:
         for message in new:
             kind = kind.then(message, self.request.asked)
         key = self._kind, kind, generate
-        proved = self.request.frames.proved
+        proved = self.request.around.proved
         status = proved.get(key)
         messages = [*self.messages, *new]
         known = delta is not None and not changed

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from ..core.format import Turn
 from ..templates.trace import Trace
 from ..tokens.pieces import as_text, encoded
-from .frames import read_answer
 from .marks import Indexed, Span, answer_runs, in_tokens, starting, stop_run, token_runs, traced_runs
 from .placeholders import Placeholder, find_placeholders, has_parts
 from .places import Places
 from .quoted import quoted_in
 from .request import Request
 from .sample import Kind, Run
+from .shapes import read_answer
 from .spoken import Chunk, Spoken, spelt
 
 __all__ = ["Column", "Given", "Said", "given"]

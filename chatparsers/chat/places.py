@@ -11,7 +11,7 @@ Invariant: places are in the order of the text and do not overlap. An answer wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,13 +52,17 @@ def words_of(message: Mapping[str, Any]) -> list[str]:
 
 
 def find_places(
-    trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around, stops: Sequence[str]
+    trace: Trace,
+    messages: Sequence[Mapping[str, Any]],
+    around: Around,
+    stops: Sequence[str],
+    only: Container[int] | None = None,
 ) -> Places:
-    """The places of all answers of ``messages``, whose rendering is traced."""
+    """The places of all answers of ``messages``, whose rendering is traced; ``only``: of these."""
     places: Places = {}
     at = 0
     for index, message in enumerate(messages):
-        if message.get("role") != "assistant" or not index:
+        if message.get("role") != "assistant" or not index or (only is not None and index not in only):
             continue
         calls = bool(message.get("tool_calls"))
         for number, spans in enumerate(turns_of(trace, index, stops)):

@@ -29,7 +29,7 @@ def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **op
     pattern = _pattern(request.chat.tokenizer)
     if pattern is None or not request.holds(messages, pattern.search):
         return []
-    trace = request.traced(messages, **options)[1]
+    trace = request.traced(messages, **options).trace
     return quoted_in(trace, messages, request.chat.tokenizer, request.chat.syntax)
 
 

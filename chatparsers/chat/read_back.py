@@ -56,6 +56,18 @@ class _Place(NamedTuple):
     start: int
 
 
+class _Found(NamedTuple):
+    """A message, its span, and the spans of its words with their fields."""
+
+    message: dict[str, Any]
+    start: int
+    end: int
+    words: list[tuple[int, int, str]]
+
+
+_FIELDS = {"reasoning": "reasoning", "content": "content", "call": "arguments"}
+
+
 def read_back(
     request: Request, text: str, headers: Mapping[str, Headers], prefixes: Sequence[str]
 ) -> list[PromptMessage]:
@@ -70,28 +82,27 @@ def read_back(
         )
     places = _places(text, headers)
     offsets = None if tokenizer is None else tokenizer.encode(text, add_special_tokens=False).offsets
-    found: list[tuple[dict[str, Any], int, int]] = []
+    found: list[_Found] = []
     for number, place in enumerate(places):
         last = number + 1 == len(places)
         end = len(text) if last else places[number + 1].begin
         after = headers[place.role].after
         if place.role == "assistant":
-            message, end = _answer(text, place, end, fmt, after)
-            if not any(message.get(key) for key in ("content", "tool_calls", "reasoning_content")):
+            item = _answer(text, place, end, fmt, after)
+            if not any(item.message.get(key) for key in ("content", "tool_calls", "reasoning_content")):
                 continue  # a generation prompt, or nothing between two headers
             # gpt-oss writes a header before each part of an answer.
-            if found and _thought_alone(found[-1][0]):
-                before, start, _ = found.pop()
-                thought = before["reasoning_content"] + (message.get("reasoning_content") or "")
-                message, place = {**message, "reasoning_content": thought}, place._replace(start=start)
+            if found and _thought_alone(found[-1].message):
+                item = _joined(found.pop(), item)
         else:
             content = _without(text[place.start : end], after)
-            message, end = {"role": place.role, "content": content}, place.start + len(content)
-        found.append((message, place.start, end))
-    _answered([message for message, _, _ in found])
+            words = (place.start, place.start + len(content), "content")
+            item = _Found({"role": place.role, "content": content}, place.start, words[1], [words])
+        found.append(item)
+    _answered([item.message for item in found])
     answers = _answers(request, text, found)
     out: list[PromptMessage] = []
-    for index, (message, start, end) in enumerate(found):
+    for index, (message, start, end, _) in enumerate(found):
         if message["role"] == "assistant":
             answer = answers.get(index)
             if answer and not any(_over_a_stop(fmt, text[turn.start : turn.stop]) for turn in answer):
@@ -112,31 +123,31 @@ def _thought_alone(message: Mapping[str, Any]) -> bool:
     return message["role"] == "assistant" and not said
 
 
-def _answers(request: Request, text: str, found: Sequence[tuple[dict[str, Any], int, int]]) -> Places:
+def _joined(thought: _Found, answer: _Found) -> _Found:
+    """A thought, and the rest of the answer behind it."""
+    reasoning = thought.message["reasoning_content"] + (answer.message.get("reasoning_content") or "")
+    message = {**answer.message, "reasoning_content": reasoning}
+    return _Found(message, thought.start, answer.end, thought.words + answer.words)
+
+
+def _answers(request: Request, text: str, found: Sequence[_Found]) -> Places:
     """The places of the answers, as `Chat.encode` has them, by their indices. The tools are those that are called."""
-    messages = [message for message, _, _ in found]
+    messages = [item.message for item in found]
     names = dict.fromkeys(call["function"]["name"] for m in messages for call in m.get("tool_calls") or ())
     tools = [{"type": "function", "function": {"name": name}} for name in names]
     around = Request(request.chat, {**request.options, "tools": tools or None}).around
-    return find_places(_read(request, text, found), messages, around, request.chat.syntax.stops)
+    return find_places(_read(text, found), messages, around, request.chat.syntax.stops)
 
 
-def _read(request: Request, text: str, found: Sequence[tuple[dict[str, Any], int, int]]) -> Trace:
+def _read(text: str, found: Sequence[_Found]) -> Trace:
     """The trace that a rendering of these messages would have: their words were read off the text."""
     spans: list[Span] = []
-    fields = {"reasoning": "reasoning", "content": "content", "call": "arguments"}
-    for index, (message, start, end) in enumerate(found):
-        if message["role"] != "assistant":
-            words = text[start:end]
-            first, last = start + len(words) - len(words.lstrip()), start + len(words.rstrip())
-            if first < last:
-                spans.append(Span(first, last, index, "content", 0, 0, last - first, True))
-            continue
-        turn = request.chat.syntax.bind(tools=[{"name": "any"}], prefix="")
-        for region in turn.parse(text[start:end]).regions:
-            if region.kind in fields:
-                at = start + region.start, start + region.end
-                spans.append(Span(*at, index, fields[region.kind], 0, 0, region.end - region.start, True))
+    for index, item in enumerate(found):
+        for first, last, field in item.words:
+            words = text[first:last]
+            start, end = first + len(words) - len(words.lstrip()), first + len(words.rstrip())
+            if start < end and MARKER.fullmatch(words.strip()) is None:  # else it is the end of a header
+                spans.append(Span(start, end, index, field, 0, start - first, end - first, True))
     return Trace(text, tuple(spans))
 
 
@@ -164,8 +175,8 @@ def _pattern(header: str) -> str:
     return r"[^\s<>]+".join(texts) + (r"(?=[ \t]*\n)" if line else "")
 
 
-def _answer(text: str, place: _Place, end: int, fmt: Format, after: str) -> tuple[dict[str, Any], int]:
-    """The message in an assistant's text, and the position at which the model's own text ends."""
+def _answer(text: str, place: _Place, end: int, fmt: Format, after: str) -> _Found:
+    """The message in an assistant's text, up to where the model's own text ends."""
     wire = text[place.start : end]
     ends = [at + len(stop) for stop in fmt.stops if (at := wire.find(stop)) >= 0]
     if ends:
@@ -173,7 +184,13 @@ def _answer(text: str, place: _Place, end: int, fmt: Format, after: str) -> tupl
     elif after.strip() or wire.endswith(after):
         wire = _without(wire, after)
     turn = fmt.bind(tools=[{"name": "any"}], prefix=opening(fmt, place.header))
-    return turn.parse(wire).to_openai(), place.start + len(wire)
+    read = turn.parse(wire)
+    words = [
+        (place.start + region.start, place.start + region.end, _FIELDS[region.kind])
+        for region in read.regions
+        if region.kind in _FIELDS
+    ]
+    return _Found(read.to_openai(), place.start, place.start + len(wire), words)
 
 
 def _without(text: str, end: str) -> str:

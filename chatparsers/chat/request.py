@@ -11,7 +11,7 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from os import urandom
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 from ..core.errors import RequestError, TemplateError
 from ..core.format import Format, Turn
@@ -19,24 +19,23 @@ from ..core.message import Message
 from ..core.schema.tools import read_tools
 from ..templates.jinja.environment import Asked
 from ..templates.jinja.limits import account
-from ..templates.trace import Marked, Trace, tracing
-from .around import Around
-from .frames import Frames
+from ..templates.trace import Marked, tracing
+from .around import Around, Rendered
 
-__all__ = ["Model", "Rendered", "Request", "plain_messages"]
+__all__ = ["Model", "Request", "plain_messages"]
 
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
     *("add_generation_prompt", "continue_final_message"),
 )
-"""Options on which no frame depends."""
+"""Options on which nothing around answers depends."""
 _KEPT = 64
 
 
 class Model(Protocol):
     """What of a `Chat` is used here."""
 
-    frames: dict[bytes, Frames]
+    around: dict[bytes, Around]
 
     @property
     def tokenizer(self) -> Any: ...
@@ -46,13 +45,6 @@ class Model(Protocol):
     def prepare(self) -> Any: ...
     @property
     def template(self) -> Any: ...
-
-
-class Rendered(NamedTuple):
-    """A turn, and the trace of its prompt."""
-
-    turn: Turn
-    trace: Trace
 
 
 class Request:
@@ -67,7 +59,7 @@ class Request:
             self.options["now"] = datetime.now()
         if self.options.get("id_seed") is None:
             self.options["id_seed"] = urandom(8).hex()
-        self._frames: Frames | None = None
+        self._around: Around | None = None
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
@@ -104,30 +96,21 @@ class Request:
         return self.prepare(messages, **{"continue_final_message": False, **more})
 
     @property
-    def frames(self) -> Frames:
+    def around(self) -> Around:
         """What the template writes around answers, for these options."""
-        if self._frames is None:
-            kept = self.chat.frames
+        if self._around is None:
+            kept = self.chat.around
             key = self.key()
             found = kept.get(key) if key is not None else None
             if found is None:
                 plain = Request(self.chat, {**self.options, "continue_final_message": False})
-                found = Frames(plain.prepare, self.chat.syntax, self.tools)
+                found = Around(plain.traced, self.tools[0])
                 if key is not None:
                     if len(kept) >= _KEPT:  # a caller may send ever new tools
                         kept.clear()
                     kept[key] = found
-            self._frames = found
-        return self._frames
-
-    @property
-    def around(self) -> Around:
-        """What the template writes around answers, for these options, read off traces."""
-        frames = self.frames
-        if frames.around is None:
-            plain = Request(self.chat, {**self.options, "continue_final_message": False})
-            frames.around = Around(plain.traced, self.tools[0])
-        return frames.around
+            self._around = found
+        return self._around
 
     @property
     def asked(self) -> Asked:
@@ -142,7 +125,7 @@ class Request:
         return (read_tools(given).names() if given else ()) or ("needle_tool",)
 
     def key(self) -> bytes | None:
-        """The options on which a frame may depend, as bytes; None if they are no plain data."""
+        """The options on which that may depend, as bytes; None if they are no plain data."""
         fixed = {name: value for name, value in sorted(self.options.items()) if name not in _FREE}
         try:
             return marshal.dumps(fixed, 2)
@@ -153,7 +136,7 @@ class Request:
         return {"chat": self.chat, "options": self.options}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        self.chat, self.options, self._frames = state["chat"], state["options"], None
+        self.chat, self.options, self._around = state["chat"], state["options"], None
 
 
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:

@@ -8,11 +8,12 @@ from itertools import accumulate
 from math import nan
 from typing import Any, NamedTuple
 
+from .around import Rendered
 from .bridge import generated
 from .marks import Span
 from .parts import Given, Said, given
 from .places import Place, Places, find_places
-from .request import Rendered, Request
+from .request import Request
 from .sample import Sample
 from .spoken import spelt
 
@@ -107,7 +108,7 @@ def opened(
 ) -> Segment:
     """The segment of a rendering. ``begun``: the last message is the beginning of the answer. ``held``: answers that
     were sampled, by their index; one whose text stands unchanged keeps its ids."""
-    turn, trace = whole
+    turn, trace = whole.turn, whole.trace
     text = trace.text
     finished = messages[:-1] if begun else messages
     places = find_places(trace, finished, request.around, turn.format.stops)

@@ -129,10 +129,11 @@ class Marked:
         if number == len(self.sources):
             self.sources.append(source)
             self.texts.append("")
-        first = self.texts[number].find(text)
+        whole = self.texts[number]
+        first = whole.find(text) if whole else -1
         if first < 0:
-            first = len(self.texts[number])
-            self.texts[number] += text
+            first = len(whole)
+            self.texts[number] = whole + text
         return Traced(text, ((0, len(text), number, first, first + len(text)),))
 
     def trace(self, prompt: str) -> Trace:

@@ -194,14 +194,14 @@ def concatenated(pieces: Iterable[str]) -> str:
     """The pieces as one text."""
     pieces = pieces if isinstance(pieces, (list, tuple)) else list(pieces)
     text = "".join(pieces)
-    if len(pieces) == 1:
-        return pieces[0] if type(pieces[0]) is Traced else text
     runs: list[Run] = []
     at = 0
     for piece in pieces:
         if type(piece) is not str:
-            for start, end, *rest in runs_of(piece):
-                runs.append((at + start, at + end, *rest))  # type: ignore[arg-type]
+            if type(piece) is Traced and len(piece) == len(text):
+                return piece
+            for start, end, source, first, last in runs_of(piece):
+                runs.append((at + start, at + end, source, first, last))
         at += len(piece)
     return Traced(text, tuple(runs)) if runs else text
 
@@ -247,12 +247,15 @@ def carried(result: Any, *given: object) -> Any:
 def _texts(values: Iterable[Any]) -> Iterator[str]:
     """All traced texts in a value, in their order."""
     for value in values:
+        kind = type(value)
+        if kind is str or kind is int:
+            continue
         if isinstance(value, str):
             if runs_of(value):
                 yield value
         elif isinstance(value, (list, tuple)):
             yield from _texts(value)
-        elif isinstance(value, Mapping):
+        elif kind is dict or isinstance(value, Mapping):
             yield from _texts(item for pair in value.items() for item in pair)
 
 
@@ -313,6 +316,9 @@ def _string(text: str, ascii: bool) -> Iterator[str]:
         yield text[at:]
 
 
+_PLAIN = frozenset({str, Traced})
+
+
 class Tracing(Meter):
     """The account of a traced rendering: it goes on with that of the call."""
 
@@ -340,10 +346,13 @@ class Tracing(Meter):
         return concatenated(parts)
 
     def add(self, left: Any, right: Any) -> Any:
-        if (type(left) is Traced and _is_text(right)) or (type(right) is Traced and _is_text(left)):
-            self.spend(len(left) + len(right))
+        if type(left) in _PLAIN and type(right) in _PLAIN:
+            self.left -= len(left) + len(right)
+            if self.left < 0:
+                self.stretch()
             return concatenated((left, right))
-        return carried(super().add(left, right), left, right)
+        result = super().add(left, right)
+        return carried(result, left, right) if isinstance(result, str) else result
 
     def modulo(self, left: Any, right: Any) -> Any:
         return carried(super().modulo(left, right), left, right)
