@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Code"]
 
+_KEPT = 500_000
+"""The characters of probes that are kept: some two hundred."""
+
 
 class Code:
     """A template's source, compiled. Its methods run in the account of the caller (`limits.account`).
@@ -30,6 +33,8 @@ class Code:
         self._eos_token = eos_token
         self._name = name
         self._keeps_lists = True
+        self._probed: dict[bytes, str | TemplateError] = {}
+        self._characters = 0  # of what is kept there
         self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, Measured]] | None = None
         with account(limits, name):
             self._program = self._compiled(source)
@@ -97,6 +102,39 @@ class Code:
             if full == tools:
                 raise explain(error, self._name, messages) from error
         return self.write(messages, wants, full, add_generation_prompt, variables)
+
+    def probed(
+        self,
+        messages: list[dict[str, Any]],
+        wants: Wants,
+        tools: list[dict[str, Any]] | None,
+        add_generation_prompt: bool,
+        variables: Mapping[str, Any],
+    ) -> str:
+        """As `write`, for the small conversations by which a template is asked what it can show. Several questions need
+        the same rendering: those of late are kept."""
+        clock = variables.get("strftime_now", strftime_now)("%c")
+        given = {name: value for name, value in variables.items() if name != "strftime_now"}
+        shape = wants.flat_tools, wants.no_tools, wants.functions, add_generation_prompt, clock
+        try:
+            key = marshal.dumps((messages, tools, shape, sorted(given.items())), 2)
+        except (TypeError, ValueError):  # no plain data
+            return self.write(messages, wants, tools, add_generation_prompt, variables)
+        if key not in self._probed:
+            if self._characters > _KEPT:
+                self._probed, self._characters = {}, 0
+            try:
+                found: str | TemplateError = self.write(
+                    messages, wants, tools, add_generation_prompt, variables
+                )
+            except TemplateError as error:
+                found = TemplateError(str(error))
+            self._probed[key] = found
+            self._characters += len(key) + len(str(found))
+        found = self._probed[key]
+        if isinstance(found, TemplateError):
+            raise TemplateError(str(found))
+        return found
 
     def _copied(
         self, tools: Iterable[Mapping[str, Any]] | None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, time
 from typing import Any
 
 from ..core.errors import TemplateError
@@ -56,7 +56,7 @@ class Template:
         self.name = name
         self.limits = limits
         self._code = Code(source, bos_token, eos_token, name, limits)
-        self._prober = Prober(self._code.write, name)
+        self._prober = Prober(self._code.probed, name, lambda: self.variables)
         self._capabilities: Capabilities | None = None
         self._parts: dict[str, bool] = {}
         self._tails: dict[Any, tuple[str, str] | None] = {}
@@ -136,10 +136,18 @@ class Template:
         Some templates write their header whether asked or not (Command R7B, Firefunction). Then it is that
         header.
         """
-        variables = self._at_one_time(variables)
         tools = None if tools is None else list(tools)
-        plain = self.render(messages, tools=tools, **variables)
-        prompt = self.render(messages, tools=tools, add_generation_prompt=True, **variables)
+        return self._generation_prompt(self.render, messages, tools, self._at_one_time(variables))
+
+    def _generation_prompt(
+        self,
+        render: Callable[..., str],
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        variables: dict[str, Any],
+    ) -> str:
+        plain = render(messages, tools=tools, **variables)
+        prompt = render(messages, tools=tools, add_generation_prompt=True, **variables)
         if prompt == plain:
             tail = trailer(*self._followed(messages, self._wants_for(messages), tools, variables))
             return tail if prompt.endswith(tail) else ""
@@ -202,9 +210,9 @@ class Template:
         shown = probe_tools() if tools else None
         found = None
         try:
-            text = self.render(history, tools=shown, add_generation_prompt=True, **variables)
+            text = self._probed(history, tools=shown, add_generation_prompt=True, **variables)
             behind = text[text.rindex(NEEDLE) + len(NEEDLE) :]
-            found = behind, self.generation_prompt(history, tools=shown, **variables)
+            found = behind, self._generation_prompt(self._probed, history, shown, dict(variables))
         except (TemplateError, ValueError):  # refused, or the text is nowhere
             pass
         if len(self._tails) >= 64:  # a caller may send ever new variables
@@ -221,7 +229,7 @@ class Template:
         tail = trailer(last, followed)
         between, behind, before = "", "", ""
         if last is not None and NEEDLE in last:
-            asked = self.render(history, **variables).removesuffix(tail)
+            asked = self._probed(history, **variables).removesuffix(tail)
             before, behind = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
             before = before[len(asked) :] if before.startswith(asked) else ""
             behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
@@ -233,10 +241,10 @@ class Template:
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:
         """As `assistant_turn` with a ``history``, and between the two what of the prompt opens the assistant's turn."""
         prompt, wire = self.assistant_turn(message, **request)
-        thinking = self.thinking_kwargs(request.pop("thinking", None))
-        history = request.pop("history")
-        whole = self.render(history, add_generation_prompt=True, **request, **thinking)
-        header = self.generation_prompt(history, **request, **thinking)
+        variables = self._at_one_time(self.thinking_kwargs(request.pop("thinking", None)))
+        history, tools = request.pop("history"), own_tools(request.pop("tools", None))
+        whole = self._probed(history, tools=tools, add_generation_prompt=True, **request, **variables)
+        header = self._generation_prompt(self._probed, history, tools, {**request, **variables})
         return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
 
     @limited
@@ -263,7 +271,7 @@ class Template:
         definitions = own_tools(tools)
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
-            return self._code.write(
+            return self._code.probed(
                 shape(messages, wants, self.name), wants, definitions, generate, own(variables)
             )
 
@@ -303,7 +311,7 @@ class Template:
         if kind not in self._parts:
 
             def render(content: Any) -> str:
-                return self.render(
+                return self._probed(
                     [{"role": "user", "content": content}], strftime_now=lambda pattern: "today"
                 )
 
@@ -319,11 +327,25 @@ class Template:
                 return self.assistant_turn(answer, **variables)
 
             try:
-                generation_prompt = self.generation_prompt([{"role": "user", "content": "Hello"}])
+                hello = [{"role": "user", "content": "Hello"}]
+                generation_prompt = self._generation_prompt(self._probed, hello, None, self._at_one_time({}))
             except TemplateError:
                 generation_prompt = ""
             self._capabilities = self._prober.capabilities(turn, generation_prompt, self.shows_part("image"))
         return self._capabilities
+
+    def _probed(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Iterable[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        **variables: Any,
+    ) -> str:
+        """As `render`, for conversations that no caller gave: see `Code.probed`."""
+        wants = self._wants_for(messages)
+        shaped = shape(messages, wants, self.name)
+        return self._code.probed(shaped, wants, own_tools(tools), add_generation_prompt, own(variables))
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
@@ -349,7 +371,7 @@ class Template:
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
                 shaped = shape(messages, wants, self.name)
-                out.append(self._code.write(shaped, wants, definitions, False, own(variables)))
+                out.append(self._code.probed(shaped, wants, definitions, False, own(variables)))
             except TemplateError:
                 out.append(None)
         return out[0], out[1]
@@ -357,7 +379,7 @@ class Template:
     @staticmethod
     def _at_one_time(variables: dict[str, Any]) -> dict[str, Any]:
         """Renderings that are compared must not see the clock move."""
-        return {"strftime_now": datetime.now().strftime, **variables}
+        return {"strftime_now": datetime.combine(datetime.now(), time()).strftime, **variables}
 
 
 def _restore(source: str, bos_token: str, eos_token: str, name: str, limits: Limits) -> Template:

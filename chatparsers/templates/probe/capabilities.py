@@ -150,11 +150,13 @@ def shows(text: str | None, *needles: str) -> bool:
 
 
 class Prober:
-    """Asks one template; ``write`` renders, ``name`` is for messages of errors."""
+    """Asks one template; ``write`` renders, ``name`` is for messages of errors. ``reads``: the variables that it reads;
+    None if that cannot be told."""
 
-    def __init__(self, write: Writer, name: str) -> None:
+    def __init__(self, write: Writer, name: str, reads: Callable[[], frozenset[str] | None]) -> None:
         self._write = write
         self._name = name
+        self._reads = reads
 
     def _try(
         self,
@@ -291,12 +293,17 @@ class Prober:
     @cached
     def _switches(self) -> tuple[tuple[str, object, object], ...]:
         found: list[tuple[str, object, object]] = []
+        reads = self._reads()
         for name, on, off in _SWITCHES:
+            if reads is not None and name not in reads:
+                continue
             texts = [self._thinking_text(_given({name: value})) for value in (on, off)]
             if None not in texts and texts[0] != texts[1] and name not in (known for known, _, _ in found):
                 found.append((name, on, off))
         if found:
             return tuple(found)
+        if reads is not None and "reasoning_effort" not in reads:
+            return ()
         # Not every effort has an "off": if "none" does not change the prompt's end, "low" is the least effort.
         for off in ("none", "low"):
             text, default = self._thinking_text({"reasoning_effort": off}), self._thinking_text({})
