@@ -26,6 +26,7 @@ from ..core.definition.nodes import Body, Node, Span, Think, Token
 from ..core.definition.tree import walk
 from ..core.events import CallArguments, CallStart, Content, Event, Reasoning
 from ..core.parser.stream import Stream
+from ._installed import XGRAMMAR
 from ._tokenizers import chat_of
 
 __all__ = ["ReasoningHalf", "ToolHalf"]
@@ -176,7 +177,7 @@ class ToolHalf(BaseFormatDetector):  # type: ignore[misc]
             parallel_tool_calls=parallel_tool_calls is not False,
             thinking=None if thinking_mode else False,
             **options,
-        ).grammar("structural_tag")
+        ).grammar("structural_tag", engine=XGRAMMAR)
         return None if grammar is None else StructuralTag.model_validate_json(str(grammar))
 
     def get_auto_tool_call_structural_tag(

@@ -20,6 +20,7 @@ from ..core.message import Message
 from ..serving import ApiError, OpenAIChat, Usage, read_responses
 from ._answer import Answer
 from ._deltas import delta_of
+from ._installed import XGRAMMAR
 from ._tokenizers import chat_of
 from ._vllm_check import check
 
@@ -85,7 +86,7 @@ class ChatParser(Parser):  # type: ignore[misc]
             turn = self._turn(request)
             if request.structured_outputs is not None or _kind(request) == "structural_tag":
                 return request
-            grammar = turn.grammar("structural_tag")
+            grammar = turn.grammar("structural_tag", engine=XGRAMMAR)
         except ChatParsersError as error:
             raise VLLMValidationError(str(error)) from error
         if grammar is not None:

@@ -11,6 +11,7 @@ import xgrammar
 
 from ..core.format import Turn
 from ..tokens import Vocabulary
+from ._installed import XGRAMMAR
 
 __all__ = ["xgrammar_masks"]
 
@@ -19,7 +20,7 @@ _compilers: WeakKeyDictionary[Any, dict[tuple[int, tuple[int, ...]], Any]] = Wea
 
 def xgrammar_masks(turn: Turn, size: int, ends: Sequence[int]) -> Callable[[], _Mask] | None:
     """Makes new masks for ``turn``; None if it constrains nothing."""
-    grammar = turn.grammar("structural_tag")
+    grammar = turn.grammar("structural_tag", engine=XGRAMMAR)
     if grammar is None:
         return None
     compiled = _compiler(turn.tokenizer, size, tuple(ends)).compile_structural_tag(str(grammar))

@@ -68,9 +68,33 @@ def generate(
     ``turn.prompt``, if they are known. ``grammar``: a grammar of llama-cpp-python in place of the turn's.
     ``sampling``: options of ``Llama.generate``."""
     ids = tokenize(llama, turn) if prompt is None else prompt
-    own = to_llama_grammar(turn.grammar()) if grammar is None else grammar
+    own = _grammar(llama, turn) if grammar is None else grammar
     found: Iterator[int] = llama.generate(ids, grammar=own, **sampling)
     return found
+
+
+def _grammar(llama: Llama, turn: Turn) -> LlamaGrammar | None:
+    """The grammar of a turn. Raises RequestError if this llama.cpp cannot read its markers."""
+    grammar = turn.grammar()
+    if grammar is not None and grammar.by_id and not _reads_ids(llama_cpp.llama_model_get_vocab(llama.model)):
+        raise RequestError(
+            f"llama-cpp-python {llama_cpp.__version__}: its llama.cpp reads no references to tokens in grammars, and "
+            f"the markers of this turn are written so ({', '.join(grammar.by_id)}): install 0.3.20 or later"
+        )
+    return to_llama_grammar(grammar)
+
+
+_reading: list[bool] = []
+"""Whether the host's llama.cpp reads references to tokens, once it was asked."""
+
+
+def _reads_ids(vocab: Any) -> bool:
+    if not _reading:
+        sampler = llama_cpp.llama_sampler_init_grammar(vocab, b"root ::= <[0]>", b"root")
+        _reading.append(bool(sampler))
+        if sampler:
+            llama_cpp.llama_sampler_free(sampler)
+    return _reading[0]
 
 
 def tokenize(llama: Llama, turn: Turn) -> list[int]:

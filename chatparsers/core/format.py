@@ -43,7 +43,7 @@ _MARKER_IDS = "chatparsers.tokens.feed:marker_ids"
 _STOP_IDS = "chatparsers.tokens.feed:stop_ids"
 
 Dialect: TypeAlias = Literal["gbnf", "lark", "structural_tag"]
-GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"]
+GrammarReader: TypeAlias = Literal["llama.cpp", "xgrammar"] | str
 ReasoningMode: TypeAlias = Literal["split", "inline"]
 
 _new = object.__new__
@@ -311,7 +311,8 @@ class Turn(Shown):
         """The grammar that keeps the model to the format and the tools' schemas; None if nothing is constrained.
 
         ``dialect``: ``gbnf`` (llama.cpp, xgrammar), ``lark`` (llguidance) or ``structural_tag`` (xgrammar,
-        vLLM, SGLang). ``engine``: who reads GBNF, because a token reference is spelt in two ways.
+        vLLM, SGLang). ``engine``: who reads GBNF, because a token reference is spelt in two ways; ``xgrammar>=0.2.4``
+        names the oldest version that must read the grammar.
         ``additional_properties``: also generate members that an object's schema does not mention.
         ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
         ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.

@@ -24,7 +24,7 @@ from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .regular.automaton import TooLarge
 from .schemas import Weakened
-from .target import TARGETS, target_of
+from .target import TARGETS, Target, target_of
 
 __all__ = ["DIALECTS", "ENGINES", "Grammar", "Trigger", "Weakened", "write"]
 
@@ -79,8 +79,9 @@ def write(
 ) -> Grammar | None:
     """The grammar of a turn; None if the request constrains nothing.
 
-    ``engine``: who reads GBNF, ``llama.cpp`` or ``xgrammar``; the two spell a token reference differently, and other
-    dialects have one spelling. ``additional_properties``: also generate members that an object's schema does not
+    ``engine``: who reads GBNF, ``llama.cpp`` or ``xgrammar``; the two spell a token reference differently. For xgrammar
+    it may name the oldest version that must read the grammar, a structural tag too: ``xgrammar>=0.2.4``; without one
+    it is written for 0.2.6 and later. ``additional_properties``: also generate members that an object's schema does not
     mention, as JSON Schema says (by default they are not generated). ``token_references``: write each marker that is
     one token of the turn's tokenizer by its id. None: yes if the turn has a tokenizer. With False, feed the stream
     text, or ids with ``token_text_fallback=True``. ``max_size``: how many characters the grammar may have;
@@ -96,10 +97,7 @@ def write(
         raise RequestError(
             f"dialect: expected one of {', '.join(DIALECTS)}, found {dialect!r}: {did_you_mean(str(dialect), DIALECTS)}"
         )
-    if engine not in ENGINES:
-        raise RequestError(
-            f"engine: expected one of {', '.join(ENGINES)}, found {engine!r}: {did_you_mean(str(engine), ENGINES)}"
-        )
+    target = target_of(dialect, engine, additional_properties)
     ids: Mapping[str, int] = getattr(turn, "marker_ids", None) or {}
     by_text: Iterable[str] = ()
     if token_references is False:
@@ -109,20 +107,24 @@ def write(
             "token_references: expected a turn whose tokenizer has markers as single tokens, found none: "
             "bind(tokenizer=…), or leave token_references out"
         )
+    if ids and not target.ids:
+        raise RequestError(
+            f"engine: expected an xgrammar that reads references to tokens (0.1.34 or later), found {engine!r}: give "
+            "token_references=False, and feed the stream text"
+        )
     request = Request.of(turn, ids)
-    key = _key(request, turn, (dialect, engine, additional_properties, max_size, max_work))
+    key = _key(request, turn, (dialect, target, max_size, max_work))
     if key is not None:
         known = _CACHE.get(key)
         if known is not None:
             return _warned(known[1], by_text)
-    target = target_of(dialect, engine, additional_properties)
     found, too_large = None, False
     for size in (max_size, max_size // 2, max_size // 8, -1):  # the size of a grammar is only estimated
         reading = read(request, target, Budget(size, max_work))
         if reading is None:
             break
         try:
-            text = _WRITERS[dialect](reading, ids, engine)
+            text = _WRITERS[dialect](reading, ids, target)
         except TooLarge:  # an automaton of a text that the schemas only made part of
             too_large = True
             continue
@@ -197,25 +199,25 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     return (id(request.tree), asked, tools, given, ids, options)
 
 
-def _gbnf(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
+def _gbnf(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
     from .dialects.gbnf import write_gbnf
 
-    return write_gbnf(reading.root, reading.rules, ids, engine)
+    return write_gbnf(reading.root, reading.rules, ids, target)
 
 
-def _lark(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
+def _lark(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
     from .dialects.lark import write_lark
 
     return write_lark(reading.root, reading.rules, ids)
 
 
-def _structural_tag(reading: Reading, ids: Mapping[str, int], engine: str) -> str:
+def _structural_tag(reading: Reading, ids: Mapping[str, int], target: Target) -> str:
     from .dialects.structural_tag import write_structural_tag
 
-    return write_structural_tag(reading.root, reading.rules, ids)
+    return write_structural_tag(reading.root, reading.rules, ids, target.regexes)
 
 
-_WRITERS: Mapping[str, Callable[[Reading, Mapping[str, int], str], str]] = {
+_WRITERS: Mapping[str, Callable[[Reading, Mapping[str, int], Target], str]] = {
     "gbnf": _gbnf,
     "lark": _lark,
     "structural_tag": _structural_tag,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+from ..core.errors import RequestError, did_you_mean
 
 __all__ = ["TARGETS", "Target", "target_of"]
 
@@ -14,13 +17,17 @@ class Target:
 
     ``free``: the dialect has a form for text with calls in it. ``counts_text``: so many characters of text up to a
     marker its engine counts in a terminal (0: the automaton counts them). ``most_counted``: strings up to so long are
-    counted, because each character takes the engine time to compile (None: strings of any length).
-    ``open_objects``: members that a schema does not mention are generated, as JSON Schema says; the caller decides.
+    counted, because each character takes the engine time to compile (None: strings of any length). ``ids``,
+    ``regexes``: whether the engine reads references to tokens, and regular expressions in rules. ``open_objects``:
+    members that a schema does not mention are generated, as JSON Schema says; the caller decides.
     """
 
+    engine: str = "llama.cpp"
     free: bool = False
     counts_text: int = 0
     most_counted: int | None = None
+    ids: bool = True
+    regexes: bool = False
     open_objects: bool = False
 
 
@@ -29,15 +36,43 @@ _COUNTED_TEXT = 24
 """With more (48, or 32 beside a pattern) llguidance gives up in the middle of a marker: too many expressions."""
 
 TARGETS: Mapping[str, Mapping[str, Target]] = {
-    "gbnf": {"llama.cpp": Target(), "xgrammar": Target(most_counted=_COUNTED)},
-    "lark": {"llguidance": Target(free=True, counts_text=_COUNTED_TEXT)},
-    "structural_tag": {"xgrammar": Target(free=True, most_counted=_COUNTED)},
+    "gbnf": {"llama.cpp": Target(), "xgrammar": Target("xgrammar", most_counted=_COUNTED, regexes=True)},
+    "lark": {"llguidance": Target("llguidance", free=True, counts_text=_COUNTED_TEXT)},
+    "structural_tag": {"xgrammar": Target("xgrammar", free=True, most_counted=_COUNTED, regexes=True)},
 }
 """The dialects, and the engines that read each; the first is the usual one."""
 
+_ENGINES = tuple(dict.fromkeys(engine for engines in TARGETS.values() for engine in engines))
+_NAMED = re.compile(
+    r"(?P<name>[a-z.]+?)(?: *(?:==|>=) *(?P<version>[0-9]+(?:\.[0-9]+)*)[.a-z0-9+]*)?"
+).fullmatch
+_TAGS, _REGEXES = (0, 1, 34), (0, 2, 6)
+"""The first xgrammar with all parts of a structural tag and with references to tokens, and the first with regular
+expressions in rules."""
 
-def target_of(dialect: str, engine: str, open_objects: bool) -> Target:
-    """The needs of a dialect. Only GBNF has several engines: ``engine`` is one of these."""
+
+def target_of(dialect: str, engine: str, open_objects: bool = False) -> Target:
+    """The needs of a dialect for an engine: its name, or the name and the oldest version that must read the grammar, as
+    in ``xgrammar>=0.2.4``. An engine that does not read the dialect is left out of account: most have only one. Raises
+    `RequestError` for an unknown engine, or a version that does not read the dialect."""
+    named = _NAMED(engine) if isinstance(engine, str) else None
+    if named is None or named["name"] not in _ENGINES:
+        raise RequestError(
+            f"engine: expected one of {', '.join(_ENGINES)}, perhaps with a version as in 'xgrammar>=0.2.4', found "
+            f"{engine!r}: {did_you_mean(str(engine), _ENGINES)}"
+        )
     engines = TARGETS[dialect]
-    found = engines[engine] if len(engines) > 1 else next(iter(engines.values()))
+    found = engines.get(named["name"]) or next(iter(engines.values()))
+    if named["name"] == found.engine == "xgrammar" and named["version"]:
+        version = tuple(map(int, named["version"].split(".")))
+        if dialect == "structural_tag" and version < _TAGS:
+            raise RequestError(
+                f"engine: structural tags need xgrammar {_spelt(_TAGS)} or a later version, found {engine!r}: install "
+                'one, or take dialect "gbnf"'
+            )
+        found = replace(found, ids=version >= _TAGS, regexes=version >= _REGEXES)
     return replace(found, open_objects=open_objects)
+
+
+def _spelt(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))

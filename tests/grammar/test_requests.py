@@ -9,6 +9,7 @@ from zlib import crc32
 
 import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
+from samples import TOOLS as ALL_KINDS
 from samples import tool
 from test_matrix import TOOL_FORMATS, text_of
 from test_sampler import end_of
@@ -295,3 +296,23 @@ def test_any_request_compiles_and_wants_an_answer(name: str, amount: Callable[[i
             raise AssertionError(shown) from error
         if asked["tool_choice"] not in ("auto", "none") or asked["response_format"] is not None:
             assert not ended, shown
+
+
+@pytest.mark.parametrize("dialect", ["gbnf", "structural_tag"])
+def test_older_engines(dialect: str) -> None:
+    """Rules in place of regular expressions, of the same language; what a version cannot read is an error."""
+    turn = chatparsers.get_format("qwen3").bind(tools=ALL_KINDS, tool_choice="required", thinking=False)
+    new, old = (turn.grammar(dialect, engine=f"xgrammar{version}") for version in ("", ">=0.2.4"))
+    assert new is not None and old is not None
+    assert "Regex(" in str(new) and "Regex(" not in str(old)
+    assert str(turn.grammar(dialect, engine="xgrammar==0.2.7")) == str(new)
+    text = '<tool_call>\n{"name": "set_value", "arguments": {"key": "a\\n", "value": "b" , "even": 4}}\n</tool_call>'
+    for changed in (text, text.replace('"even"', '"odd"'), text.replace(" ,", "\n" + " " * 20 + ",")):
+        found = [compile_for("xgrammar", str(grammar), dialect).status(changed) for grammar in (new, old)]
+        assert found[0] == found[1], (changed, found)
+    with pytest.raises(chatparsers.RequestError, match="engine: expected one of"):
+        turn.grammar(dialect, engine="xgrammar~0.2")
+    tokenizer = toy_tokenizer(turn.format, True)
+    by_id = turn.format.bind(tools=ALL_KINDS, tool_choice="required", tokenizer=tokenizer)
+    with pytest.raises(chatparsers.RequestError, match=r"0\.1\.34"):
+        by_id.grammar(dialect, engine="xgrammar==0.1.30")

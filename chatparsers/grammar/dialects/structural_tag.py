@@ -36,7 +36,7 @@ from ..ir import (
 )
 from ..reading.residual import residual
 from .closing import closing
-from .gbnf import XgrammarWriter, literal
+from .gbnf import WHITE, XgrammarWriter, literal, regex
 
 __all__ = ["write_structural_tag"]
 
@@ -48,21 +48,17 @@ _INSIDE = " (= [,}\\]])"
 """The text after a string in an object or array. With this look-ahead, xgrammar tries fewer tokens at run time, so a
 mask inside a string takes half of the time. White space in it would cost a quarter more. Without it, a mask allows the
 quote and then white space, but no token that has both."""
-_COMMA = r",( |\r?\n[ \t]*)?"
+_COMMA = "," + WHITE
 """What stands between an object's members."""
 _BEFORE_NAME = ' (= ["])'
 """The text after a comma and its white space in an object: the quote of a name."""
 
 
-def _macro(regex: str) -> str:
-    return 'Regex("' + regex.replace("\\", "\\\\").replace('"', '\\"') + '")'
-
-
 class _Writer(XgrammarWriter):
     """GBNF with xgrammar's own forms."""
 
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None) -> None:
-        super().__init__(rules, token_ids)
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
+        super().__init__(rules, token_ids, regexes)
         self.closings: dict[tuple[int, tuple[int, ...]], tuple[State, ...]] = {}
         self.closed_names: dict[int, str] = {}
 
@@ -74,7 +70,7 @@ class _Writer(XgrammarWriter):
         """An order. A string at the end of an object's member takes in the comma (closing.py)."""
         names = [*map(self.shared, node.members)]
         closed: dict[int, str] = {}
-        if node.extra is None and len(names) > 1:
+        if node.extra is None and len(names) > 1 and self.regexes:
             comma = self.choice(node.separator)
             found = ((at, self.closed(member, comma)) for at, member in enumerate(node.members))
             closed = {at: name for at, name in found if name}
@@ -91,7 +87,7 @@ class _Writer(XgrammarWriter):
         """The right side of a member and the comma after it, if a string at its end can take in the comma; else ""."""
         if isinstance(node, Lang):
             plain = node.nested and node.unconstrained and not node.end
-            return self.rule("string", _macro(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
+            return self.rule("string", regex(_STRING + _COMMA) + _BEFORE_NAME) if plain else ""
         if isinstance(node, Shared):
             name = self.closed_names.get(id(node))
             if name is None:
@@ -113,10 +109,10 @@ class _Writer(XgrammarWriter):
 
     def new_lang(self, node: Lang) -> str:
         if node.unconstrained:
-            if node.encoding != "raw":
-                string = self.rule("string", _macro(_STRING) + (_INSIDE if node.nested else ""))
+            if node.encoding != "raw" and self.regexes:
+                string = self.rule("string", regex(_STRING) + (_INSIDE if node.nested else ""))
                 return self.rule("key", " ".join([string, *map(self.atom, node.end)])) if node.end else string
-            if node.stops and not self.by_id(node) and not _overlapping(node):
+            if node.encoding == "raw" and node.stops and not self.by_id(node) and not _overlapping(node):
                 excludes = ", ".join(literal(stop) for stop in node.stops)
                 text = self.rule("text", f"TagDispatch(excludes=({excludes},))")
                 return self.rule("text", " ".join([text, *map(self.atom, node.end)])) if node.end else text
@@ -150,9 +146,10 @@ def _plain(node: Lang) -> bool:
 
 
 class _Tags:
-    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int]) -> None:
+    def __init__(self, rules: Mapping[str, Ir], token_ids: Mapping[str, int], regexes: bool) -> None:
         self.rules = rules
         self.token_ids = token_ids
+        self.regexes = regexes
         self.grammars: list[str] = []
 
     def format(self, node: Ir) -> dict[str, Any]:
@@ -241,7 +238,7 @@ class _Tags:
         }
 
     def grammar(self, node: Ir) -> dict[str, Any]:
-        self.grammars.append(_Writer(self.rules, self.token_ids).write(node))
+        self.grammars.append(self.text(node))
         return {"type": "grammar", "grammar": self.grammars[-1]}
 
     def free(self, node: Free) -> dict[str, Any]:
@@ -288,7 +285,11 @@ class _Tags:
 
     def size(self, node: Ir) -> int:
         """The length of a grammar of ``node``, in characters."""
-        return len(_Writer(self.rules, self.token_ids).write(node))
+        return len(self.text(node))
+
+    def text(self, node: Ir) -> str:
+        """A grammar of ``node``."""
+        return _Writer(self.rules, self.token_ids, self.regexes).write(node)
 
 
 def _sequence(elements: list[dict[str, Any]]) -> dict[str, Any]:
@@ -312,15 +313,15 @@ def _without_end(node: Ir) -> tuple[Ir, str]:
 
 
 def write_structural_tag(
-    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None
+    root: Ir, rules: Mapping[str, Ir], token_ids: Mapping[str, int] | None = None, regexes: bool = True
 ) -> str:
-    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids."""
-    token_ids = token_ids or {}
-    tags = _Tags(rules, token_ids)
+    """The structural tag as JSON text. ``token_ids``: the markers that are written by their ids. ``regexes``: whether
+    xgrammar reads regular expressions in rules."""
+    tags = _Tags(rules, token_ids or {}, regexes)
     format = tags.format(root)
     free = _holds(root, lambda part: isinstance(part, Free))  # a grammar has no form for these parts
     if len(tags.grammars) > 1 and not free:  # they share no rules: one grammar of all may be shorter
-        whole = _Writer(rules, token_ids).write(root)
+        whole = tags.text(root)
         if len(whole) < sum(map(len, tags.grammars)):
             format = {"type": "grammar", "grammar": whole}
     return json.dumps({"type": "structural_tag", "format": format}, ensure_ascii=False)

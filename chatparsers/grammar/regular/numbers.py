@@ -2,6 +2,9 @@
 
 A bound is compared digit by digit: ``[lower, upper]`` splits into runs. In a run, a common beginning is fixed, one
 digit has a range, and the other digits are free. Bounded numbers have no exponent.
+
+A model may fall into a loop of digits, so their number is bounded: 19 before the point (more only if a bound has more),
+24 after it, 3 in an exponent. `ANY_INTEGER` and `ANY_NUMBER` are all that a reader takes for a number.
 """
 
 from __future__ import annotations
@@ -10,17 +13,43 @@ from decimal import Decimal
 
 from ..ir import NOTHING, Alt, Chars, Ir, Part, Rep, Text, alt, opt, seq
 
-__all__ = ["INTEGER", "NUMBER", "integer_range", "number_parts"]
+__all__ = [
+    "ANY_INTEGER",
+    "ANY_NUMBER",
+    "INTEGER",
+    "NUMBER",
+    "PLACES",
+    "integer_range",
+    "number_parts",
+    "zeros",
+]
 
 DIGIT = Chars(((48, 57),))
 FIRST = Chars(((49, 57),))
-DIGITS = Rep(DIGIT, 0, None)
 SIGN = opt(Text("-"))
-NATURAL = alt(Text("0"), seq(FIRST, DIGITS))
+_WHOLE, PLACES, _EXPONENT = 19, 24, 3
+"""The most digits before the point, after it, and in an exponent."""
+
+
+def _natural_of(most: int | None) -> Ir:
+    return alt(Text("0"), seq(FIRST, Rep(DIGIT, 0, None if most is None else most - 1)))
+
+
+def _fraction_of(most: int | None) -> Ir:
+    return opt(seq(Text("."), Rep(DIGIT, 1, most)))
+
+
+def _exponent_of(most: int | None) -> Ir:
+    sign = opt(Chars(((43, 43), (45, 45))))
+    return opt(seq(Chars(((69, 69), (101, 101))), sign, Rep(DIGIT, 1, most)))
+
+
+NATURAL = _natural_of(_WHOLE)
 INTEGER = seq(SIGN, NATURAL)
-FRACTION = opt(seq(Text("."), Rep(DIGIT, 1, None)))
-EXPONENT = opt(seq(Chars(((69, 69), (101, 101))), opt(Chars(((43, 43), (45, 45)))), Rep(DIGIT, 1, None)))
-NUMBER = seq(SIGN, NATURAL, FRACTION, EXPONENT)
+FRACTION = _fraction_of(PLACES)
+NUMBER = seq(SIGN, NATURAL, FRACTION, _exponent_of(_EXPONENT))
+ANY_INTEGER = seq(SIGN, _natural_of(None))
+ANY_NUMBER = seq(SIGN, _natural_of(None), _fraction_of(None), _exponent_of(None))
 
 
 def _digit(low: int, high: int) -> Ir:
@@ -45,12 +74,12 @@ def _between(low: str, high: str) -> Ir:
     return alt(*options, seq(Text(high[0]), _between(zeros, high[1:])))
 
 
-def _natural(low: int, high: int | None) -> Ir:
-    """Natural numbers from ``low`` to ``high``."""
+def _natural(low: int, high: int | None, most: int | None = _WHOLE) -> Ir:
+    """Natural numbers from ``low`` to ``high``; without ``high``, those of at most ``most`` digits."""
     if high is None:
         digits = len(str(low))
         options = [_natural(low, 10**digits - 1)] if low else [Text("0"), _natural(1, 9)]
-        return alt(*options, seq(FIRST, Rep(DIGIT, digits, None)))
+        return alt(*options, seq(FIRST, Rep(DIGIT, digits, None if most is None else max(digits, most - 1))))
     options = []
     while low <= high:
         end = min(high, 10 ** len(str(low)) - 1)
@@ -59,20 +88,38 @@ def _natural(low: int, high: int | None) -> Ir:
     return alt(*options)
 
 
-def integer_range(low: int | None, high: int | None) -> Ir:
-    """Integers from ``low`` to ``high``, both included (None: no bound)."""
+def integer_range(low: int | None, high: int | None, most: int | None = _WHOLE) -> Ir:
+    """Integers from ``low`` to ``high``, both included (None: no bound, but that of ``most`` digits)."""
     if low is None and high is None:
-        return INTEGER
+        return seq(SIGN, _natural_of(most))
     options: list[Ir] = []
     if low is None or low < 0:
         first = 1 if high is None or high >= 0 else -high
         if low is None or first <= -low:
-            options.append(seq(Text("-"), _natural(first, None if low is None else -low)))
+            options.append(seq(Text("-"), _natural(first, None if low is None else -low, most)))
     if high is None or high >= 0:
         first = max(low or 0, 0)
         if high is None or first <= high:
-            options.append(_natural(first, high))
+            options.append(_natural(first, high, most))
     return alt(*options)
+
+
+def _places(written: int) -> Ir:
+    """Any further digits after ``written`` digits after the point."""
+    return Rep(DIGIT, 0, max(0, PLACES - written))
+
+
+def zeros(written: int, least: int = 0) -> Ir:
+    """Zeros after ``written`` digits after the point."""
+    return Rep(Text("0"), least, max(least, PLACES - written))
+
+
+def _more(written: int) -> Ir:
+    """Digits after ``written`` digits after the point, not all of them zeros."""
+    found: Ir = FIRST
+    for left in range(PLACES - written - 1):
+        found = alt(seq(Text("0"), found), seq(FIRST, Rep(DIGIT, 0, left + 1)))
+    return found
 
 
 def _split(bound: Decimal) -> tuple[int, str]:
@@ -84,13 +131,13 @@ def _split(bound: Decimal) -> tuple[int, str]:
 def _at_least(bound: Decimal, strict: bool) -> Ir:
     """Magnitudes from ``bound`` on."""
     whole, fraction = _split(bound)
-    point, more = Text("."), seq(Rep(Text("0"), 0, None), FIRST, DIGITS)
+    point, size = Text("."), len(fraction)
     options = [seq(_natural(whole + 1, None), FRACTION)]
     tails: list[Ir] = []
     if fraction or strict:
         for index, digit in enumerate(fraction):
-            tails.append(seq(point, Text(fraction[:index]), _digit(int(digit) + 1, 9), DIGITS))
-        tails.append(seq(point, Text(fraction), more if strict else DIGITS))
+            tails.append(seq(point, Text(fraction[:index]), _digit(int(digit) + 1, 9), _places(index + 1)))
+        tails.append(seq(point, Text(fraction), _more(size) if strict else _places(size)))
     else:
         tails.append(FRACTION)
     return alt(*options, seq(Text(str(whole)), alt(*tails)))
@@ -107,11 +154,11 @@ def _at_most(bound: Decimal, strict: bool) -> Ir:
         for index, digit in enumerate(fraction):
             if index:
                 tails.append(seq(point, Text(fraction[:index])))
-            tails.append(seq(point, Text(fraction[:index]), _digit(0, int(digit) - 1), DIGITS))
+            tails.append(seq(point, Text(fraction[:index]), _digit(0, int(digit) - 1), _places(index + 1)))
         if not strict:
-            tails.append(seq(point, Text(fraction), Rep(Text("0"), 0, None)))
+            tails.append(seq(point, Text(fraction), zeros(len(fraction))))
     elif not strict:
-        tails.append(opt(seq(point, Rep(Text("0"), 1, None))))
+        tails.append(opt(seq(point, zeros(0, 1))))
     if tails:
         options.append(seq(Text(str(whole)), alt(*tails)))
     return alt(*options)

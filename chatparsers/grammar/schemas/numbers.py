@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import lcm
 
 from ..ir import EMPTY, NOTHING, Ir, Lang, Part, Rep, Shared, Text, seq, texts
-from ..regular.numbers import DIGIT, NATURAL, SIGN, integer_range, number_parts
+from ..regular.numbers import DIGIT, NATURAL, SIGN, integer_range, number_parts, zeros
 from ..regular.numbers import INTEGER as _ANY_INTEGER
 from ..regular.numbers import NUMBER as _ANY_NUMBER
 from .bags import Bag, Bound, crossed
@@ -41,7 +41,7 @@ def number(bag: Bag, integer: bool, output: Output) -> Ir:
         )
     if step:
         places = -int(step.as_tuple().exponent)
-        tail = Rep(seq(Text("."), Rep(DIGIT, 1, places), Rep(Text("0"), 0, None)), 0, 1)
+        tail = Rep(seq(Text("."), Rep(DIGIT, 1, places), zeros(places)), 0, 1)
         found += (Part(seq(SIGN, NATURAL, tail)),)
     if not found:
         return NUMBER
@@ -78,8 +78,9 @@ def _integer(bag: Bag, step: int) -> Ir:
     if first is not None and last is not None and (last - first) // step <= _MOST_MULTIPLES:
         values = range(first + -first % step, last + 1, step)
         return Shared("int", texts(map(str, values)), True) if values else NOTHING
+    # Digits are not counted beside a divisor: the automaton would have a state for each remainder and count.
     divided = Part(EMPTY, divisor=step, bounds=(first, last))
-    return Shared("int", Lang((Part(integer_range(first, last)), divided)), True)
+    return Shared("int", Lang((Part(integer_range(first, last, None)), divided)), True)
 
 
 def _ceiling(bound: Bound) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..ir import ANYTHING, NOTHING, SPACES, Chars, Ir, Lang, Part, charset, seq, texts
-from ..regular.numbers import INTEGER, NUMBER
+from ..regular.numbers import ANY_INTEGER, ANY_NUMBER
 from ..regular.regex import Unsupported, read_regex
 from ..syntaxes import RawText, Syntax
 from .bags import Bag
@@ -80,7 +80,7 @@ def _no_other(bag: Bag, raw: RawText, output: Output) -> Parts:
     """The constraints that keep raw text from being read as another type."""
     found: list[Part] = []
     if "number" in raw.types or "integer" in raw.types:
-        number = NUMBER if "number" in raw.types else INTEGER
+        number = ANY_NUMBER if "number" in raw.types else ANY_INTEGER
         found.append(Part(seq(SPACES, number, SPACES), False))
     words = [word for kind in ("boolean", "null") if kind in raw.types for word in raw.words[kind]]
     if words:
