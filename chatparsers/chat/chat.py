@@ -238,6 +238,7 @@ class Chat(Training):
         polyfills: bool | Iterable[str] | None = None,
         id_seed: str | None = None,
         lenient_calls: bool = False,
+        max_calls: int | None = None,
         **unknown: NoReturn,
     ) -> Turn:
         """The turn that answers ``messages``: OpenAI-shaped, or a `Message` of an earlier turn.
@@ -250,7 +251,8 @@ class Chat(Training):
         template's switch (if it has no switch, a warning says so), None leaves its default.
         ``continue_final_message``: the last message is an assistant's, and the model continues it; its beginning is the
         turn's ``prefix``, and the stream reads only the new text. ``template_kwargs``, ``documents``: the template's
-        own variables. ``now``: the time that the template writes. ``id_seed``, ``lenient_calls``: as in `Format.bind`.
+        own variables. ``now``: the time that the template writes. ``id_seed``, ``lenient_calls``, ``max_calls``: as in
+        `Format.bind`.
         Raises `RequestError` for malformed tools, an invalid choice or an unknown option, or if ``tool_choice``
         requires a call and no known format reads this model's calls. Raises `TemplateError` if the messages cannot be
         rendered, also for calls whose arguments are no JSON object. Warns of variables that the template does not read.
@@ -311,6 +313,7 @@ class Chat(Training):
             id_seed=id_seed,
             lenient_calls=lenient_calls,
             reasoning=self._reasons(fmt, template),
+            max_calls=max_calls,
         )
         if known and turn.options.mode != "none" and "tools" not in given.names:
             self._heard(fmt, template, turn)

@@ -28,6 +28,7 @@ class PrepareOptions(TypedDict, total=False):
     polyfills: bool | Iterable[str] | None
     id_seed: str | None
     lenient_calls: bool
+    max_calls: int | None
 
 
 class BindOptions(TypedDict, total=False):
@@ -46,3 +47,4 @@ class BindOptions(TypedDict, total=False):
     polyfills: tuple[str, ...]
     lenient_calls: bool
     reasoning: bool | None
+    max_calls: int | None

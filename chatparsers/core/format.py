@@ -165,6 +165,7 @@ class Format(Shown):
         polyfills: tuple[str, ...] = (),
         lenient_calls: bool = False,
         reasoning: bool | None = None,
+        max_calls: int | None = None,
     ) -> Turn:
         """A turn of this format.
 
@@ -176,7 +177,8 @@ class Format(Shown):
         ``prompt``, ``token_config`` and ``polyfills`` are kept for the turn's user. ``lenient_calls``: also read calls
         that are the whole answer, as JSON in a fence, in tags or bare. They must name tools of the request, and their
         arguments must fit. An answer that begins so is held until it ends. ``reasoning``: whether this model writes
-        reasoning, if its template tells; without ``thinking``, the grammar follows it. Raises `RequestError` for a
+        reasoning, if its template tells; without ``thinking``, the grammar follows it. ``max_calls``: the most calls
+        that the grammar generates; None: 16 where calls are required, else any number. Raises `RequestError` for a
         request that is malformed or contradicts itself, and `DefinitionError` if the format's definition is wrong.
         Warns if a tool's schema names types as Python (``int``) or Google's API (``STRING``) does, which are read as
         JSON's.
@@ -195,6 +197,8 @@ class Format(Shown):
             raise RequestError(
                 f"parallel_tool_calls: expected True or False, found {type(parallel_tool_calls).__name__}"
             )
+        if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
+            raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
         if not isinstance(lenient_calls, bool):
             raise RequestError(f"lenient_calls: expected True or False, found {type(lenient_calls).__name__}")
         known = read_tools(tools)
@@ -220,6 +224,8 @@ class Format(Shown):
             found["polyfills"] = polyfills
         if reasoning is not None:
             found["reasoning"] = reasoning
+        if max_calls is not None:
+            found["max_calls"] = max_calls
         if tokenizer is not None:
             found["tokenizer"] = read_tokenizer(tokenizer)
         if response_format is not None:
@@ -245,7 +251,8 @@ class Turn(Shown):
     Made by `Format.bind` and `Chat.prepare`; it does not change. The request asks the format's tree for ``options`` and
     ``named`` (the function that must be called, or None). ``token_config`` is as in generation_config.json.
     ``polyfills`` names what the template cannot write, so that it was written in another way. ``reasoning``: whether
-    the template shows that the model writes reasoning; None: no template was asked.
+    the template shows that the model writes reasoning; None: no template was asked. ``max_calls``: the most calls of
+    the grammar.
     """
 
     format: Format
@@ -259,6 +266,7 @@ class Turn(Shown):
     token_config: Mapping[str, Any] | None = None
     polyfills: tuple[str, ...] = ()
     reasoning: bool | None = None
+    max_calls: int | None = None
 
     def __init__(self) -> None:
         made_by("a turn", "Format.bind() or Chat.prepare()")
@@ -305,6 +313,7 @@ class Turn(Shown):
         engine: GrammarReader = "llama.cpp",
         additional_properties: bool = False,
         token_references: bool | None = None,
+        max_calls: int | None = None,
         max_size: int | None = None,
         max_work: int | None = None,
     ) -> Grammar | None:
@@ -315,19 +324,20 @@ class Turn(Shown):
         names the oldest version that must read the grammar.
         ``additional_properties``: also generate members that an object's schema does not mention.
         ``token_references``: write each marker that is one token by its id; None: yes if the turn has a tokenizer.
+        ``max_calls``: the most calls, in place of the turn's.
         ``max_size`` (characters) and ``max_work`` (steps) limit what schemas may cost; None: 16,000,000 and 3,000,000.
         `chatparsers.grammar.write` says more of each. Raises `RequestError` for an unknown dialect or engine, and
         `SchemaError` for an invalid schema or a grammar that does not fit.
 
         >>> turn = chat.prepare(messages, tools=tools, tool_choice="required")
         >>> print(str(turn.grammar(token_references=False)).splitlines()[0])
-        root ::= (gap? "<think>" text "\\n\\n"?)? gap? call ("\\n" call)* "\\n"? gap?
+        root ::= (gap? "<think>" text "\\n\\n"?)? gap? call ("\\n" call){0,15} "\\n"? gap?
         >>> turn.grammar("lark").dialect
         'lark'
         """
         if not isinstance(dialect, str):
             raise RequestError(f"dialect: expected its name, found {type(dialect).__name__}")
-        limits = {"max_size": max_size, "max_work": max_work}
+        limits = {"max_calls": max_calls, "max_size": max_size, "max_work": max_work}
         found: Grammar | None = load_reference(_GRAMMAR)(
             self,
             dialect,

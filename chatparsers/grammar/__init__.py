@@ -74,6 +74,7 @@ def write(
     engine: str = "llama.cpp",
     additional_properties: bool = False,
     token_references: bool | None = None,
+    max_calls: int | None = None,
     max_size: int = MAX_SIZE,
     max_work: int = MAX_WORK,
 ) -> Grammar | None:
@@ -84,14 +85,15 @@ def write(
     it is written for 0.2.6 and later. ``additional_properties``: also generate members that an object's schema does not
     mention, as JSON Schema says (by default they are not generated). ``token_references``: write each marker that is
     one token of the turn's tokenizer by its id. None: yes if the turn has a tokenizer. With False, feed the stream
-    text, or ids with ``token_text_fallback=True``. ``max_size``: how many characters the grammar may have;
+    text, or ids with ``token_text_fallback=True``. ``max_calls``: the most calls; None: as the turn says, else 16 where
+    calls are required, and any number in other turns. ``max_size``: how many characters the grammar may have;
     ``max_work``: how many steps the schemas may take. Past either, the rest of the schemas is written as any value, and
     ``weakened`` says so.
 
-    Raises `RequestError` for an unknown dialect or engine, for ``token_references=True`` without a tokenizer, or for a
-    user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the grammar is larger
-    than ``max_size`` even so. Warns (`UserWarning`) of Lark that has a marker as text though it is one token of the
-    turn's tokenizer.
+    Raises `RequestError` for an unknown dialect or engine, for ``max_calls`` under 1, for ``token_references=True``
+    without a tokenizer, or for a user's grammar that cannot be read; `SchemaError` for an invalid schema, or if the
+    grammar is larger than ``max_size`` even so. Warns (`UserWarning`) of Lark that has a marker as text though it is
+    one token of the turn's tokenizer.
     """
     if dialect not in DIALECTS:
         raise RequestError(
@@ -112,7 +114,9 @@ def write(
             f"engine: expected an xgrammar that reads references to tokens (0.1.34 or later), found {engine!r}: give "
             "token_references=False, and feed the stream text"
         )
-    request = Request.of(turn, ids)
+    if max_calls is not None and (type(max_calls) is not int or max_calls < 1):
+        raise RequestError(f"max_calls: expected a number from 1 on, or None, found {max_calls!r:.60}")
+    request = Request.of(turn, ids, max_calls)
     key = _key(request, turn, (dialect, target, max_size, max_work))
     if key is not None:
         known = _CACHE.get(key)
@@ -195,7 +199,7 @@ def _key(request: Request, turn: Any, options: Hashable) -> Hashable | None:
     except ValueError:
         return None
     ids = tuple(request.marker_ids.items())
-    asked = (request.options, request.reasoning, request.named, request.prefix)
+    asked = (request.options, request.reasoning, request.max_calls, request.named, request.prefix)
     return (id(request.tree), asked, tools, given, ids, options)
 
 

@@ -112,11 +112,13 @@ class Alt(Ir):
 
 @dataclass(eq=False, slots=True)
 class Rep(Ir):
-    """``node`` from ``least`` to ``most`` times (None: any number of times)."""
+    """``node`` from ``least`` to ``most`` times (None: any number of times). ``large``: the node is large, and written
+    with a count, where small ones are chained."""
 
     node: Ir
     least: int
     most: int | None
+    large: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -237,14 +239,14 @@ class Order(Ir):
 class Free(Ir):
     """Free text with calls in it (mode auto): wherever one of ``triggers`` begins, ``calls`` follow.
 
-    ``parallel`` False: at most one call, and no text after it. ``excludes``: the other texts that the parser takes for
-    the beginning of a call or of reasoning; the free text has none of them. Only dialects with a native form write this
-    node. The others are lazy instead.
+    ``most``: how many calls (None: any number). If only one may come, no text follows it. ``excludes``: the other
+    texts that the parser takes for the beginning of a call or of reasoning; the free text has none of them. Only
+    dialects with a native form write this node. The others are lazy instead.
     """
 
     calls: Ir
     triggers: tuple[str, ...]
-    parallel: bool
+    most: int | None
     excludes: tuple[str, ...] = ()
     start: Ir | None = None
 

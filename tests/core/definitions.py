@@ -67,7 +67,17 @@ def rules(turn: Turn) -> str:
 def generated(turn: Turn, number: int) -> list[str]:
     """Random texts of the turn's grammar."""
     request = Request(
-        turn.tree, turn.options, turn.tools, turn.named, "", turn.response_format, (), {}, True, _nothing
+        turn.tree,
+        turn.options,
+        turn.tools,
+        turn.named,
+        "",
+        turn.response_format,
+        (),
+        {},
+        True,
+        None,
+        _nothing,
     )
     reading = read(request)
     assert reading is not None
@@ -81,7 +91,7 @@ def _nothing(tool: Tool) -> tuple[str, ...]:
 
 def random_text(node: Node, chance: random.Random) -> str:
     """A random text that the grammar of ``node`` has, which names no tool."""
-    request = Request(node, Options(), Toolset(), None, "", None, (), {}, True, _nothing)
+    request = Request(node, Options(), Toolset(), None, "", None, (), {}, True, None, _nothing)
     reader = Reader(request, Target(), Budget())
     return _walk(reader.read(node, At(thoughts=True)), reader.rules, chance, 0)
 

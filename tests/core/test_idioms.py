@@ -240,7 +240,7 @@ ROWS = [
         lambda p: p.body(p.calls(call(p), ",")),
         "<c>t={},<c>t={}",
         "|||||(t {|})|||||||(t {|})|",
-        'call ("," call)*\ncall ::= "<c>t={" ws "}"',
+        'call ("," call){0,15}\ncall ::= "<c>t={" ws "}"',
         "",
     ),
     Row(
@@ -248,7 +248,7 @@ ROWS = [
         lambda p: p.body("!" + p.array(bare(p))),
         "![t={} ,t={}]",
         "||||(t {|})|||||(t {|})||",
-        '"![" call (", " call)* "]"\ncall ::= "t={" ws "}"',
+        '"![" call (", " call){0,15} "]"\ncall ::= "t={" ws "}"',
         "",
     ),
     Row(
@@ -256,7 +256,7 @@ ROWS = [
         lambda p: p.body("!" + p.array(bare(p), indent="\n ")),
         "![t={}]",
         "||||(t {|})||",
-        '"![\\n " call (",\\n " call)* "\\n]"\ncall ::= "t={" ws "}"',
+        '"![\\n " call (",\\n " call){0,15} "\\n]"\ncall ::= "t={" ws "}"',
         "",
     ),
     Row(
@@ -530,7 +530,7 @@ ROWS = [
         lines,
         "<f>t()\nt(a=None)</f>",
         '||||(t |{})|||(t ||{"a": |||||null})|||||',
-        '"<f>" call ("\\n" call)* "\\n"? "</f>"\nm ::= "a=" ("true" | "false")\ncall ::= "t(" (m) ")"',
+        '"<f>" call ("\\n" call){0,15} "\\n"? "</f>"\nm ::= "a=" ("true" | "false")\ncall ::= "t(" (m) ")"',
         "",
     ),
     Row(
@@ -580,7 +580,7 @@ ROWS = [
         unclosed,
         "<f>@t\na=true\n@t\na=true\n</f>",
         '|||||(t ||{"a": |||||true||||})(t |{"a": |||||true||||})|',
-        '"<f>" call call* "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
+        '"<f>" call call{0,15} "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
         "",
     ),
     Row(
@@ -588,7 +588,7 @@ ROWS = [
         unclosed,
         "<f>@t\na=true\n",
         '|||||(t ||{"a": |||||true|?)',
-        '"<f>" call call* "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
+        '"<f>" call call{0,15} "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
         "truncated at character 13, call 0: expected an argument's name or '@' or '</f>'",
     ),
     Row(
@@ -596,7 +596,7 @@ ROWS = [
         positional,
         "<f>t(true)\nt (true)</f>",
         '||||(t ||||{"a": |true})||||(t ||||{"a": |true})|||||',
-        '"<f>" call ("\\n" call)* "\\n"? "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
+        '"<f>" call ("\\n" call){0,15} "\\n"? "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
         "",
     ),
 ]

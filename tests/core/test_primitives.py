@@ -88,7 +88,7 @@ ROWS = [
     ),
     Row("space", lambda p: "a" + p.space("\n") + "b", "a \t\nbc", "|||||c|", '"a\\nb" gap? "<c>t></c>"', ""),
     Row("<<", lambda p: p.literal("a") << "b", "a bc", "|||c|", '"ab" gap? "<c>t></c>"', ""),
-    Row("trim", lambda p: p.trim("\n\n") + "x", "\nxc", "||c|", '"\\n\\nx" gap? "<c>t></c>"', ""),
+    Row("trim", lambda p: p.trim("\n\n") + "x", "\nxc", "||c|", '"\\n\\n"? "x" gap? "<c>t></c>"', ""),
     Row(
         "any",
         lambda p: p.tag(TEXT, p.any()) + p.any(),

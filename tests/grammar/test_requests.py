@@ -11,6 +11,7 @@ import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from samples import TOOLS as ALL_KINDS
 from samples import tool
+from test_matrix import DIALECTS as ALL_DIALECTS
 from test_matrix import TOOL_FORMATS, text_of
 from test_sampler import end_of
 from toy import LlguidanceMask, XgrammarMask, toy_tokenizer
@@ -316,3 +317,33 @@ def test_older_engines(dialect: str) -> None:
     by_id = turn.format.bind(tools=ALL_KINDS, tool_choice="required", tokenizer=tokenizer)
     with pytest.raises(chatparsers.RequestError, match=r"0\.1\.34"):
         by_id.grammar(dialect, engine="xgrammar==0.1.30")
+
+
+def called(count: int) -> list[dict[str, Any]]:
+    calls = ({"name": "f", "arguments": f'{{"a": "x{number}"}}'} for number in range(count))
+    return [{"id": f"call{n:05d}", "type": "function", "function": call} for n, call in enumerate(calls)]
+
+
+@pytest.mark.parametrize("name", TOOL_FORMATS)
+def test_the_most_calls(name: str) -> None:
+    """So many calls are taken and not one more, in every dialect, where calls are required and where they may come."""
+    format = chatparsers.get_format(name)
+    tools = [tool("f", {"a": {"type": "string"}}, ["a"])]
+    for choice in ("required", "auto"):
+        for dialect in ALL_DIALECTS:
+            for most, given in ((3, {"max_calls": 3}), (16, {})):
+                if choice == "auto" and not given:  # any number
+                    continue
+                turn = format.bind(tools=tools, tool_choice=choice, **given)
+                grammar = turn.grammar(dialect)
+                assert grammar is not None
+                checker = compile_for(engines_of(dialect)[0], str(grammar), dialect)
+                for count in (1, most, most + 1):
+                    try:
+                        text = format.render({"tool_calls": called(count)}, tools)
+                    except chatparsers.RequestError:  # the format writes one call
+                        continue
+                    status = checker.status(text.lstrip() if grammar.lazy else text)
+                    assert (status == FULL) is (count <= most), (choice, dialect, count, status)
+    with pytest.raises(chatparsers.RequestError, match="max_calls"):
+        format.bind(tools=tools, max_calls=0)

@@ -226,11 +226,14 @@ class GbnfWriter(RuleWriter):
             return self.atom(node.node)
         inner = node.node
         plain = isinstance(inner, ir.Chars) or (isinstance(inner, ir.Text) and len(inner.text) == 1)
-        small = (most if most is not None else least) <= (64 if plain else 1)
+        small = (most if most is not None else least) <= (64 if plain else 1) or (
+            node.large and most is not None
+        )
         if small:
             atom = self.atom(inner)
             if not plain and (
-                atom[-1] in "*+?}" or (most is not None and most > 1 and re.search(r"[{*+?]", atom))
+                atom[-1] in "*+?}"
+                or (most is not None and most > 1 and not node.large and re.search(r"[{*+?]", atom))
             ):
                 atom = self.rule("rep", self.body(inner))
             return atom + _suffix(least, most)

@@ -456,7 +456,9 @@ class _Writer(RuleWriter):
             options.append(" ".join([head, *map(self.atom, others), after]))
         tail = self.lang(ir.Lang(stops=tuple(stops)))
         calls = self.rule("calls", " | ".join(options))
-        return f"({calls}* {tail})" if node.parallel else f"({calls} | {tail})"
+        if node.most == 1:
+            return f"({calls} | {tail})"
+        return f"({calls}{'*' if node.most is None else _count(0, node.most)} {tail})"
 
 
 def _count(least: int, most: int | None) -> str:

@@ -243,7 +243,8 @@ class _Tags:
 
     def free(self, node: Free) -> dict[str, Any]:
         """Free text with calls."""
-        if any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
+        counted = node.most is not None and node.most > 1
+        if counted or any(marker in trigger for trigger in node.triggers for marker in self.token_ids):
             return self.spelled_out(node)
         found = [(trigger, residual(node.calls, trigger)) for trigger in node.triggers]
         rests = [(trigger, rest) for trigger, rest in found if rest is not None]
@@ -264,7 +265,7 @@ class _Tags:
             "triggers": triggers,
             "tags": tags,
             "at_least_one": False,
-            "stop_after_first": not node.parallel,
+            "stop_after_first": node.most == 1,
             **({"excludes": excludes} if excludes else {}),
         }
 
@@ -272,9 +273,11 @@ class _Tags:
         """Free text with calls as a sequence of both."""
         text = {"type": "any_text", "excludes": [*node.triggers, *node.excludes]}
         call = _sequence([text, self.format(node.calls)])
-        if not node.parallel:
+        if node.most == 1:
             return {"type": "or", "elements": [call, text]}
-        return _sequence([{"type": "star", "content": call}, text])
+        if node.most is None:
+            return _sequence([{"type": "star", "content": call}, text])
+        return _sequence([{"type": "repeat", "min": 0, "max": node.most, "content": call}, text])
 
     def repeats(self, rests: list[Ir], calls: Ir) -> bool:
         """Whether a tag for each trigger would repeat most of ``calls``: all end alike, with the calls that follow."""

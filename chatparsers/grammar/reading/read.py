@@ -19,7 +19,7 @@ from typing import Any
 from ...core.definition import nodes as n
 from ...core.definition.features import reasoning_spans
 from ...core.definition.nodes import Node, of_every_kind
-from ...core.definition.tree import children, first, once, walk
+from ...core.definition.tree import children, first, nullable, once, walk
 from ...core.errors import DefinitionError
 from .. import ir
 from ..budget import Budget
@@ -92,12 +92,14 @@ class Reader:
         if never(item):
             return item
         item = item if isinstance(item, (ir.Ref, ir.Shared)) else ir.Shared("call", item)
-        if not node.parallel:
+        most = self.request.max_calls
+        if not node.parallel or most == 1:
             return item
         separator = self.read(node.separator, at)
         # A model that has written white space between calls must not be forced to write another call.
         end = opt(separator) if isinstance(separator, ir.Text) and separator.text.isspace() else EMPTY
-        return seq(item, ir.Rep(seq(separator, item), 0, None), end)
+        more = ir.Rep(seq(separator, item), 0, None if most is None else most - 1, large=True)
+        return seq(item, more, end)
 
     def rule(self, node: n.Rule | n.Ref, at: At) -> Ir:
         """A rule of the format, which is another one in the call of each tool."""
@@ -184,10 +186,10 @@ def _read(reader: Reader, body: n.Body) -> Reading | None:
     at = usual = At(thoughts=request.reasoning)
     if not request.shaped and request.options.mode == "auto" and not reader.values.output.target.free:
         return _lazy(reader, body, at)
-    root = residual(_begun(reader.read(request.tree, at)), request.prefix)
+    root = residual(_turn(reader, at), request.prefix)
     if root is None:
         at = At(thoughts=True)
-        root = residual(_begun(reader.read(request.tree, at)), request.prefix)
+        root = residual(_turn(reader, at), request.prefix)
     if root is None:
         at = usual
         root = reader.turn.body(body, at)
@@ -202,10 +204,15 @@ def _reasons(at: At, request: Request) -> bool:
     return at.thoughts and bool(spans) and not any(closer in request.prefix for closer in closers if closer)
 
 
-def _begun(root: Ir) -> Ir:
-    """A turn's grammar, in which white space at the beginning is left to the model."""
-    first, *rest = root.items if isinstance(root, ir.Seq) and root.items else (root,)
-    return seq(opt(first), *rest) if isinstance(first, ir.Text) and first.text.isspace() else root
+def _turn(reader: Reader, at: At) -> Ir:
+    """The grammar of the whole turn. White space with which a format begins each turn is left to the model, as the
+    parser leaves it."""
+    tree = reader.request.tree
+    first, *rest = tree.items if isinstance(tree, n.Sequence) and tree.items else (tree,)
+    begin = reader.read(first, at)
+    if isinstance(begin, ir.Text) and begin.text.isspace() and nullable(first):
+        begin = opt(begin)
+    return seq(begin, *(reader.read(item, at) for item in rest))
 
 
 def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:

@@ -34,12 +34,15 @@ class Request:
     marker_ids: Mapping[str, int]
     reasoning: bool
     """Whether a thought may come."""
+    max_calls: int | None
+    """The most calls; None: any number."""
     unread: Callable[[Tool], tuple[str, ...]]
     """The tool's name, or the names of its arguments, if the parser would not read them back."""
 
     @classmethod
-    def of(cls, turn: Any, marker_ids: Mapping[str, int]) -> Request:
-        """What a turn asks for. ``marker_ids``: the markers that are written by their ids."""
+    def of(cls, turn: Any, marker_ids: Mapping[str, int], max_calls: int | None = None) -> Request:
+        """What a turn asks for. ``marker_ids``: the markers that are written by their ids. ``max_calls``: in place of
+        the turn's."""
         return cls(
             turn.tree,
             turn.options,
@@ -50,6 +53,7 @@ class Request:
             tuple(turn.stops),
             marker_ids,
             _reasons(turn),
+            max_calls or turn.max_calls or (_MOST_CALLS if turn.options.mode == "required" else None),
             partial(unreadable, turn.format, tools=turn.tools.names()),
         )
 
@@ -87,6 +91,10 @@ class Request:
                 if any(token.names[place] in known for token in tokens if place < len(token.names)):
                     return place
         return 0
+
+
+_MOST_CALLS = 16
+"""A model that is made to call may fall into a loop of calls."""
 
 
 def _reasons(turn: Any) -> bool:

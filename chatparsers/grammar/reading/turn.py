@@ -202,11 +202,11 @@ class TurnReader:
             options = [part for part in (start, calls) if part is not None]
             if len(options) > 1 and content.close is None:
                 options = options[:1]
-            return self._spans(node, content, options, at)
-        parallel = self.request.options.parallel
-        if calls is not None and not parallel:
+            return self._spans(node, content, options, self._most(item), at)
+        most = self._most(item)
+        if calls is not None and most == 1:
             calls = seq(calls, GAP)
-        rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, parallel, others)
+        rest: Ir = ir.Lang(stops=others) if calls is None else ir.Free(calls, triggers, most, others)
         heads: list[tuple[Ir, Ir]] = []
         if start is not None and not all(head.startswith(triggers) for head in literal_heads(start)):
             heads = split_heads(start, stretches(node, "", self.spelling))
@@ -220,27 +220,40 @@ class TurnReader:
         if calls is None:
             return alt(*begun, plain)
         assert node.calls is not None
-        if not parallel:
+        if most == 1:
             return alt(*begun, plain, seq(plain, calls))
         if not any(isinstance(below, n.Calls) for below in walk(node.calls, True)):
             # The format writes one call, as the end of the turn.
             return alt(*begun, plain, seq(plain, calls, GAP))
+        if most is not None:
+            rest = ir.Free(calls, triggers, most - 1, others)
         return alt(*begun, plain, seq(plain, calls, rest))
 
-    def _spans(self, node: n.Body, span: Span, calls: list[Ir], at: At) -> Ir:
+    def _most(self, item: Node | None) -> int | None:
+        """How often ``item`` may stand in free text; None: any number of times. Where it holds a list of calls, the
+        list is counted, so the item stands once."""
+        if not self.request.options.parallel:
+            return 1
+        most = self.request.max_calls
+        several = item is not None and any(isinstance(below, n.Calls) for below in walk(item, True))
+        return 1 if most is not None and several else most
+
+    def _spans(self, node: n.Body, span: Span, calls: list[Ir], most: int | None, at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
         if span.close is None:
-            return self._sections(span, calls, at)
+            return self._sections(span, calls, most, at)
         spans = [self._span(node, span, at)]
         if node.reasoning is not None and at.thoughts:
             spans.insert(0, self._span(node, node.reasoning, at))
         last = opt(self._stretch(node, span, at))
-        if self.request.options.parallel:
+        if most is None:
             return seq(ir.Rep(seq(GAP, alt(*spans, *calls)), 0, None), GAP, last)
         text = ir.Rep(seq(GAP, alt(*spans)), 0, None)
-        return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
+        if most == 1:
+            return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
+        return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most, large=True), GAP, last)
 
-    def _sections(self, span: Span, calls: list[Ir], at: At) -> Ir:
+    def _sections(self, span: Span, calls: list[Ir], most: int | None, at: At) -> Ir:
         """Content and calls that end where the next one begins."""
         content = self.read(span.open, at)
         common = _common([*literal_heads(content), *(h for call in calls for h in literal_heads(call))])
@@ -249,13 +262,23 @@ class TurnReader:
                 "a span without a closer must begin like the calls, so that its end is seen"
             )
         rests = [residual(part, common) for part in (content, *calls)]
-        text, ref = ir.Lang(stops=(common,)), ir.Ref("section")
-        after = alt(seq(ir.Text(common), ref), GAP) if self.request.options.parallel else GAP
-        self.rules["section"] = alt(
-            seq(rests[0] or EMPTY, alt(seq(text, ir.Text(common), ref), text)),
-            *(seq(rest, after) for rest in rests[1:] if rest is not None),
-        )
-        return seq(GAP, opt(seq(ir.Text(common), ref)))
+        text = ir.Lang(stops=(common,))
+
+        def section(left: int | None) -> Ir:
+            """The rule of a section, with so many calls from it on."""
+            name = "section" if left in (None, most) else f"section-{left}"
+            if name not in self.rules:
+                self.rules[name] = EMPTY
+                ref = seq(ir.Text(common), ir.Ref(name))
+                self.rules[name] = seq(rests[0] or EMPTY, alt(seq(text, ref), text))
+                if left is None or left:
+                    after = ref if left is None else section(left - 1)
+                    ended = GAP if most == 1 else alt(after, GAP)
+                    called = (seq(rest, ended) for rest in rests[1:] if rest is not None)
+                    self.rules[name] = alt(self.rules[name], *called)
+            return seq(ir.Text(common), ir.Ref(name))
+
+        return seq(GAP, opt(section(most)))
 
 
 def start_of(body: n.Body) -> Node | None:
