@@ -9,9 +9,11 @@ call. Only renderings are compared, never the template's source, so a cosmetic e
 2. Else a template may write the calls of one family under the role headers of another, or with reasoning that the first
    family has not. Then some of the markers are enough, but the format must also write the call as the template does,
    so that its grammar is right too.
-3. Else the model's files may have a ``response_template``, as transformers wants it. It is read into a format, which
+3. Else the prompt may tell a known form, though the template writes its past calls in another one. A model follows the
+   prompt, so that format is named, with a limit.
+4. Else the model's files may have a ``response_template``, as transformers wants it. It is read into a format, which
    counts if it returns all messages.
-4. A template that none of these explains is analysed, and the format made of what was found.
+5. A template that none of these explains is analysed, and the format made of what was found.
 
 Markers only rank: among formats that read the same wire, the one with the more specific markers is named. If two have
 equal markers, the one that also reads reasoning is named. The evidence lists the formats that share the definition of
@@ -54,7 +56,7 @@ from .shown import (
     turn_of,
     without_end,
 )
-from .told import untold
+from .told import tells, untold
 
 __all__ = ["CONTENT_ONLY", "Detection", "analysed", "by_name", "detect", "detect_in", "prompt_prefix"]
 
@@ -191,10 +193,17 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         if other is None:
             return Detection(best.name, 0.5 if unseen else 1.0, evidence)
         why = f"{best.name} reads {other.what}, but does not write {other.wire!r:.200}"
+        if tells(template, best):
+            return Detection(
+                best.name, 1.0, (*evidence, f"{why}; the prompt tells to write as {best.name} does")
+            )
         found = analysed(template)
         if found and not found.limits:
             return replace(found, evidence=(why, *found.evidence))
         return _with_limits(Detection(best.name, 1.0, evidence), (Limit("grammar", why),))
+    told_of = _by_prompt(template, contest) if calls else None
+    if told_of is not None:
+        return replace(told_of, evidence=(*told_of.evidence, *cuts, *contest.broken))
     said: tuple[str, ...] = ()
     if response_template is not None:
         told = _told(response_template, without_end(template, [*probes, *several_calls(template)]))
@@ -207,6 +216,24 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         nothing = "the template renders neither tools nor calls nor reasoning"
         return Detection(CONTENT_ONLY, 1.0, (nothing, *said, *cuts, *contest.broken))
     return replace(found, evidence=(*contest.broken, *contest.tried, *said, *cuts, *found.evidence))
+
+
+def _by_prompt(template: Template, contest: Contest) -> Detection | None:
+    """The format whose calls the prompt tells, though it does not read the template's past ones as they are."""
+    for info in sorted(list_formats(), key=lambda info: -len("".join(info.markers))):
+        if not info.markers or contest.seen(info) != info.markers:
+            continue
+        with suppress(Exception):  # a broken format must not stop the others
+            fmt = info.load()
+            wrong = [probe for probe in contest.probes if not reads(fmt, probe)]
+            if all("tool_calls" in probe.message for probe in wrong) and tells(template, fmt):
+                why = "; ".join(f"{fmt.name} does not read {probe.wire!r:.200}" for probe in wrong[:1])
+                evidence = (
+                    f"markers in the rendering: {', '.join(map(repr, info.markers))}",
+                    f"the prompt tells to write calls as {fmt.name} does",
+                )
+                return _with_limits(Detection(fmt.name, 1.0, evidence), (Limit("past calls", why),))
+    return None
 
 
 def _unwritten(template: Template, fmt: Format, probes: list[Probe]) -> Probe | None:

@@ -17,11 +17,11 @@ from ..templates.probe.differences import is_marker, units
 from .limits import Limit
 from .shown import ARGUMENTS, CALL, HISTORY, TOOLS
 
-__all__ = ["untold"]
+__all__ = ["tells", "untold"]
 
 _NAME = "probe_tool"
 _OBJECT = re.compile(
-    r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\[\]\n]{1,60}?,'
+    r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\n]{1,60}?,'
     r'\s*"(?P<args>parameters|arguments|args|input|tool_input)"\s*:'
 )
 _PYTHON = re.compile(r"\[\w+\(\w+\s*=[^()\n]{1,80}\)")
@@ -40,6 +40,16 @@ def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
         for shown, text, own in _told(prompt)
         if not (_reads(fmt, text) or _tells(prompt, _written(fmt), own))
     )
+
+
+def tells(template: Template, fmt: Format) -> bool:
+    """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker."""
+    try:
+        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+    except TemplateError:
+        return False
+    begun = _written(fmt).partition(_NAME)[0].partition("{")[0]
+    return bool(begun) and begun in re.sub(r"\s", "", prompt)
 
 
 def _tells(prompt: str, written: str, own: str) -> bool:

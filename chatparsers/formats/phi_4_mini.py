@@ -6,19 +6,22 @@
 
 Quirks:
 - The second form, also with one call without its array, is written by models that were not asked for the first.
+- vLLM's template tells the first form and writes past calls without the word and the brackets. Such calls are read at
+  the start of a turn.
 - Seen in the wild: `parameters` for `arguments`, text before the word.
 - Facts: vLLM's chat template for the model and its parser `phi4_mini_json`; llama.cpp's and Ollama's templates.
 """
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.formats._shapes import listed
+from chatparsers.formats._shapes import json_calls, listed
 
 
 def build(p: Builder) -> Node:
     call = p.json_call(name="name", args="arguments")
     words = "functools" << p.array(call)
     tagged = p.token("<|tool_call|>") << listed(p, call) << p.token("<|/tool_call|>")
-    return p.body(p.reads(words, words, tagged), lead=" ")
+    calls = p.reads(words, words, tagged)
+    return p.body(calls, start=p.reads(calls, json_calls(p)), lead=" ")
 
 
 FORMAT = Format(

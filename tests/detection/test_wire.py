@@ -370,3 +370,25 @@ def test_both_forms_of_llama_4_are_read(tmp_path: Path) -> None:
         message = turn.parse(text + "<|eot|>")
         assert [(call.name, call.arguments) for call in message.tool_calls] == [("f", '{"a": 1}')], text
         assert not message.content and message.complete
+
+
+_TOLD = """{% if tools %}<|system|>Write calls as functools[{"name": [function name], "arguments": [JSON]}, …]
+{{ tools | tojson }}<|end|>{% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}
+{%- for call in m.tool_calls or [] %}CALL{% if not loop.last %},{% endif %}{% endfor %}<|end|>{% endfor %}
+{%- if add_generation_prompt %}<|assistant|>{% endif %}"""
+_JSON = '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}'
+
+
+@pytest.mark.parametrize(
+    ("written", "reads"),
+    [(_JSON, True), (_JSON.replace('"name"', '"call"'), False)],
+    ids=["past calls are read", "past calls are not read"],
+)
+def test_the_prompt_is_believed_over_the_past_calls(written: str, reads: bool) -> None:
+    chat = chatparsers.load(_TOLD.replace("CALL", written))
+    assert chat.detection.name == "phi-4-mini"
+    assert [limit.part for limit in chat.detection.limits] == ([] if reads else ["past calls"])
+    told = 'functools[{"name": "f", "arguments": {"a": 1}}]'
+    for text in (told, told[len("functools[") : -1])[: 1 + reads]:
+        (call,) = chat.format.bind(tools=[{"name": "f"}]).parse(text).tool_calls
+        assert (call.name, call.arguments) == ("f", '{"a": 1}')
