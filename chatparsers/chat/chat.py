@@ -152,7 +152,8 @@ class Chat(Training):
         allowed = self._polyfills if polyfills is None else _chosen(polyfills)
         key = template.name, allowed
         if key not in self._renderers:
-            self._renderers[key] = Renderer(template, self.syntax, allowed, self._tools_as)
+            known = self.format.features.tools
+            self._renderers[key] = Renderer(template, self.syntax, allowed, self._tools_as, calls_known=known)
         return self._renderers[key]
 
     @property

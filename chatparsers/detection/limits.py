@@ -21,8 +21,8 @@ class Limit:
     ``part`` names it: ``array``, ``boolean``, ``null``, ``number``, ``object`` (arguments of this JSON type),
     ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls behind reasoning``,
     ``white space`` (around content or reasoning: it stays there), ``grammar``, ``told form`` (the prompt tells another
-    form of calls), ``past calls`` (the template writes them in another form than the prompt tells), ``reasoning`` (it is
-    content). ``why``: what was asked, and what was read instead.
+    form of calls), ``past calls`` (the template writes them in another form than the prompt tells), ``reasoning`` (it
+    is content). ``why``: what was asked, and what was read instead.
     """
 
     part: str

@@ -46,7 +46,9 @@ class Renderer:
     """One template with the polyfills that it needs.
 
     ``syntax``: the format that writes tools and calls if the template does not. ``allowed``: the polyfills that may be
-    used; None allows all. ``tools_as``: how the polyfill ``tools`` writes them.
+    used; None allows all. ``tools_as``: how the polyfill ``tools`` writes them. ``calls_known``: whether it
+    is known how the model writes calls. If not, and if the template shows nothing of them, ``tools`` is used wherever
+    there are tools, also if the template shows these.
     """
 
     def __init__(
@@ -55,17 +57,20 @@ class Renderer:
         syntax: Format,
         allowed: Iterable[str] | None = None,
         tools_as: ToolsAs = "json",
+        calls_known: bool = True,
     ) -> None:
         self.template = template
         self.tools_as = tools_as
         self.syntax = syntax
         self.allowed = _ALL if allowed is None else frozenset(allowed)
+        self._calls_known = calls_known
         self._planner = Planner(
             self._rendered,
             syntax,
             knows_results=lambda: self._knows_results,
             reads_back=lambda: self._reads_back,
             tools_as=tools_as,
+            teaches=lambda: self._teaches,
         )
 
     def rewrite(
@@ -140,6 +145,21 @@ class Renderer:
         for spelt in (str.lower, str.title, str.upper):
             other = other.replace(spelt("needlerole"), spelt("tool"))
         return "needleresult" in shown and shown != other
+
+    @cached
+    def _teaches(self) -> bool:
+        """Whether nothing tells how the model would write a call: the template does as if there were none."""
+        if self._calls_known:
+            return False
+        answer = {"role": "assistant", "content": "needle"}
+        call = {"id": "call00000", "type": "function", "function": _CALL, **_CALL}
+        texts = []
+        for message in (answer, {**answer, "tool_calls": [call]}):
+            try:
+                texts.append(self._rendered([{"role": "user", "content": "x"}, message], probe_tools()))
+            except TemplateError:
+                texts.append("")
+        return texts[1] in ("", texts[0])
 
     @cached
     def _reads_back(self) -> bool:

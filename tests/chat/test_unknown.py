@@ -36,8 +36,8 @@ TOOLS_ALONE = (
 )
 
 
-def test_calls_are_read_as_the_history_shows_them() -> None:
-    """Where a polyfill writes the calls of the history, the model answers in the syntax that it saw."""
+def test_what_a_polyfill_teaches_is_told_and_read() -> None:
+    """Where a polyfill writes the calls of the history, the prompt tells their form, also before the first call."""
     chat = chatparsers.load(TOOLS_ALONE)
     call = {"id": "call00001", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
     history = [
@@ -49,10 +49,13 @@ def test_calls_are_read_as_the_history_shows_them() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         turn = chat.prepare(history, tools=[TOOL])
+        first = chat.prepare(USER, tools=[TOOL])
     assert "tool_calls" in turn.polyfills and wire in turn.prompt
-    assert called(turn.parse(wire)) == [("get_weather", "{}")]
+    for prepared in (first, turn):
+        assert "in exactly this form" in prepared.prompt and "tools" in prepared.polyfills
+        assert called(prepared.parse(wire)) == [("get_weather", "{}")]
     with pytest.warns(UserWarning, match="tools are not read"):
-        assert not chat.prepare(USER, tools=[TOOL]).parse(wire).tool_calls
+        assert not chat.prepare(USER, tools=[TOOL], polyfills=False).parse(wire).tool_calls
 
 
 class TestPolyfilledTools:

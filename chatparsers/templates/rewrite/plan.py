@@ -20,6 +20,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from ...core.errors import ChatParsersError
+from ...core.kept import cached
 from ..messages import reasoning_of
 from ..probe.capabilities import probe_tools, shows
 from .declared import ToolsAs
@@ -177,6 +178,7 @@ class Planner:
 
     ``render`` renders with the template. ``knows_results``: whether the template shows results on purpose; if not, it
     prints their role by accident. ``reads_back``: whether a call written as text is read back from a rendering.
+    ``teaches``: whether the prompt tells tools and calls in the syntax even if the template shows tools.
     """
 
     def __init__(
@@ -187,12 +189,14 @@ class Planner:
         knows_results: Callable[[], bool],
         reads_back: Callable[[], bool],
         tools_as: ToolsAs = "json",
+        teaches: Callable[[], bool] = lambda: False,
     ) -> None:
         self._render = render
         self._syntax = syntax
         self._knows_results = knows_results
         self._reads_back = reads_back
         self._tools_as = tools_as
+        self._teaches = teaches
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
         self._kinds = 0  # in the outlines of the plans
 
@@ -218,7 +222,8 @@ class Planner:
             text = self._try(names, messages, tools, seen)
             if text is None:
                 continue
-            lost = [(kind, what) for kind, what, words in needles if not _all_there(text, words)]
+            printed = self._printed
+            lost = [(kind, what) for kind, what, words in needles if not _all_there(text, words, printed)]
             if tools and not shows(text, *_PROBED):
                 lost.append((Kind("tools"), "tools"))
             if not lost:
@@ -226,6 +231,17 @@ class Planner:
             if best is None or len(lost) < len(best.lost):
                 best = Plan(names, tuple(lost))
         return best or Plan(())  # refused in every way: the rendering itself says why
+
+    @cached
+    def _printed(self) -> tuple[str, ...]:
+        """What stands before a word in a printed dict, or in JSON within a JSON string; no format means it so, unless it
+        writes so itself."""
+        call = {"role": "assistant", "content": "", "tool_calls": [_call("needle", 0, True)]}
+        try:
+            written = self._syntax.render(call)
+        except ChatParsersError:
+            written = ""
+        return tuple(form for form in ('\\"', "{'") if f"{form}needle" not in written)
 
     def _try(
         self, names: tuple[str, ...], messages: list[Message], tools: bool, seen: set[bytes]
@@ -254,7 +270,7 @@ class Planner:
         if "developer" in roles:
             choices.append([(0, ()), (1, ("developer_role",))])
         if tools:
-            choices.append([(0, ()), (8, ("tools",))])
+            choices.append([(16 if self._teaches() else 0, ()), (8, ("tools",))])
         if tools or calls:
             choices.append([(0, ()), (1, ("flat",))])
         if tools or roles & {"system", "developer"}:
@@ -329,9 +345,9 @@ def _call(word: str, number: int, id: bool) -> dict[str, Any]:
     return {"id": f"call-of-some-form-{word}{letter}", **call} if id else call
 
 
-def _all_there(text: str, words: tuple[str, ...]) -> bool:
-    """Whether all words come out, and no word inside a printed dict or inside JSON within a JSON string."""
-    return shows(text, *words) and not any(f'\\"{word}' in text or f"{{'{word}" in text for word in words)
+def _all_there(text: str, words: tuple[str, ...], printed: tuple[str, ...]) -> bool:
+    """Whether all words come out, and none of them ``printed``."""
+    return shows(text, *words) and not any(form + word in text for word in words for form in printed)
 
 
 def _letters(number: int) -> str:
