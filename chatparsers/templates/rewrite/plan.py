@@ -234,8 +234,8 @@ class Planner:
 
     @cached
     def _printed(self) -> tuple[str, ...]:
-        """What stands before a word in a printed dict, or in JSON within a JSON string; no format means it so, unless it
-        writes so itself."""
+        """What stands before a word in a printed dict, or in JSON within a JSON string. No format means it so, unless
+        it writes so itself."""
         call = {"role": "assistant", "content": "", "tool_calls": [_call("needle", 0, True)]}
         try:
             written = self._syntax.render(call)
