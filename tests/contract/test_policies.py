@@ -203,10 +203,12 @@ def test_a_call_in_open_reasoning_counts_if_the_turn_ends_with_it(format: chatpa
     wire = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools=TOOLS)
     turn = format.bind(tools=TOOLS)
     opener = format.render({"role": "assistant", "reasoning_content": "Hm."}).partition("Hm.")[0]
-    for end in ("", "\n", *format.stops):
+    closer = next((text for text in format.preserved_tokens if wire.endswith(text)), "")
+    for end in ("", "\n", *format.stops, closer, "\n" + closer + closer):
         message = turn.parse(opener + "Hm. " + wire + end)
         assert [json.loads(call.arguments) for call in message.tool_calls] == [{"city": "Oslo"}], end
         assert (message.reasoning.strip(), message.content.strip()) == ("Hm.", ""), end
+        assert [one.code for one in message.diagnostics] == ["stray-marker"] * end.count(closer or "\0"), end
     drafted = turn.parse(opener + "Hm. " + wire + " So.")
     assert not drafted.tool_calls and not drafted.content
     assert drafted.reasoning.strip() == ("Hm. " + wire + " So.").strip()

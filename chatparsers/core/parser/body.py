@@ -36,6 +36,8 @@ from ..definition.nodes import (
     Sequence,
     Space,
     Span,
+    Tag,
+    Tagged,
     Think,
     Token,
     Value,
@@ -195,8 +197,7 @@ class BodyCompiler:
         code.emit(m.IF, m.SPELT, text)
         self._stray_closers(at.markup, closed)
         for closer in parts.closers:
-            noted = partial(code.emit, m.NOTED, "stray-marker", 0, "")
-            code.attempt(partial(code.sequence_of, [noted, partial(self.node, closer, markers)]), closed)
+            code.attempt(partial(self.node, closer, markers), closed)
         code.place(text)
         self._stray((*parts.starts, *parts.marked), loop.top)
         inner = Label()
@@ -242,7 +243,7 @@ class BodyCompiler:
             marks.append(_FENCE_END)
         without = hollow(node.calls) if node.calls is not None else None
         empty = [without] if without is not None else []
-        ends = [node.closers] if node.closers is not None else []
+        ends: list[Node] = [] if node.closers is None else [Tagged(Tag.STRAY, node.closers)]
         begun = [text for mark in (*marks, *empty, *ends) for text in first(mark)]
         return _Sections(
             calls,
@@ -295,7 +296,8 @@ class BodyCompiler:
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
         if calls is not None:
-            self._last_calls(calls, span.close, parts.ends, loop.top, body)
+            strays = [Tagged(Tag.STRAY, Token(text)) for text in self.outline.closers if text not in closers]
+            self._last_calls(calls, span.close, [*strays, *parts.closers], parts.ends, loop.top, body)
         code.emit(m.ONE, at.region, None, "a character")
         code.emit(m.JUMP, scan)
         code.place(done)
@@ -304,9 +306,12 @@ class BodyCompiler:
             self._resume(parts)
         code.emit(m.JUMP, loop.entry)
 
-    def _last_calls(self, calls: Node, closer: Node, ends: list[Node], top: Label, at: Place) -> None:
-        """Reads calls in open reasoning, and continues at ``top`` if nothing but white space, further calls and the
-        closer of the reasoning stand between them and the end of the turn. All of it is held until then."""
+    def _last_calls(
+        self, calls: Node, closer: Node, strays: list[Node], ends: list[Node], top: Label, at: Place
+    ) -> None:
+        """Reads calls in open reasoning, and continues at ``top`` if nothing but white space, further calls, stray
+        closers and the closer of the reasoning stand between them and the end of the turn. All of it is held until
+        then."""
         code = self.code
         spaced = Sequence.of(Space(""), calls)
         ended = Peek(Choice.of(*ends, End()))
@@ -315,6 +320,7 @@ class BodyCompiler:
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
         self.node(Sequence.of(calls, Many(spaced)), at)
+        self.node(Many(Sequence.of(Space(""), Choice.of(NEVER, *strays))), at.markers)
         self.node(Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
         code.place(decided)

@@ -241,8 +241,8 @@ class _Compiler:
             self.emit(m.MARK, m.CALL_BEGIN, None)
             self.node(node.node, at)
             self.emit(m.MARK, m.CALL_END, None)
-        elif node.tag is Tag.UNREAD:
-            self.emit(m.NOTED, "unread-member", 0, "no other member of the call")
+        elif node.tag in _NOTED:
+            self.emit(m.NOTED, *_NOTED[node.tag])
             self.node(node.node, at)
         else:
             self.node(node.node, at._replace(region=_REGIONS[node.tag]))
@@ -416,6 +416,10 @@ _LITERALS = [*"\"'[({+-.0123456789", "True", "False", "None", "true", "false", "
 _white = re.compile(r"[ \t\r\n]*").match
 _lone = re.compile("[\ud800-\udfff]")
 _REGIONS = {Tag.CONTENT: m.CONTENT, Tag.REASONING: m.REASONING}
+_NOTED = {
+    Tag.STRAY: ("stray-marker", 0, ""),
+    Tag.UNREAD: ("unread-member", 0, "no other member of the call"),
+}
 _ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
 _GROUPS = {"id": m.ID, "name": m.NAME}
 

@@ -23,6 +23,8 @@ class Tag(Enum):
     ARG_NAME = "argument name"
     THOUGHT = "thought"
     """Reasoning with its markers: with ``reasoning="inline"`` all of it is content."""
+    STRAY = "stray marker"
+    """A marker that closes nothing. A diagnostic says so."""
     UNREAD = "unread member"
     """Markup that holds data of a call which the format has no place for. A diagnostic says so."""
 
