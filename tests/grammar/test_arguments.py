@@ -122,6 +122,7 @@ def test_shapes(name: str, shape: str) -> None:
         ({"type": "object", "properties": {"a": INTEGER}, "if": A, "then": B}, "if"),
         ({"type": "object", "properties": {"a": {**STRING, "pattern": "(?i)abc"}}}, "pattern"),
         ({"type": "object", "properties": {"a": {"type": "int"}}}, "type"),
+        ({"type": "object", "properties": {"a": {**STRING, "format": "hostname"}}}, "format"),
         (
             {"type": "object", "properties": {"a": INTEGER}, "additionalProperties": INTEGER, "minProperties": 2},
             "minProperties",

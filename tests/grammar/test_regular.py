@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import re
 import tracemalloc
@@ -291,6 +292,30 @@ def test_expressions_that_python_reads_otherwise() -> None:
     ):
         matcher = Matcher(read_regex(text))
         assert all(map(matcher.matches, taken)) and not any(map(matcher.matches, refused)), text
+
+
+def test_what_is_excluded_is_so_in_every_spelling() -> None:
+    """JSON spells a character beyond ASCII in several ways, and by any of them a name is the listed one."""
+    listed = ["é", "\u0800b", "\uffff", "\U0001f600", "\U00010000", "\U0010ffff", "a"]
+    excluded = ir.Lang(
+        (ir.Part(ir.texts(listed), False), ir.Part(read_regex("^[\u0410-\u044f]|\U0001f3fb$"), False)),
+        encoding="json",
+    )
+    judge = compile_for("llguidance", write_lark(ir.seq(excluded, ir.Text("!")), {}), "lark")
+    near = [
+        chr(ord(text[0]) + step) + text[1:] for text in listed for step in (-1, 1) if ord(text[0]) < ir.LAST
+    ]
+    edges = ["\u0410", "\u040f", "\u044f", "\u0450", "\U0001f3fb", "\U0001f3fa", "\u0430x", "x\U0001f3fb"]
+    for text in [*listed, *near, *edges]:
+        if 0xD800 <= ord(text[0]) < 0xE000 or text[0] < " ":
+            continue
+        refused = text in listed or "\u0410" <= text[0] <= "\u044f" or text.endswith("\U0001f3fb")
+        escaped = json.dumps(text)
+        upper = re.sub("[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped)
+        spellings = {json.dumps(text, ensure_ascii=False), escaped, upper}
+        for spelt in spellings:
+            assert json.loads(spelt) == text
+            assert (judge.status(f"{spelt}!") == FULL) is not refused, spelt
 
 
 @pytest.mark.parametrize("encoding", ["raw", "json"])

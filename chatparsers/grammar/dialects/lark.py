@@ -21,6 +21,7 @@ from ...core.kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals, overlap, without
 from ..reading.residual import CHARACTER, HEX, PAIR, residual
+from .escaped import high_spellings
 from .gbnf import ESCAPED, HIGH
 from .rules import RuleWriter
 
@@ -64,8 +65,9 @@ def _class(ranges: Ranges) -> str:
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 
 
-def _encoded(ranges: Ranges) -> str:
-    """The spellings of one character inside a JSON string; the same as the GBNF writer's."""
+def _encoded(ranges: Ranges, *, every: bool = False) -> str:
+    """The spellings of one character inside a JSON string; the same as the GBNF writer's. ``every``: also those that
+    are not generated of a part of the characters beyond ASCII."""
     options: list[str] = []
     plain = without(ranges, ESCAPED)
     if plain:
@@ -81,33 +83,35 @@ def _encoded(ranges: Ranges) -> str:
     options += [rf"\\u00{row}{_class(charset(digits + digits.upper()))}" for row, digits in rows.items()]
     if HIGH[0] in overlap(ranges, HIGH):
         options.append(_HIGH)
+    elif every:
+        options += high_spellings(ranges)
     return options[0] if len(options) == 1 else f"(?:{'|'.join(options)})"
 
 
 _EXACT = _encoded(ANY)
 
 
-def _regex(node: Ir, encoding: Encoding) -> str:
-    """A regular node as a regular expression."""
+def _regex(node: Ir, encoding: Encoding, every: bool = False) -> str:
+    """A regular node as a regular expression. ``every``: in all spellings, because they are to be excluded."""
     if isinstance(node, ir.Text):
         if encoding == "raw":
             return _escape(node.text)
-        return "".join(_encoded(charset(char)) for char in node.text)
+        return "".join(_encoded(charset(char), every=every) for char in node.text)
     if isinstance(node, ir.Chars):
-        return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges)
+        return _class(node.ranges) if encoding == "raw" else _encoded(node.ranges, every=every)
     if isinstance(node, ir.Seq):
-        return "".join(_regex(item, encoding) for item in node.items)
+        return "".join(_regex(item, encoding, every) for item in node.items)
     if isinstance(node, ir.Alt):
-        return "(?:" + ("|".join(_regex(option, encoding) for option in node.options) or _NEVER) + ")"
+        return "(?:" + ("|".join(_regex(option, encoding, every) for option in node.options) or _NEVER) + ")"
     if isinstance(node, ir.Rep):
-        inner = _regex(node.node, encoding)
+        inner = _regex(node.node, encoding, every)
         most = "" if node.most is None else str(node.most)
         count = {(0, ""): "*", (1, ""): "+", (0, "1"): "?"}.get(
             (node.least, most), f"{{{node.least},{most}}}"
         )
         return f"(?:{inner}){count}"
     if isinstance(node, ir.Shared):
-        return _regex(node.node, encoding)
+        return _regex(node.node, encoding, every)
     raise TypeError(f"not regular: {type(node).__name__}")
 
 
@@ -345,7 +349,8 @@ class _Writer(RuleWriter):
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)
             return f'/"{CHARACTER}{count}"{_escape(node.end_text)}/'
         terms = [
-            ("" if part.positive else "~") + f"/{_regex(part.node, 'json') or _EMPTY}/" for part in node.parts
+            ("" if part.positive else "~") + f"/{_regex(part.node, 'json', not part.positive) or _EMPTY}/"
+            for part in node.parts
         ]
         if not any(part.positive for part in node.parts) or node.least or node.most is not None:
             count = "*" if not node.least and node.most is None else _count(node.least, node.most)

@@ -4,7 +4,7 @@ that JSON Schema cites."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["ENCODINGS", "FORMATS", "Named"]
 
@@ -12,10 +12,11 @@ __all__ = ["ENCODINGS", "FORMATS", "Named"]
 @dataclass(frozen=True, slots=True)
 class Named:
     """Sets of strings that a keyword names: those with a regular expression, and those that no grammar can say. Any
-    other name is only an annotation."""
+    other name is only an annotation. ``wider``: what an expression takes that the set does not have."""
 
     expressions: Mapping[str, str]
     unsaid: frozenset[str]
+    wider: Mapping[str, str] = field(default_factory=dict)
 
 
 # years that have a 29th of February
@@ -83,6 +84,7 @@ FORMATS = Named(
             "uri-template",
         }
     ),
+    {"hostname": "more than 253 characters, and wrong punycode (xn--) are generated"},
 )
 
 ENCODINGS = Named(

@@ -215,6 +215,8 @@ def named(keyword: str, sets: Named) -> Gather:
         expect(value, str, "a name", path, keyword)
         if value in sets.expressions:
             bag.patterns.append((sets.expressions[value], path, keyword))
+            if value in sets.wider:
+                bag.told.append(Weakened(path, keyword, f"{value}: {sets.wider[value]}"))
         elif value in sets.unsaid:
             bag.told.append(Weakened(path, keyword, f"no grammar for {value!r}"))
 

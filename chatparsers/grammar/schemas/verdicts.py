@@ -193,7 +193,8 @@ def named(keyword: str, sets: Named) -> Judged:
         if not isinstance(said, str):
             return True
         if said in sets.expressions:
-            return ask.finds(sets.expressions[said], value, keyword)
+            found = ask.finds(sets.expressions[said], value, keyword)
+            return None if found and said in sets.wider else found
         return None if said in sets.unsaid else True
 
     return judged

@@ -1,0 +1,67 @@
+"""The spellings by ``\\u`` of characters beyond ASCII in a JSON string, as a regular expression."""
+
+from __future__ import annotations
+
+from ..ir import Ranges, overlap
+
+__all__ = ["high_spellings"]
+
+_PLANE = 0x10000
+_HALF = 0x400
+_DIGITS = "0123456789abcdef"
+_ANY_DIGIT = "[0-9a-fA-F]"
+
+
+def high_spellings(ranges: Ranges) -> list[str]:
+    """The spellings of the characters of a set that are beyond ASCII; those beyond ``\\uFFFF`` are pairs."""
+    found = [
+        rf"\\u{form}" for span in overlap(ranges, ((0x80, 0xD7FF), (0xE000, 0xFFFF))) for form in _hex(*span)
+    ]
+    for low, high in overlap(ranges, ((_PLANE, 0x10FFFF),)):
+        found += _pairs(low - _PLANE, high - _PLANE)
+    return found
+
+
+def _pairs(low: int, high: int) -> list[str]:
+    """Pairs of surrogates: the first half says which block of 1,024 characters, the second which one in it."""
+    first, last = low // _HALF, high // _HALF
+    if first == last:
+        blocks = [(first, last, low % _HALF, high % _HALF)]
+    else:
+        blocks = [(first, first, low % _HALF, _HALF - 1), (last, last, 0, high % _HALF)]
+        if last - first > 1:
+            blocks.append((first + 1, last - 1, 0, _HALF - 1))
+    return [
+        rf"\\u{one}\\u{two}"
+        for begin, end, from_, to in blocks
+        for one in _hex(0xD800 + begin, 0xD800 + end)
+        for two in _hex(0xDC00 + from_, 0xDC00 + to)
+    ]
+
+
+def _hex(low: int, high: int, digits: int = 4) -> list[str]:
+    """The numbers from ``low`` to ``high`` in so many digits."""
+    if not digits:
+        return [""]
+    size = 16 ** (digits - 1)
+    first, last = low // size, high // size
+    if first == last:
+        return [_digit(first, last) + rest for rest in _hex(low % size, high % size, digits - 1)]
+    found = []
+    if low % size:
+        found += [_digit(first, first) + rest for rest in _hex(low % size, size - 1, digits - 1)]
+        first += 1
+    if high % size < size - 1:
+        found += [_digit(last, last) + rest for rest in _hex(0, high % size, digits - 1)]
+        last -= 1
+    if first <= last:
+        found.append(_digit(first, last) + _ANY_DIGIT * (digits - 1))
+    return found
+
+
+def _digit(first: int, last: int) -> str:
+    if (first, last) == (0, 15):
+        return _ANY_DIGIT
+    digits = _DIGITS[first : last + 1]
+    both = dict.fromkeys(digits + digits.upper())
+    return "".join(both) if len(both) == 1 else f"[{''.join(both)}]"
