@@ -496,3 +496,19 @@ def test_a_token_has_the_first_region_that_is_no_markup(name: str) -> None:
             next((kind for kind in kinds[at : at + long] if kind != "markup"), "markup") for at in starts
         ]
         assert stream.token_regions(starts=starts) == expected, long
+
+
+@pytest.mark.one_in(4)
+def test_the_region_is_decided_at_the_closer_of_a_thought(format: Format) -> None:
+    """By text and by ids: where the next word would be content, the stream is no longer in the reasoning."""
+    if not format.features.reasoning:
+        return
+    opener, _, closer = format.render({"role": "assistant", "reasoning_content": "Hm."}).partition("Hm.")
+    turn = format.bind(tools=TOOLS, tokenizer=tokenizer_of(format, True))
+    ends = [at for at in range(len(closer) + 1) if turn.parse(f"{opener}Hm.{closer[:at]}So").content == "So"]
+    at = min(ends, default=len(closer))
+    tokens = tokenizer_of(format, True)
+    for pieces in (list(opener + "Hm." + closer[:at]), tokens.encode(opener + "Hm." + closer[:at]).ids):
+        stream = turn.stream()
+        regions = [stream.region for piece in pieces if stream.feed(piece) is not None]
+        assert "reasoning" in regions and regions[-1] != "reasoning", (pieces, regions)

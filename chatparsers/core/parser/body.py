@@ -28,6 +28,7 @@ from ..definition.nodes import (
     EachArg,
     EachTool,
     End,
+    Lenient,
     Literal,
     Many,
     Node,
@@ -292,7 +293,7 @@ class BodyCompiler:
         code.place(scan)
         code.text(at.region, [*closers, *exits, *(text for end in parts.ends for text in first(end))])
         code.emit(m.UNCLOSED, loop.top, "" if span.optional else _shown(closers))
-        code.attempt(partial(self.node, span.close, markers), done)
+        ways = self._closers(span.close, markers)
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
         if calls is not None:
@@ -300,6 +301,7 @@ class BodyCompiler:
             self._last_calls(calls, span.close, [*strays, *parts.closers], parts.ends, loop.top, body)
         code.emit(m.ONE, at.region, None, "a character")
         code.emit(m.JUMP, scan)
+        self._closed(ways, markers, done)
         code.place(done)
         if not self.outline.inline:
             code.emit(m.UNSET, m.BEHIND)
@@ -355,14 +357,30 @@ class BodyCompiler:
             region, [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
         )
         code.emit(m.UNCLOSED, done, "" if span.optional else _shown(closers))
-        if span.close is not None:
-            code.attempt(partial(self.node, span.close, markers), done)
+        ways = [] if span.close is None else self._closers(span.close, markers)
         for node in exits:
             code.attempt(partial(self.node, node, markers), done, m.BACK)
         self._answer(region, loop)
         code.emit(m.ONE, region, None, "a character")
         code.emit(m.JUMP, loop)
+        self._closed(ways, markers, done)
         code.place(done)
+
+    def _closers(self, close: Node, markers: Place) -> list[tuple[Node, Label]]:
+        """Reads the end of reasoning or content, and continues at a label of each way to write it: there the text is
+        over, and what may still follow of the closer (the node beside the label) is read."""
+        ways = [(*_parted(option), Label()) for option in _options(close)]
+        for end, _, closed in ways:
+            self.code.attempt(partial(self.node, end, markers), closed)
+        return [(rest, closed) for _, rest, closed in ways]
+
+    def _closed(self, ways: list[tuple[Node, Label]], markers: Place, done: Label) -> None:
+        """Reads the rest of the closers, and continues at ``done``."""
+        for rest, closed in ways:
+            self.code.place(closed)
+            self.code.emit(m.PLACE, m.CONTENT)
+            self.node(rest, markers)
+            self.code.emit(m.JUMP, done)
 
     def _stray_closers(self, markup: int, loop: Label) -> None:
         """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
@@ -433,6 +451,20 @@ def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     if parts.exits or marks:
         return Ends(unclosed, broken, Choice.of(*parts.exits, *map(head, marks)))
     return Ends(unclosed, broken)
+
+
+def _parted(closer: Node) -> tuple[Node, Node]:
+    """A closer up to the place where the text is decided to be over, and what may follow there."""
+    items = closer.items if isinstance(closer, Sequence) else (closer,)
+    last = next((at for at in range(len(items), 0, -1) if not items[at - 1].anywhere()), len(items))
+    return Sequence.of(*items[:last]), Sequence.of(*items[last:])
+
+
+def _options(closer: Node) -> tuple[Node, ...]:
+    """The ways in which the parser reads a closer."""
+    if isinstance(closer, Lenient):
+        closer = closer.inner(False)
+    return closer.options if isinstance(closer, Choice) else (closer,)
 
 
 def _shown(closers: tuple[str, ...]) -> str:
