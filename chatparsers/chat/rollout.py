@@ -143,7 +143,11 @@ class Rollout(Shown):
         3
         """
         new = own(plain_messages(messages))
-        if any(isinstance(message, Mapping) and message.get("role") == "assistant" for message in new):
+        other = next((message for message in new if not isinstance(message, Mapping)), None)
+        if other is not None:
+            unpack = ": write append(*messages)" if isinstance(other, list) else ""
+            raise RequestError(f"append: expected messages, found {type(other).__name__}{unpack}")
+        if any(message.get("role") == "assistant" for message in new):
             raise RequestError(
                 "append: expected messages of other roles, found an assistant's: give its ids to `sampled`"
             )

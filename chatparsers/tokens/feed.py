@@ -29,6 +29,7 @@ from .vocabulary import Pieces, Vocabulary
 __all__ = ["IdFeed", "Spelling", "id_start", "marker_ids", "stop_ids"]
 
 _UNKNOWN = "\ufffd"
+_lone = re.compile("[\ud800-\udfff]")
 _FIRST_OTHER = 0xDC00
 _LAST_OTHER = 0xDFFF
 _characters = re.compile("[\ud800-\udfff]")
@@ -346,7 +347,7 @@ def _id_start(
     ends = _kept_ends(vocabulary, stops, key, texts)
     recipe = texts, stops, ends, skip, also_text
     table, alphabet, spelling = _tables(vocabulary, *recipe)
-    encoded = alphabet.encode(prefix)
+    encoded = alphabet.encode(_lone.sub(_UNKNOWN, prefix))  # a lone surrogate would be a token
     begin = start(format, options, encoded, inline=inline, alphabet=alphabet.key, shaped=shaped)
     return begin, recipe, table, alphabet, spelling
 

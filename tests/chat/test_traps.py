@@ -72,6 +72,10 @@ def test_ids_that_are_not_canonical_stay() -> None:
     tokenizer = Tokenizer.from_str(json.dumps(data))
     assert isinstance(tokenizer.model, models.BPE)
     made = chatparsers.load(OWN / "qwen3.jinja", tokenizer=tokenizer).rollout([ASK])
+    with pytest.raises(
+        RequestError, match=r"append: expected messages, found list: write append\(\*messages\)"
+    ):
+        made.append([ASK])
     canonical = tokenizer.encode("Hello", add_special_tokens=False).ids
     letters = [tokenizer.encode(letter, add_special_tokens=False).ids[0] for letter in "Hello"]
     assert len(canonical) == 4 and len(letters) == 5

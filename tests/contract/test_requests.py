@@ -111,6 +111,23 @@ def test_ids_of_every_kind_of_integer(kind: Callable[[list[int]], Any]) -> None:
     assert stream.message == turn.parse(ids)
 
 
+def test_a_number_without_bounds_is_an_unknown_id() -> None:
+    turn, ids = of_ids()
+    (note,) = turn.parse([*ids, 10**5000]).diagnostics
+    assert (note.code, note.expected) == (
+        "unknown-token",
+        "a token of the vocabulary, which has no id so large",
+    )
+
+
+def test_a_prefix_spells_no_token() -> None:
+    """A lone surrogate stands for a token in the machine's text alone."""
+    turn, ids = of_ids()
+    for char in map(chr, range(0xD800, 0xD810)):
+        prefixed = turn.format.bind(tools=turn.tools, tokenizer=turn.tokenizer, prefix=char)
+        assert prefixed.parse(ids).content == turn.parse(ids).content, hex(ord(char))
+
+
 @pytest.mark.parametrize("unknown", [-1, 999_999, 1 << 70])
 def test_an_unknown_id_is_a_replacement_character_and_noted(unknown: int) -> None:
     turn, ids = of_ids()

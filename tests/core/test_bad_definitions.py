@@ -355,7 +355,7 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "a loop of calls without a text",
             lambda p: p.body(p.token("<call>") + p.calls(p.code_call("python", "code"))),
-            "p.calls(p.implied(Tag.NAME, 'python') + p.each_arg(…)): a call can be empty, so the loop "
+            "p.calls(p.implied(Tag.NAME, 'python') + p.peek(p.space() + …: a call can be empty, so the loop "
             "would never end; let it begin with a marker",
         ),
         (

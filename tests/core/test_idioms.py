@@ -353,7 +353,7 @@ ROWS = [
         "code_call",
         lambda p: p.body("<c>" + p.reads(bare(p), "=" + p.code_call("t", "a"), bare(p))),
         "<c>=1 + 1",
-        '|||(t {"a": "|1| |+| |1|"})',
+        '||||(t {"a": "1| |+| |1|"})',
         '"<c>t={" ws "}"',
         "",
     ),

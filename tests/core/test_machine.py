@@ -6,17 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 
-from chatparsers import Message, RequestError, get_format, list_formats
+from chatparsers import Format, Message, RequestError, get_format, list_formats
+from chatparsers.core import Builder, Node
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.format import Turn
 from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.compile import program
 from chatparsers.core.parser.instructions import Program
 from chatparsers.core.parser.machine import Machine
-from chatparsers.core.schema.tools import read_tools
+from chatparsers.core.schema.tools import Toolset, read_tools
 
 
 def table() -> dict[str, list[str]]:
@@ -62,6 +64,27 @@ def test_instructions_have_the_operands_of_the_table(name: str) -> None:
             for operand, value in zip(expected, given, strict=True):
                 if operand in ("label", "on_broken", "on_closed"):
                     assert type(value) is int and 0 <= value <= len(compiled.code), names[op]
+
+
+@pytest.mark.pure
+def test_no_piece_copies_a_deep_stack() -> None:
+    """A rule that calls itself leaves a frame for each character."""
+
+    class Frames(list):  # type: ignore[type-arg]
+        def __getitem__(self, key: Any) -> Any:
+            assert not isinstance(key, slice)
+            return super().__getitem__(key)
+
+    def build(p: Builder) -> Node:
+        deep = p.rule("deep", p.choice("(" + p.ref("deep"), "x"))
+        return p.body(p.each_tool(lambda tool: "<call>" + deep + p.name(tool) + " " + p.args(tool)))
+
+    format = Format("deep", "Deep", "", build)
+    machine = Machine(program(format, Options(tools=True)), Toolset())
+    machine.stack = Frames()
+    for character in "<call>" + 100 * "(":
+        machine.feed(character)
+    assert len(machine.stack) > 100
 
 
 @pytest.mark.parametrize(

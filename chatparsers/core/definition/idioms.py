@@ -244,7 +244,7 @@ class Builder(Primitives):
 
     def code_call(self, name: str, arg: str, *, declared: bool = False) -> Node:
         """A call whose text is code up to the end of the turn, for interpreters that are called without a header. For
-        parsing only. ``declared``: only if the request has a tool of that name. ``code``"""
+        parsing only. ``declared``: only if the request has a tool of that name. Text must follow. ``code``"""
 
         def code(argument: Argument) -> Node:
             value = n.Value(argument, Raw(until=self.stops, type="string", end=True))
@@ -252,7 +252,8 @@ class Builder(Primitives):
 
         arguments = n.EachArg(ANY_TOOL, code, code(ANY_ARGUMENT), most=1)
         named = n.Sequence.of(n.Implied(Tag.NAME, name), *([n.Declared()] if declared else []))
-        return n.Tagged(Tag.CALL, n.Sequence.of(named, arguments))
+        begun = n.Peek(n.Sequence.of(n.Space(""), n.AnyChar()))
+        return n.Tagged(Tag.CALL, n.Sequence.of(named, begun, arguments))
 
     # calls as JSON
 

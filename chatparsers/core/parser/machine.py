@@ -632,11 +632,10 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
-        for frame in stack[self.floor :]:
-            if frame[0] == CHOICE_POINT:
-                self.live = True
-                return self._final(frame[2])
-        self.live = False
+        oldest = self._oldest()
+        self.live = oldest >= 0
+        if oldest >= 0:
+            return self._final(stack[oldest][2])
         if trail:
             self.line = self._ends_line(trail)
         self.trail = []
@@ -671,7 +670,15 @@ class Machine:
 
     def _undecided(self) -> bool:
         """Whether there is a live choice point, so that the text after it may yet be read in another way."""
-        return any(frame[0] == CHOICE_POINT for frame in self.stack[self.floor :])
+        return self._oldest() >= 0
+
+    def _oldest(self) -> int:
+        """Where the oldest live choice point stands in the stack; -1 if there is none."""
+        stack = self.stack
+        for height in range(self.floor, len(stack)):
+            if stack[height][0] == CHOICE_POINT:
+                return height
+        return -1
 
     def _final(self, length: int) -> list[Item]:
         """Takes the first ``length`` items off the trail: they stand below the oldest live choice point."""

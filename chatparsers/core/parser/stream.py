@@ -358,7 +358,9 @@ class Stream:
                 self._feed_ids(ids, events)
         if self._ids and self._ids.unknown:
             for at, id in self._ids.take_unknown():
-                self._transcript.note("unknown-token", at, f"a token of the vocabulary, which has no id {id}")
+                large = id.bit_length() > 9999  # Python writes no longer ones
+                known = f"a token of the vocabulary, which has no id {'so large' if large else id}"
+                self._transcript.note("unknown-token", at, known)
         if self._strict:
             self._check()
         return events

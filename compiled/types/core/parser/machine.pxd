@@ -29,6 +29,8 @@ cdef class Machine:
     cdef bint _ends_line(self, list items)
     @cython.locals(raw=str, tag=int)
     cpdef list named(self, list parts)
+    @cython.locals(stack=list, height=Py_ssize_t)
+    cdef Py_ssize_t _oldest(self)
     cdef object _by_place(self, str char)
     @cython.locals(raw=str)
     cdef tuple _go_back(self, Py_ssize_t length, str text, Py_ssize_t i)
