@@ -15,7 +15,7 @@ from ..core.message import Message
 from .jinja.exact import from_json
 from .jinja.failure import place
 from .jinja.limits import current
-from .jinja.traced import concatenated, interleaved
+from .jinja.traced import Traced, concatenated, interleaved
 from .probe.differences import is_marker, units
 
 __all__ = [
@@ -32,7 +32,7 @@ __all__ = [
     "with_texts",
 ]
 
-_SCALARS = frozenset({str, int, float, bool, type(None)})
+_SCALARS = frozenset({str, int, float, bool, type(None), Traced})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _KEYS = frozenset(_REASONING)
 

@@ -73,7 +73,7 @@ class Marked:
         return self._value(tools, Source(TOOLS, "tools"))
 
     def _message(self, index: int, message: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not isinstance(message, Mapping):
+        if type(message) is not dict and not isinstance(message, Mapping):
             return message
         out = dict(message)
         for key, value in message.items():
@@ -88,7 +88,7 @@ class Marked:
         return out
 
     def _content(self, index: int, content: Any) -> Any:
-        if not isinstance(content, (list, tuple)):
+        if type(content) is str or not isinstance(content, (list, tuple)):
             return self._text(content, Source(index, "content"))
         return [self._part(index, number, part) for number, part in enumerate(content)]
 
@@ -102,7 +102,7 @@ class Marked:
         }
 
     def _call(self, index: int, part: int, call: Any) -> Any:
-        if not isinstance(call, Mapping):
+        if type(call) is not dict and not isinstance(call, Mapping):
             return call
         out = {}
         for key, value in call.items():
@@ -115,7 +115,7 @@ class Marked:
         return out
 
     def _value(self, value: Any, source: Source) -> Any:
-        if isinstance(value, Mapping):
+        if type(value) is dict or isinstance(value, Mapping):
             return {self._text(key, source): self._value(item, source) for key, item in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._value(item, source) for item in value]

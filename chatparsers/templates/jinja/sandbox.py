@@ -30,6 +30,7 @@ from jinja2.utils import Namespace
 
 from .guards import FILTERS, GLOBALS, TESTS, Formatter, method
 from .limits import current
+from .traced import Traced
 
 __all__ = ["Sandbox"]
 
@@ -37,12 +38,14 @@ _LIST_METHODS = frozenset({"append", "pop"})
 _DICT_NAMES = frozenset(dir(dict))
 # What the sandbox lets every template have of these types: all but private names, what changes an object, and `format`.
 _EMPTY: tuple[object, ...] = ("", [], {}, (), 0, 0.0)
-_SAFE = frozenset(
+_SAFE = {
     (type(made), name)
     for made in _EMPTY
     for name in dir(made)
     if not name.startswith(("_", "format")) and not modifies_known_mutable(made, name)
-) | {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
+}
+_SAFE |= {(LoopContext, name) for name in dir(LoopContext) if not name.startswith("_")}
+_SAFE |= {(Traced, name) for kind, name in _SAFE if kind is str}
 _LONG = 1000
 
 # The cost of a node without its parts: a unit for 50 ns, and for 4 bytes that it may leave in memory.

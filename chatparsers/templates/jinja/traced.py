@@ -29,6 +29,7 @@ __all__ = [
     "merged",
     "runs_of",
     "tracing",
+    "untraced",
     "within",
 ]
 
@@ -257,6 +258,18 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
             yield from _texts(value)
         elif kind is dict or isinstance(value, Mapping):
             yield from _texts(item for pair in value.items() for item in pair)
+
+
+def untraced(value: Any) -> Any:
+    """The value with plain texts."""
+    kind = type(value)
+    if kind is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if kind is dict:
+        return {untraced(key): untraced(item) for key, item in value.items()}
+    return [untraced(item) for item in value] if kind is list else value
 
 
 def within(value: Any, text: str) -> Any:

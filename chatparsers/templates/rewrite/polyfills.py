@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from ..jinja.exact import from_json
 from ..jinja.limits import current
-from ..jinja.traced import concatenated, interleaved
+from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS
 from .declared import ToolsAs, declared
 
@@ -201,23 +201,29 @@ def _written(message: Message, request: _Request) -> Message:
     out = {**message}
     calls = out.pop("tool_calls")
     content = message.get("content")
-    given = content if type(content) is str else _text(content), calls
-    tools, tools_key = request.used(tuple(map(_name, calls)))
-    key = _key(given, _LONG_TURN)
+    text = content if type(content) is str else _text(content)
+    plain = (untraced(text), untraced(calls)) if current().traces else (text, calls)
+    tools, tools_key = request.used(tuple(map(_name, plain[1])))
+    key = _key(plain, _LONG_TURN)
     if key is None or tools_key is None:
-        out["content"] = _turn(*given, tools, request.syntax)
+        wire = _turn(plain[0], plain[1], tools, request.syntax)
     else:
-        out["content"] = _kept_turn(key, tools_key, request.syntax)
+        wire = _kept_turn(key, tools_key, request.syntax)
+    out["content"] = _with_words(wire, text, calls)
     return out
 
 
 def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    wire = syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
+    return syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
+
+
+def _with_words(wire: str, text: str, calls: Any) -> str:
+    """A turn that was written, in which the traced words of its text and its calls are traced."""
     meter = current()
     if not meter.traces:
         return wire
     said = [(_name(call), meter.read(*_arguments(call))) for call in calls]
-    return meter.carried(str.__str__(wire), text, said)  # type: ignore[no-any-return]
+    return meter.carried(wire, text, said)  # type: ignore[no-any-return]
 
 
 def _arguments(call: Any) -> tuple[Any, Any]:
@@ -260,7 +266,8 @@ def _text_marked(message: Message, request: _Request) -> Message:
         return message
     calls = [{"function": {"name": _NEEDLE, "arguments": {}}}]
     head, whole = (
-        _turn(text, calls, (), request.syntax).rpartition(_NEEDLE)[0] for text in ("", _text(content))
+        _with_words(_turn(untraced(text), calls, (), request.syntax), text, ()).rpartition(_NEEDLE)[0]
+        for text in ("", _text(content))
     )
     return {**message, "content": "", BEFORE_CALLS: (whole.removesuffix(head), head)}
 
