@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from .grammar import Grammar, Trigger, Weakened
     from .plugins import hookimpl
     from .registry import FormatInfo, get_format, list_formats, register, unregister
+    from .templates.trace import Trace, TraceSpan
     from .tokens import SpecialTokens
 
 __version__ = "0.1.0"
@@ -90,6 +91,8 @@ __all__ = [
     "TemplateError",
     "TemplateFormat",
     "ToolCall",
+    "Trace",
+    "TraceSpan",
     "Trigger",
     "Turn",
     "UnknownFormat",
@@ -144,6 +147,8 @@ _HOME = {
     "Stream": "core.parser.stream",
     "TemplateError": "core.errors",
     "ToolCall": "core.message",
+    "Trace": "templates.trace",
+    "TraceSpan": "templates.trace",
     "Trigger": "grammar",
     "TemplateFormat": "chat.record",
     "Turn": "core.format",

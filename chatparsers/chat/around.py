@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..templates.probe.turns import common, outside_marker
-from ..templates.trace import Span, Trace
+from ..templates.trace import Trace, TraceSpan
 
 __all__ = ["Around", "Asked", "Rendered", "first_stop", "turns_of"]
 
@@ -192,13 +192,13 @@ def _last_words(trace: Trace) -> str:
     return trace.text[trace.spans[-1].end :]
 
 
-def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[Span]]:
+def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[TraceSpan]]:
     """The spans of an answer, those of a turn together: a new one begins behind a stop, or behind another message.
 
     Left out are names and ids that are written once more (in a result, to say whose it is), and all that stands out of
     order: a text behind the calls is not where the model wrote it.
     """
-    found: list[list[Span]] = []
+    found: list[list[TraceSpan]] = []
     seen: set[tuple[str, int, int]] = set()
     last, latest, own = 0, (0, 0), False
     for span in trace.spans:

@@ -111,7 +111,7 @@ def _render(request: Request, messages: Sequence[Mapping[str, Any]], how: How) -
         places[len(messages) - 1] = [Place(start, len(text), len(text), "")]
     elif how.final_stop and not generate and messages[-1].get("role") == "assistant":
         text = _stopped(text, messages, request, places)
-    quoted = quoted_in(trace, messages, request.chat.tokenizer, request.chat.syntax)
+    quoted = quoted_in(request, trace, messages)
     return _Rendered(messages, turn, trace, text, places, quoted, begun)
 
 

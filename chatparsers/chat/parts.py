@@ -137,7 +137,7 @@ def given(
     tokenizer = request.chat.tokenizer
     text = trace.text
     ids, spans = encoded(tokenizer, text, before)
-    quoted = quoted_in(trace, known, tokenizer, request.chat.syntax)
+    quoted = quoted_in(request, trace, known)
     if quoted:
         ids, spans = as_text(tokenizer, text, ids, spans, quoted)
     if has_parts(message for _, message in messages):

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
-from ..templates.trace import Span, Trace
+from ..templates.trace import Trace, TraceSpan
 from .around import Around, Asked, first_stop, turns_of
 
 __all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "words_of"]
@@ -174,7 +174,7 @@ def _parts(message: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def _covered(text: str, spans: Sequence[Span]) -> bool:
+def _covered(text: str, spans: Sequence[TraceSpan]) -> bool:
     """Whether the spans show all of a text but white space."""
     at = 0
     for first, last in sorted((span.first, span.last) for span in spans):

@@ -7,13 +7,12 @@ answer, those of its format (``<think>`` in a content); a stop or a header in an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.format import Format
 from ..templates.trace import TOOLS, Trace
-from ..tokens.markers import markers_of
-from ..tokens.vocabulary import Vocabulary
 from .marks import Indexed, Span
 from .request import Request
 
@@ -26,24 +25,18 @@ _HOSTS = ("system", "developer")
 def quoted_markers(request: Request, messages: Sequence[Mapping[str, Any]], **options: Any) -> list[Span]:
     """The spans of quoted markers in the rendering of ``messages`` with these options. It is rendered only if a text
     holds a marker."""
-    pattern = _pattern(request.chat.tokenizer)
-    if pattern is None or not request.holds(messages, pattern.search):
+    if request.markers is None or not request.quotes(messages):
         return []
-    trace = request.traced(messages, **options).trace
-    return quoted_in(trace, messages, request.chat.tokenizer, request.chat.syntax)
+    return quoted_in(request, request.traced(messages, **options).trace, messages)
 
 
-def quoted_in(trace: Trace, messages: Indexed, tokenizer: Any, fmt: Format) -> list[Span]:
+def quoted_in(request: Request, trace: Trace, messages: Indexed) -> list[Span]:
     """The spans of quoted markers in a rendering of ``messages``."""
-    pattern = _pattern(tokenizer)
-    return [] if pattern is None else list(_quoted(trace, messages, pattern, fmt))
+    pattern = request.markers
+    return [] if pattern is None else list(_quoted(trace, messages, pattern, request.chat.syntax))
 
 
-def _pattern(tokenizer: Any) -> Any:
-    return None if tokenizer is None else markers_of(Vocabulary.of(tokenizer))
-
-
-def _quoted(trace: Trace, messages: Indexed, pattern: Any, fmt: Format) -> Iterator[Span]:
+def _quoted(trace: Trace, messages: Indexed, pattern: re.Pattern[str], fmt: Format) -> Iterator[Span]:
     own = frozenset(token.strip() for token in fmt.preserved_tokens) - {stop.strip() for stop in fmt.stops}
     for span in trace.spans:
         role = "tool" if span.message == TOOLS else str(messages[span.message].get("role"))

@@ -19,7 +19,7 @@ from ..core.public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers
 from ..templates.probe.turns import MARKER
-from ..templates.trace import Span, Trace
+from ..templates.trace import Trace, TraceSpan
 from .places import NUMBER, Places, find_places
 from .request import Request
 
@@ -141,13 +141,13 @@ def _answers(request: Request, text: str, found: Sequence[_Found]) -> Places:
 
 def _read(text: str, found: Sequence[_Found]) -> Trace:
     """The trace that a rendering of these messages would have: their words were read off the text."""
-    spans: list[Span] = []
+    spans: list[TraceSpan] = []
     for index, item in enumerate(found):
         for first, last, field in item.words:
             words = text[first:last]
             start, end = first + len(words) - len(words.lstrip()), first + len(words.rstrip())
             if start < end and MARKER.fullmatch(words.strip()) is None:  # else it is the end of a header
-                spans.append(Span(start, end, index, field, 0, start - first, end - first, True))
+                spans.append(TraceSpan(start, end, index, field, 0, start - first, end - first, True))
     return Trace(text, tuple(spans))
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import marshal
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
@@ -20,6 +21,8 @@ from ..core.schema.tools import read_tools
 from ..templates.jinja.environment import Asked
 from ..templates.jinja.limits import account
 from ..templates.trace import Marked, tracing
+from ..tokens.markers import markers_of
+from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 
 __all__ = ["Model", "Request", "plain_messages"]
@@ -60,6 +63,7 @@ class Request:
         if self.options.get("id_seed") is None:
             self.options["id_seed"] = urandom(8).hex()
         self._around: Around | None = None
+        self._quotes: bool | None = None
 
     def prepare(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """The turn for these messages. Raises the errors of `Chat.prepare`."""
@@ -70,16 +74,41 @@ class Request:
         """As `rendered`, and whose each character of the prompt is."""
         marked = Marked()
         template = self.chat.template()
+        tools = self._quoting
+        if tools is not None:  # a turn keeps its tools, so the turn of traced ones is not given
+            more["tools"] = marked.tools(tools, self._marker)
         with account(template.limits, template.name, messages), tracing():
             turn = self.rendered(marked.messages(messages), **more)
         trace = marked.trace(turn.prompt)
+        if tools is not None:
+            turn = self.rendered(messages, **{**more, "tools": tools})
         return Rendered(turn._replace(prompt=trace.text), trace)
 
-    def holds(self, messages: Sequence[Mapping[str, Any]], wanted: Callable[[str], object]) -> bool:
-        """Whether ``wanted`` is true of a text of the messages."""
-        marked = Marked(wanted)
+    def _marker(self, text: str) -> object:
+        """Whether a text holds a marker of the tokenizer."""
+        return self.markers is not None and self.markers.search(text)
+
+    @property
+    def markers(self) -> re.Pattern[str] | None:
+        """The markers of the tokenizer; None without one."""
+        tokenizer = self.chat.tokenizer
+        return None if tokenizer is None else markers_of(Vocabulary.of(tokenizer))
+
+    @property
+    def _quoting(self) -> Any:
+        """The tools, if a text of theirs holds a marker."""
+        tools = self.options.get("tools")
+        if self._quotes is None:
+            marked = Marked()
+            marked.tools(tools, self._marker)
+            self._quotes = bool(marked.sources)
+        return tools if self._quotes else None
+
+    def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether a text of the messages or of the tools holds a marker."""
+        marked = Marked(self._marker)
         marked.messages(messages)
-        return bool(marked.sources)
+        return bool(marked.sources) or self._quoting is not None
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
         """As `prepare`. A call that was cut off has no arguments: for a template that wants an object, an empty one."""
@@ -137,6 +166,7 @@ class Request:
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         self.chat, self.options, self._around = state["chat"], state["options"], None
+        self._quotes = None
 
 
 def plain_messages(messages: Sequence[Mapping[str, Any] | Message]) -> Sequence[Mapping[str, Any]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ..templates.jinja.limits import limited
+from ..templates.trace import Trace
 from .bridges import Bridges, bridges_of
 from .encode import How, TrainOn, encode, encode_turns
 from .request import Model, Request, plain_messages
@@ -94,6 +95,19 @@ class Training:
         how = How(train_on, reasoning, rewritten, split, final_stop)
         made = Request(cast("Model", self), {"add_generation_prompt": False, **request})
         return encode_turns(made, messages, how) if split_turns else encode(made, messages, how)
+
+    @limited
+    def trace(self, messages: Sequence[Mapping[str, Any]], **request: Unpack[PrepareOptions]) -> Trace:
+        """Whose each character of a prompt is: for each run of characters the message and the field that it came from,
+        however the template, or a polyfill, cut, joined or escaped it. The rest is the template's own.
+
+        ``request``: the keywords of `prepare`. Raises its errors.
+
+        >>> trace = chat.trace(messages)
+        >>> [(span.message, span.field, trace.text[span.start : span.end]) for span in trace.spans]
+        [(0, 'content', 'Is it cold in Oslo?')]
+        """
+        return Request(cast("Model", self), request).traced(plain_messages(messages)).trace
 
     def rollout(
         self,

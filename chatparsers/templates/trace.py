@@ -20,14 +20,13 @@ from typing import Any, NamedTuple
 from ..core.public import public
 from .jinja.traced import Traced, merged, tracing
 
-__all__ = ["Marked", "Source", "Span", "Trace", "tracing"]
+__all__ = ["Marked", "Source", "Trace", "TraceSpan", "tracing"]
 
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 TOOLS = -1
 """The index that stands for the request's tools in the place of a message's."""
 
 
-@public
 class Source(NamedTuple):
     """A text of a conversation. ``message``: the index of its message, -1 for the tools. ``field``: ``content``,
     ``reasoning``, ``name``, ``id``, ``arguments`` or ``tools``. ``part``: the index of the part of the content, or of
@@ -39,7 +38,7 @@ class Source(NamedTuple):
 
 
 @public
-class Span(NamedTuple):
+class TraceSpan(NamedTuple):
     """A run of characters that came from a message: from ``start`` to ``end``. ``message``, ``field``, ``part``: as in
     `Source`. ``first``, ``last``: which characters of the source's text they are. ``verbatim``: they are those
     characters; else they spell them otherwise."""
@@ -68,9 +67,13 @@ class Marked:
         """The messages, in which each text is traced."""
         return [self._message(index, message) for index, message in enumerate(messages)]
 
-    def tools(self, tools: Any) -> Any:
-        """Tools, in which each text is traced."""
-        return self._value(tools, Source(TOOLS, "tools"))
+    def tools(self, tools: Any, wanted: Callable[[str], object]) -> Any:
+        """Tools, in which each text is traced for which ``wanted`` is true."""
+        self._wanted, before = wanted, self._wanted
+        try:
+            return self._value(tools, Source(TOOLS, "tools"))
+        finally:
+            self._wanted = before
 
     def _message(self, index: int, message: Mapping[str, Any]) -> Mapping[str, Any]:
         if type(message) is not dict and not isinstance(message, Mapping):
@@ -142,7 +145,7 @@ class Marked:
         spans = []
         for start, end, number, first, last in merged(prompt):
             own = self.texts[number][first:last] == text[start:end]
-            spans.append(Span(start, end, *self.sources[number], first, last, own))
+            spans.append(TraceSpan(start, end, *self.sources[number], first, last, own))
         return Trace(text, tuple(spans))
 
 
@@ -153,7 +156,7 @@ class Trace:
     characters that came from messages, in order. What is in no span is the template's own."""
 
     text: str
-    spans: Sequence[Span]
+    spans: Sequence[TraceSpan]
 
     def __repr__(self) -> str:
         return f"<Trace: {len(self.text):,} characters, {len(self.spans)} spans>"
@@ -171,9 +174,9 @@ class Trace:
         return "\n".join(lines)
 
     @cached_property
-    def by_message(self) -> Mapping[int, Sequence[Span]]:
+    def by_message(self) -> Mapping[int, Sequence[TraceSpan]]:
         """The spans of each message that is shown."""
-        found: dict[int, list[Span]] = {}
+        found: dict[int, list[TraceSpan]] = {}
         for span in self.spans:
             found.setdefault(span.message, []).append(span)
         return found
@@ -185,10 +188,10 @@ class Trace:
         spans = tuple(
             span._replace(start=span.start + by, end=span.end + by, message=span.message - first + index)
             for span in self.spans
-            if start <= span.start and span.end <= end and span.message >= first
+            if start <= span.start and span.end <= end and (span.message >= first or not first)
         )
         return Trace(before + self.text[start:end], spans)
 
-    def of(self, message: int, *fields: str) -> Iterator[Span]:
+    def of(self, message: int, *fields: str) -> Iterator[TraceSpan]:
         """The spans of a message, of these fields or of all."""
         return (span for span in self.by_message.get(message, ()) if not fields or span.field in fields)
