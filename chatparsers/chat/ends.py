@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from ..core.format import Format
 from ..core.message import Message
 from ..templates.messages import reasoning_of
+from ..templates.trace import part_of
 from .bridge import Delta
 from .parts import Given, given
 from .request import Request
@@ -64,7 +65,7 @@ def behind_answer(
     skipped = len(delta.trace.text) - len(text)
     first = len(delta.messages) - len(messages)  # the index of the first new message there
     begun = messages[0][0] if messages else 0
-    trace = delta.trace.part(skipped, len(delta.trace.text), before=closer, first=first, index=begun)
+    trace = part_of(delta.trace, skipped, len(delta.trace.text), before=closer, first=first, index=begun)
     part = given(request, trace, dict(messages), tuple(messages), before.strip())
     if spoken.stop:
         return part, [] if wanted is None else [(before, wanted)]

@@ -8,6 +8,7 @@ from itertools import accumulate
 from math import nan
 from typing import Any, NamedTuple
 
+from ..templates.trace import part_of
 from .around import Rendered
 from .bridge import generated
 from .marks import Span
@@ -163,7 +164,9 @@ class _Opening(NamedTuple):
         }
         more = {"answers": answers, "reader": self.whole.turn}
         indexed = tuple((index, self.messages[index]) for index in range(first, last))
-        return given(self.request, self.whole.trace.part(start, end), self.messages, indexed, before, **more)
+        return given(
+            self.request, part_of(self.whole.trace, start, end), self.messages, indexed, before, **more
+        )
 
 
 def sample_of(tokenizer: Any, parts: Sequence[Given | Said], seen: set[str], *, truncated: bool) -> Sample:

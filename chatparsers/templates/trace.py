@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ..core.public import public
 from .jinja.traced import Traced, merged, tracing
 
-__all__ = ["Marked", "Source", "Trace", "TraceSpan", "tracing"]
+__all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "tracing"]
 
 _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 TOOLS = -1
@@ -181,17 +181,23 @@ class Trace:
             found.setdefault(span.message, []).append(span)
         return found
 
-    def part(self, start: int, end: int, *, before: str = "", first: int = 0, index: int = 0) -> Trace:
-        """The trace of ``before`` and this part of the text. ``first``: the message that has the index ``index`` there;
-        spans of those before it are left out."""
-        by = len(before) - start
-        spans = tuple(
-            span._replace(start=span.start + by, end=span.end + by, message=span.message - first + index)
-            for span in self.spans
-            if start <= span.start and span.end <= end and (span.message >= first or not first)
-        )
-        return Trace(before + self.text[start:end], spans)
-
     def of(self, message: int, *fields: str) -> Iterator[TraceSpan]:
-        """The spans of a message, of these fields or of all."""
+        """The spans of a message, of these fields or of all.
+
+        >>> trace = chat.trace(messages)
+        >>> [trace.text[span.start : span.end] for span in trace.of(0, "content")]
+        ['Is it cold in Oslo?']
+        """
         return (span for span in self.by_message.get(message, ()) if not fields or span.field in fields)
+
+
+def part_of(trace: Trace, start: int, end: int, *, before: str = "", first: int = 0, index: int = 0) -> Trace:
+    """The trace of ``before`` and a part of the text. ``first``: the message that has the index ``index`` there;
+    spans of those before it are left out."""
+    by = len(before) - start
+    spans = tuple(
+        span._replace(start=span.start + by, end=span.end + by, message=span.message - first + index)
+        for span in trace.spans
+        if start <= span.start and span.end <= end and (span.message >= first or not first)
+    )
+    return Trace(before + trace.text[start:end], spans)

@@ -54,7 +54,7 @@ PAGES = (
         "Rollouts and samples",
         "Token ids over many turns, and what a trainer eats.",
         "chatparsers",
-        ("Rollout", "Sample", "Kind", "Placeholder"),
+        ("Rollout", "Sample", "Kind", "Placeholder", "Trace", "TraceSpan"),
     ),
     Page(
         "doctor",
