@@ -88,10 +88,10 @@ class Local(Engine):
             take = partial(next, ids, None)
             while count < most:
                 id = await anyio.to_thread.run_sync(take, limiter=self._thread)
+                count += id is not None  # with the token that ends the turn, as servers count
                 if id is None or id in ends:
                     yield Batch(ids=[] if id is None else [id], end=End("stop", len(prompt), count))
                     return
-                count += 1
                 yield Batch(ids=[id])
         yield Batch(end=End("length", len(prompt), count))
 
