@@ -21,7 +21,7 @@ import pytest
 from chatparsers import CORE
 
 _TESTS = Path(__file__).parent
-for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts"):
+for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts", "real"):
     sys.path.insert(0, str(_TESTS / _folder))  # what its tests share is imported as plain modules
 
 # pytest itself must import this first, so that its asserts show the compared values.

@@ -1,0 +1,91 @@
+"""A llama-server with a real model, and gateways before it, as processes on ports of this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+
+__all__ = ["Servers", "free_port", "process", "servers"]
+
+_PATIENCE = 600
+"""How many seconds a server may take to start: a busy machine reads a model of a gigabyte slowly."""
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The URLs of a llama-server, of a gateway before it, of one that sends no grammars, and of one that reads whole
+    answers as calls."""
+
+    engine: str
+    gateway: str
+    no_grammar: str
+    lenient: str
+
+
+@contextmanager
+def servers(
+    folder: Path, model: Path, logs: Path, *, context: int = 8192, slots: int = 1
+) -> Iterator[Servers]:
+    """Servers of ``model``, until the block ends. ``folder``: what ``tests/real/install`` made. One thread each."""
+    engine, *ports = (free_port() for _ in range(4))
+    upstream = f"http://127.0.0.1:{engine}"
+    command = [
+        *(str(folder / "bin" / "llama-server"), "-m", str(model), "--jinja", "--port", str(engine)),
+        *("--ctx-size", str(context), "--parallel", str(slots), "--threads", "1"),
+        *("--no-warmup", "--cache-ram", "0"),
+    ]
+    serve = [
+        *(sys.executable, "-m", "chatparsers", "serve", "--upstream", upstream),
+        *("--upstream-kind", "llama-server", "--model", str(model), "--wait", str(_PATIENCE)),
+    ]
+    with ExitStack() as stack:
+        stack.enter_context(process(command, f"{upstream}/health", logs / f"{model.stem}-llama-server.log"))
+        for port, flags in zip(ports, ([], ["--no-grammar"], ["--lenient-calls"]), strict=True):
+            words, log = [*serve, "--port", str(port), *flags], logs / f"{model.stem}-{port}.log"
+            stack.enter_context(process(words, f"http://127.0.0.1:{port}/ready", log))
+        yield Servers(upstream, *(f"http://127.0.0.1:{port}" for port in ports))
+
+
+@contextmanager
+def process(command: list[str], ready: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that answers at the URL ``ready``. Its output goes to ``log``, whose end is in the error if it ends."""
+    with open(log, "wb") as out:
+        started = subprocess.Popen(
+            command, stdout=out, stderr=out, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+        )
+    try:
+        until = time.monotonic() + _PATIENCE
+        while not _answers(ready):
+            if started.poll() is not None or time.monotonic() > until:
+                said = log.read_text(encoding="utf-8", errors="replace")[-1500:]
+                raise RuntimeError(f"{command[0]} did not start ({started.poll()}): {said}")
+            time.sleep(0.2)
+        yield started
+    finally:
+        started.terminate()
+        try:
+            started.wait(20)
+        except subprocess.TimeoutExpired:
+            started.kill()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return bool(httpx2.get(url, timeout=10, trust_env=False).status_code == 200)
+    except httpx2.HTTPError:
+        return False
+
+
+def free_port() -> int:
+    """A port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
