@@ -182,6 +182,13 @@ class Chat(Training):
             )
             return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
         found = detect_in(self.template(), self.files.response_template)
+        for limit in found.limits:
+            if (
+                limit.part == "response template"
+            ):  # what the model's authors say of it is lost, whatever is asked
+                self._warn(
+                    f"{self.name}: {limit} (name a format with load(…, format=…), or mend the template)"
+                )
         if found.name not in (None, CONTENT_ONLY) or named is None or not named.format:
             return found
         return by_name(self.template(), found, named.format, named.name)

@@ -204,18 +204,19 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
     told_of = _by_prompt(template, contest) if calls else None
     if told_of is not None:
         return replace(told_of, evidence=(*told_of.evidence, *cuts, *contest.broken))
-    said: tuple[str, ...] = ()
+    said: tuple[Limit, ...] = ()
     if response_template is not None:
         told = _told(response_template, without_end(template, [*probes, *several_calls(template)]))
-        if told.format is not None:
+        if isinstance(told, Detection):
             return replace(told, score=1.0 if calls else 0.5, evidence=(*told.evidence, *cuts))
-        said = told.evidence
+        said = (told,)
     answered = bool(probes) and all(CONTENT in probe.wire for probe in probes)
     found = analysed(template)
     if answered and not (calls or can.tools or can.reasoning) and _says_nothing(found):
         nothing = "the template renders neither tools nor calls nor reasoning"
-        return Detection(CONTENT_ONLY, 1.0, (nothing, *said, *cuts, *contest.broken))
-    return replace(found, evidence=(*contest.broken, *contest.tried, *said, *cuts, *found.evidence))
+        return _with_limits(Detection(CONTENT_ONLY, 1.0, (nothing, *cuts, *contest.broken)), said)
+    evidence = (*contest.broken, *contest.tried, *cuts, *found.evidence)
+    return _with_limits(replace(found, evidence=evidence), said)
 
 
 def _by_prompt(template: Template, contest: Contest) -> Detection | None:
@@ -268,18 +269,18 @@ def _dropped(template: Template, fmt: Format) -> tuple[str, ...]:
     )
 
 
-def _told(response_template: Mapping[str, Any], probes: list[Probe]) -> Detection:
-    """The format that the response template describes. Without a format, the evidence says why it does not count."""
+def _told(response_template: Mapping[str, Any], probes: list[Probe]) -> Detection | Limit:
+    """The format that the response template describes, or why it does not count."""
     from ..interop import read_response_template
 
     try:
         fmt = read_response_template(response_template)
     except DefinitionError as error:
-        return Detection(None, 0.0, (f"the response_template is not used: {error}",))
+        return Limit("response template", f"it is not used: {error}")
     wrong = [probe.what for probe in probes if not reads(fmt, probe)]
     if wrong or not probes:
         why = f"it does not read back {', '.join(wrong)}" if wrong else "the template renders no turn"
-        return Detection(None, 0.0, (f"the response_template is not used: {why}",))
+        return Limit("response template", f"it is not used: {why}")
     exact = f"parsed back exactly: {', '.join(probe.what for probe in probes)}"
     return Detection(fmt.name, 1.0, ("read from the model's response_template", exact), fmt)
 

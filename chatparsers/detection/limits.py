@@ -22,7 +22,8 @@ class Limit:
     ``special characters`` (in strings), ``several calls``, ``text beside calls``, ``calls behind reasoning``,
     ``white space`` (around content or reasoning: it stays there), ``grammar``, ``told form`` (the prompt tells another
     form of calls), ``past calls`` (the template writes them in another form than the prompt tells), ``reasoning`` (it
-    is content). ``why``: what was asked, and what was read instead.
+    is content), ``response template`` (the model's files have one that is not used).
+    ``why``: what was asked, and what was read instead.
     """
 
     part: str

@@ -1,8 +1,9 @@
 """Regular expressions as a format's author would write them: literals, white space, classes, named groups.
 
 A regular expression says more than a format can generate. `read_pattern` takes the part that has one meaning for a
-parser that streams and for a grammar, and refuses the rest by name: look-around, back references, anchors, and repeats
-of anything but one class. The standard library's own parser of regular expressions reads them.
+parser that streams and for a grammar, and refuses the rest by name: look-behind, back references, anchors, and repeats
+of anything but one class. A look-ahead is read and not generated. The standard library's own parser of regular
+expressions reads them.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ else:
 __all__ = [
     "ANY",
     "Group",
+    "Look",
     "Maybe",
     "OneOf",
     "Part",
@@ -81,7 +83,15 @@ class OneOf:
     options: tuple[Parts, ...]
 
 
-Part: TypeAlias = "str | White | Run | Group | Maybe | OneOf"
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Parts that must follow, or must not, and are not read."""
+
+    parts: Parts
+    follow: bool
+
+
+Part: TypeAlias = "str | White | Run | Group | Maybe | OneOf | Look"
 Parts: TypeAlias = "tuple[Part, ...]"
 
 
@@ -133,6 +143,8 @@ def _part(op: Any, value: Any, names: dict[int, str], place: str) -> Iterator[Pa
             yield from parts
     elif op is _op.BRANCH:
         yield OneOf(tuple(_parts(option, names, place) for option in value[1]))
+    elif op in (_op.ASSERT, _op.ASSERT_NOT) and value[0] > 0:
+        yield Look(_parts(value[1], names, place), op is _op.ASSERT)
     else:
         refuse(
             place, f"{str(op).lower()} has no counterpart in a format", "write literals, classes and groups"
@@ -201,6 +213,8 @@ def texts(parts: Parts, place: str) -> tuple[str, ...]:
             options.append(tuple(text for option in part.options for text in texts(option, place)))
         elif isinstance(part, Group):
             options.append(texts(part.parts, place))
+        elif isinstance(part, Look):
+            options.append(("",))
         else:
             refuse(place, "expected a pattern of literals, found a class of characters")
         if len(options[-1]) > _MOST_TEXTS:

@@ -21,7 +21,7 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Space, Span
 from ..core.errors import DefinitionError
 from ..templates.probe.differences import is_marker, units
-from .patterns import ANY, Group, Maybe, OneOf, Parts, Run, White, read_pattern, refuse, texts
+from .patterns import ANY, Group, Look, Maybe, OneOf, Parts, Run, White, read_pattern, refuse, texts
 
 __all__ = ["read_response_template"]
 
@@ -57,13 +57,15 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """Arguments in tags: the parts before the argument's name, between name and value, and after the value."""
+    """Arguments in tags: the parts before the argument's name, between name and value, and after the value. ``also``:
+    texts that end the value in place of these, and are not part of it."""
 
     before: Parts
     name: str
     between: Parts
     after: Parts
     json: bool
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,12 +353,27 @@ def _tags(args: Mapping[str, Any], place: str) -> _Tags:
     if len(value.parts) != 1 or not isinstance(value.parts[0], Run):
         refuse(where, "expected a value such as (?P<value>.*?)")
     before, between = parts[: places["key"]], parts[places["key"] + 1 : places["value"]]
-    after = parts[places["value"] + 1 :]
+    after, also = _with_looks(parts[places["value"] + 1 :], where)
+    if args.get("value_parser", {}).get("args", {}).get("strip"):
+        between = between if between and isinstance(between[-1], White) else (*between, White(0))
+        after = after if after and isinstance(after[0], White) else (White(0), *after)
     if not any(isinstance(part, str) for part in after[:2]):
         refuse(where, "expected a text that ends the value")
     if not before or not isinstance(before[0], str):
         refuse(where, "expected a text that begins an argument")
-    return _Tags(before, _one(key, between, where), between, after, _json_values(args, place))
+    return _Tags(before, _one(key, between, where), between, after, _json_values(args, place), also)
+
+
+def _with_looks(after: Parts, place: str) -> tuple[Parts, tuple[str, ...]]:
+    """What follows a value, and the texts that end it because they follow: ``</tag>|(?=<tag)``."""
+    if not after or not isinstance(after[0], OneOf):
+        return after, ()
+    looks = [option for option in after[0].options if len(option) == 1 and isinstance(option[0], Look)]
+    read = [option for option in after[0].options if option not in looks]
+    if len(read) != 1 or not all(option[0].follow for option in looks):  # type: ignore[union-attr]
+        refuse(place, "expected one text that ends the value, or look-aheads beside it")
+    also = [text for option in looks for text in texts(option[0].parts, place)]  # type: ignore[union-attr]
+    return (*read[0], *after[1:]), tuple(also)
 
 
 def _one(group: Group, following: Parts, place: str) -> str:
@@ -399,8 +416,16 @@ def _nodes(p: Builder, parts: Parts, tool: Tool | None = None) -> Node:
             found.append(p.space(" ") if part.least else _JSON_SPACE)
         elif isinstance(part, Maybe):
             found.append(p.optional(_nodes(p, part.parts, tool)))
+        elif isinstance(part, Look):
+            seen = _nodes(p, part.parts, tool)
+            found.append(p.reads("", p.peek(seen) if part.follow else p.negate(seen)))
         elif isinstance(part, OneOf):
-            found.append(p.choice(*(_nodes(p, option, tool) for option in part.options)))
+            written = [option for option in part.options if not any(isinstance(one, Look) for one in option)]
+            generated, parsed = (
+                p.choice(*(_nodes(p, option, tool) for option in options))
+                for options in (written or part.options, part.options)
+            )
+            found.append(parsed if written == [*part.options] else p.reads(generated, parsed))
         elif isinstance(part, Run):
             if part.chars == ANY:
                 end = next((text for text in following if isinstance(text, str)), None)
@@ -498,10 +523,13 @@ def _tagged(p: Builder, tags: _Tags, arg: Argument) -> Node:
     pad = "\n" if padded else ""
     if begun != p.literal(""):
         between = between[:-1]
-    value = p.value(arg, Json() if tags.json else Raw(until=pad + end))
+    ended = tuple(dict.fromkeys(text for also in tags.also for text in (pad + also, also)))
+    value = p.value(arg, Json() if tags.json else Raw(until=pad + end, also=ended))
     name = _nodes(p, tags.before) + p.arg_name(arg, tags.name) + _nodes(p, between) + begun
-    closer = (p.space() if tags.json else p.trim(pad)) + _nodes(p, rest)
-    return name + value + closer + _JSON_SPACE
+    closer = _nodes(p, rest)
+    if tags.also:
+        closer = p.reads(closer, closer, p.space() + p.peek(p.choice(*tags.also)))
+    return name + value + (p.space() if tags.json else p.trim(pad)) + closer + _JSON_SPACE
 
 
 def _line(p: Builder, lines: _Lines, ends: tuple[str, ...], arg: Argument) -> Node:

@@ -96,3 +96,24 @@ HEADER: dict[str, Any] = {
         "content": {"close": "<end>"},
     },
 }
+BEAM: dict[str, Any] = {
+    "start_anchor_pattern": r"<\|start\|>assistant",
+    "fields": {
+        "thinking": {"open_pattern": r"<\|channel\|>analysis<\|message\|>", "close": "<|end|>"},
+        "content": {"open_pattern": r"<\|channel\|>final<\|message\|>", "close": ["<|return|>", "<|end|>"]},
+        "tool_calls": {
+            "open_pattern": r"(?:<\|start\|>assistant )?to=(?P<name>.+?)<\|channel\|>analysis"
+            r"(?: <\|constrain\|>xml)?<\|message\|>",
+            "close": ["<|call|>", "<|end|>"],
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {
+                "tag_pattern": '<rfl:parameter name="(?P<key>[^"]+)">(?P<value>.*?)'
+                '(?:</rfl:parameter>|(?=<rfl:parameter name="))',
+                "value_parser": {"name": "text", "args": {"strip": True}},
+            },
+            "transform": CALL,
+        },
+    },
+}
+"""Beam's, as smg-project/smg has it in its tests, with the look-ahead of the model's own."""

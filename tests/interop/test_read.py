@@ -57,6 +57,12 @@ HEADERS = (
     '<call:functions.get_weather:0>{"city": "Oslo", "days": 3}</call><call:functions.get_time:1>{}</call>'
 )
 
+BEAM_CALLS = (
+    '<|start|>assistant to=get_weather<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="city">\n'
+    'Oslo\n<rfl:parameter name="days">\n3\n</rfl:parameter><|call|>'
+    "<|start|>assistant to=get_time<|channel|>analysis<|message|><|call|>"
+)
+
 ROWS: list[tuple[dict[str, Any], str, str, str, list[Any]]] = [
     (templates.JSON, "<think>\nHm.\n</think>\n\nLook." + JSON_CALLS + "<|im_end|>", "Look.", "Hm.", [WEATHER, TIME]),
     (templates.JSON, "Look at\n\nit.\n<|im_end|>\n<|endoftext|>", "Look at\n\nit.", "", []),
@@ -64,6 +70,8 @@ ROWS: list[tuple[dict[str, Any], str, str, str, list[Any]]] = [
     (templates.TAGS, "Use <tool_call>, then.", "Use <tool_call>, then.", "", []),
     (templates.GEMMA, "<|channel>thought\nHm.<channel|>Look." + GEMMA_CALLS + "<turn|>", "Look.", "Hm.",
         [WEATHER, TIME]),
+    (templates.BEAM, "<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Look.<|end|>" + BEAM_CALLS,
+        "Look.", "Hm.", [WEATHER, TIME]),
     (templates.LIST, "<|PLAN|>Hm.<|END_THINK|><|SAY|>Look.<|END_SAY|>" + LISTED, "Look.", "Hm.", [WEATHER, TIME]),
     (templates.LINES, "Look.[CALL get_weather]\ncity: Oslo\ndays: 3[END]", "Look.", "", [WEATHER]),
     (templates.LINES, "[CALL get_time] args\n[END]", "", "", [TIME]),
@@ -123,7 +131,7 @@ REFUSED = [
     (templates.JSON, "fields.content.content", "json", "fields.content.content: expected text, found 'json'"),
     (templates.JSON, "fields.thinking", templates.THOUGHT, "fields.thinking: there is another field of reasoning"),
     (templates.JSON, "fields.reasoning_content.open", None, "fields.reasoning_content: reasoning needs an opener"),
-    (templates.JSON, "fields.tool_calls.open_pattern", "(?=x)<a>", "open_pattern: assert has no counterpart"),
+    (templates.JSON, "fields.tool_calls.open_pattern", "(?<=x)<a>", "open_pattern: assert has no counterpart"),
     (templates.JSON, "fields.tool_calls.open_pattern", "(<a>)+", "open_pattern: only one class of characters can be"),
     (templates.JSON, "fields.tool_calls.open_pattern", "<a", None),
     (templates.JSON, "fields.tool_calls.open_pattern", "(", "open_pattern: no regular expression"),
@@ -190,7 +198,9 @@ def test_load_does_not_trust_it(tmp_path: Path) -> None:
         ({"fields": 1}, "response_template.fields: expected"),
     ):
         chat = chatparsers.load(model(tmp_path, response_template=spec))
-        assert chat.detection.name.startswith("auto:")
+        with pytest.warns(UserWarning, match="response template: it is not used"):
+            assert chat.detection.name.startswith("auto:")
+        assert [limit.part for limit in chat.detection.limits] == ["response template"]
         assert any(why in line for line in chat.detection.evidence), chat.detection.evidence
     with pytest.raises(LoadError, match='field "response_template": expected an object, found'):
         chatparsers.load(model(tmp_path, response_template="x"))
