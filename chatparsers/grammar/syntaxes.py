@@ -202,8 +202,11 @@ def _raw(
         spelt = "|".join(re.escape(spelling) for _, spelling in syntax.escapes)
         char = f"{_unescaped(syntax)}|{spelt}"
     only = (ir.Part(read_regex(f"^(?:{char})*$")),) if char else ()
+    # Where a tag of another argument, or another call, ends a value for the parser, no value holds its beginning.
+    quoted = dict.fromkeys(text.lstrip() for text, _ in (*syntax.named, *syntax.seams))
+    quoted = [text for text in quoted if not any(stop in text for stop in (*syntax.stops, *quoted) if stop != text)]
     may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
-    return tuple(dict.fromkeys((*syntax.stops, *markers))), only, may
+    return tuple(dict.fromkeys((*syntax.stops, *quoted, *markers))), only, may
 
 
 def _unescaped(syntax: values.Raw) -> str:
