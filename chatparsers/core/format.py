@@ -17,12 +17,12 @@ from .definition.check import check_model
 from .definition.features import Features, features_of, late_ids, preserved_tokens, tree_of
 from .definition.idioms import Builder, Options
 from .definition.nodes import Node
-from .definition.write import names_of, write
+from .definition.write import calls_of, names_of, write
 from .definition.wrong import check_texts
 from .errors import RequestError, warn_user
 from .kept import cached
 from .message import Message
-from .parser.readable import check_names
+from .parser.readable import check_names, check_values
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
 from .parser.start import start
 from .parser.stream import Piece, Start, Stream, opened
@@ -124,7 +124,7 @@ class Format(Shown):
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
         format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
-        part of the message, or if its parser could not read a name back.
+        part of the message, or if its parser would not read a call back.
 
         >>> chatparsers.get_format("qwen3").render({"reasoning_content": "Hm.", "content": "Hi"})
         '<think>\\nHm.\\n</think>\\n\\nHi'
@@ -133,6 +133,7 @@ class Format(Shown):
         known = read_tools(tools)
         text = write(self, self.tree(Options(tools=True)), plain, known)
         check_names(self, names_of(plain), known)
+        check_values(self, text, calls_of(plain), known)
         return text
 
     def parse(self, output: Piece, *, tools: Tools | None = None, prefix: str = "") -> Message:

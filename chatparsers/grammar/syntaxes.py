@@ -203,8 +203,9 @@ def _raw(
         char = f"{_unescaped(syntax)}|{spelt}"
     only = (ir.Part(read_regex(f"^(?:{char})*$")),) if char else ()
     # Where a tag of another argument, or another call, ends a value for the parser, no value holds its beginning.
-    quoted = dict.fromkeys(text.lstrip() for text, _ in (*syntax.named, *syntax.seams))
-    quoted = [text for text in quoted if not any(stop in text for stop in (*syntax.stops, *quoted) if stop != text)]
+    openers = dict.fromkeys(text.lstrip() for text, _ in (*syntax.named, *syntax.seams))
+    ends = (*syntax.stops, *openers)
+    quoted = [text for text in openers if not any(end in text for end in ends if end != text)]
     may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
     return tuple(dict.fromkeys((*syntax.stops, *quoted, *markers))), only, may
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ..values.closers import Ends, squeezed
+from ..values.closers import NAME, Ends, squeezed
 from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
 from .nodes.node import Silent
 
-__all__ = ["NAME", "Follows"]
+__all__ = ["Follows"]
 
-NAME = "\0"
-"""Stands for the argument's name in a closing tag that has it."""
 _TELLING = 3
 """How many characters after the closing tag tell at least what follows."""
 _MOST = 250

@@ -25,7 +25,7 @@ from .nodes import Node, Span, Tag, of_every_kind
 from .tree import walk
 from .wrong import spelt
 
-__all__ = ["names_of", "write"]
+__all__ = ["calls_of", "names_of", "write"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
@@ -65,6 +65,12 @@ def names_of(message: Mapping[str, Any]) -> Iterator[tuple[str, list[str]]]:
     """The name of each call of the message, and the names of its arguments."""
     for call in _calls(message.get("tool_calls") or ()):
         yield call.name, [name for name, _ in _members(call)]
+
+
+def calls_of(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The name of each call of the message, and its arguments as JSON."""
+    for call in _calls(message.get("tool_calls") or ()):
+        yield call.name, call.arguments
 
 
 def _calls(calls: Any) -> Iterator[_Call]:

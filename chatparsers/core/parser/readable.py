@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..definition.features import Definition
@@ -21,9 +21,9 @@ from ..definition.write import write
 from ..errors import RequestError
 from ..schema.tools import Tool, Toolset, read_tools
 from .start import start
-from .stream import begun
+from .stream import Stream, begun
 
-__all__ = ["check_names", "unreadable"]
+__all__ = ["check_names", "check_values", "unreadable"]
 
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
 
@@ -44,6 +44,46 @@ def check_names(format: Definition, calls: Iterator[tuple[str, list[str]]], tool
                 raise RequestError(
                     f"the format {format.name!r} cannot write the name {wrong!r}: its parser would not read it back"
                 )
+
+
+def check_values(format: Definition, text: str, calls: Iterable[tuple[str, str]], tools: Toolset) -> None:
+    """Raises `RequestError` if the parser does not read the calls back from ``text``, which the format wrote for them.
+
+    ``calls``: the name and the arguments of each. Only a schema tells the type of a text, so one that no tool declares
+    may be read as another type.
+    """
+    wanted = [(name, json.loads(arguments)) for name, arguments in calls]
+    if not wanted:
+        return
+    known = tools or read_tools([{"name": name} for name in dict.fromkeys(name for name, _ in wanted)])
+    message = read(format, text, known).message
+    found = [(call.name, call.parsed_arguments) for call in message.tool_calls]
+    for index, (name, arguments) in enumerate(wanted):
+        tool = known.get(name)
+        declared = () if tool is None else tool.arguments
+        back = found[index] if index < len(found) else ("", None)
+        wrong = next((key for key in arguments if not _same(key, arguments, back[1] or {}, key in declared)), None)
+        if wrong is not None or back[0] != name or back[1] is None or len(back[1]) != len(arguments):
+            what = "the call" if wrong is None else f"the argument {wrong!r} of the call"
+            raise RequestError(
+                f"the format {format.name!r} cannot write {what} of {name!r}: its parser would not read it back. "
+                "Declare the name with its type, or leave the format's own markers out of the value"
+            )
+
+
+def _same(key: str, wanted: dict[str, Any], found: dict[str, Any], declared: bool) -> bool:
+    if key not in found:
+        return False
+    loose = not declared and isinstance(wanted[key], str) and not isinstance(found[key], str)
+    return loose or bool(wanted[key] == found[key])
+
+
+def read(format: Definition, text: str, tools: Toolset) -> Stream:
+    """A stream that has read the whole turn ``text``."""
+    stream = begun(start(format, Options(tools=True), ""), tools)
+    stream.feed(text)
+    stream.finish()
+    return stream
 
 
 def unreadable(format: Definition, tool: Tool, tools: tuple[str, ...]) -> tuple[str, ...]:
@@ -96,9 +136,6 @@ def _reads(
     declared = [{"name": name, "parameters": schema}, *other]
     known, options = read_tools(declared), Options(tools=True)
     call = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    stream = begun(start(format, options, ""), known)
-    stream.feed(write(format, format.tree(options), {"tool_calls": [call]}, known))
-    stream.finish()
-    message = stream.message
+    message = read(format, write(format, format.tree(options), {"tool_calls": [call]}, known), known).message
     found = [(call.name, call.complete and json.loads(call.arguments)) for call in message.tool_calls]
     return found == [(name, arguments)] and not message.content

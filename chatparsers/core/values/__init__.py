@@ -15,7 +15,7 @@ from ..errors import DefinitionError, did_you_mean
 from ..schema.document import ANYTHING, TYPES
 from ..schema.tools import Argument
 from .base import Transcoder
-from .closers import NOTHING, Closers, Look
+from .closers import NAME, NOTHING, Closers, Look
 from .json import AnswerScanner, JsonScanner, NoObject, ObjectScanner, StringScanner
 from .raw import RawReader, StopFinder
 
@@ -209,9 +209,10 @@ class Elements(Syntax):
         from .elements import ElementScanner
 
         prefixes, shown, item = spellings(self.prefix), self.prefix, self.item
+        behind = look.near(f"{prefixes[0]}</{NAME}>")
 
         def read(argument: Argument, name: str) -> Transcoder:
-            return ElementScanner(prefixes, shown, markers, argument.document, argument.schema, name, item)
+            return ElementScanner(prefixes, shown, markers, argument.document, argument.schema, name, item, behind)
 
         return read
 

@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 
 __all__ = ["NOTHING", "NO_CLOSERS", "Closers", "Ends", "Follow", "Look", "squeezed"]
 
+NAME = "\0"
+"""Stands for the argument's name in a closing tag that has it."""
 _WINDOW = 256
 """How far behind a closing tag its reader looks: after so much white space, the tag closes."""
 _NO_SPACE = dict.fromkeys(map(ord, " \t\r\n"))
@@ -126,6 +128,11 @@ def _known(found: dict[str, Follow | None]) -> Closers:
     closers = Closers(NOTHING, found)
     closers.known = found
     return closers
+
+
+def of_texts(found: dict[str, tuple[str, ...]]) -> Closers:
+    """Closing tags, each with the texts that may follow it; none: any text."""
+    return _known({stop: Follow(stop, texts, False, NOTHING) if texts else None for stop, texts in found.items()})
 
 
 class _Nothing(Look):

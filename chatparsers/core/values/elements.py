@@ -8,8 +8,9 @@ reads the value of one element. It leaves the closing tag of that element to its
 Strategy: a stack holds the elements that are open, each with its schema. At the beginning of an element the scanner
 looks at the text after any white space. A tag that opens another element begins an object or an array, if the schema
 admits one. The element's closing tag ends a blank value. Anything else is raw text: a transcoder of raw.py reads it up
-to the closing tag. Between elements, white space is layout. The scanner leaves at most one tag unconsumed, and
-`_WINDOW` white space before it.
+to the closing tag. Where the argument is a list and such text begins it, each item of the list is an element of the
+argument's name: the element may come again. Between elements, white space is layout. The scanner leaves at most two
+tags unconsumed, and `_WINDOW` white space before each.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 from ..schema.document import Document
 from .base import Transcoder, white
+from .closers import Closers, of_texts
 from .raw import StopFinder, raw_transcoder
 
 __all__ = ["ElementScanner"]
@@ -32,8 +34,8 @@ _CONTAINERS = frozenset({"object", "array"})
 _VALUE, _TEXT, _CLOSE, _INSIDE = range(4)
 
 _Element = tuple[str, Any, str, int]
-"""An open element: its name; its schema; ``{`` or ``[`` if it is an object or an array, else ""; how many elements it
-holds so far."""
+"""An open element: its name; its schema; ``{`` or ``[`` if it is an object or an array, ``+`` if it is an array that it
+shares with the elements after it, else ""; how many elements it holds so far."""
 
 
 @lru_cache(maxsize=64)
@@ -55,15 +57,27 @@ def _closer(prefixes: tuple[str, ...], shown: str, name: str, markers: tuple[str
     return StopFinder(tags, shown=[f"{shown}</{name}>"], markers=markers)
 
 
+@lru_cache(maxsize=1024)
+def _closes(prefixes: tuple[str, ...], name: str, behind: tuple[str, ...]) -> Closers:
+    """The closing tags of an element, and the texts that may follow them."""
+    return of_texts({f"{prefix}</{name}>": behind for prefix in prefixes})
+
+
+@lru_cache(maxsize=1024)
+def _again(prefixes: tuple[str, ...], name: str) -> StopFinder:
+    """Finds the opening tag of an element."""
+    return StopFinder([f"{prefix}<{name}>" for prefix in prefixes])
+
+
 class ElementScanner(Transcoder):
     """Reads the value of the element ``name``, which has this schema in the document.
 
     ``prefixes``: the forms of the marker before every tag in the text; ``shown``: the form for diagnostics. ``item``:
     the name of the elements of an array.
-    ``markers``: those of calls, as for raw text.
+    ``markers``: those of calls, as for raw text. ``behind``: the texts that may follow the element's closing tag.
     """
 
-    __slots__ = ("document", "inner", "item", "markers", "prefixes", "shown", "stack", "state", "waiting")
+    __slots__ = ("behind", "document", "inner", "item", "markers", "prefixes", "shown", "stack", "state", "waiting")
 
     def __init__(
         self,
@@ -74,12 +88,14 @@ class ElementScanner(Transcoder):
         schema: Any,
         name: str,
         item: str = "item",
+        behind: tuple[str, ...] = (),
     ) -> None:
         super().__init__()
         self.prefixes = prefixes
         self.shown = shown
         self.item = item
         self.markers = markers
+        self.behind = behind
         self.document = document
         self.stack: list[_Element] = [(name, schema, "", 0)]
         self.state = _VALUE
@@ -155,6 +171,11 @@ class ElementScanner(Transcoder):
         if not final and ((end is not None) or (kinds and begun(text, after))):
             self.waiting = True
             return i
+        if types == {"array"} and len(self.stack) == 1 and text[after] != "[":
+            self._set("+")
+            parts.append("[")
+            self.stack.append((name, self.document.items(self.stack[0][1], 0), "", 0))
+            return after
         return self._raw(i, types)
 
     def _set(self, kind: str) -> None:
@@ -163,7 +184,12 @@ class ElementScanner(Transcoder):
 
     def _raw(self, i: int, types: frozenset[str]) -> int:
         finder = _closer(self.prefixes, self.shown, self.stack[-1][0], self.markers)
-        self.inner = raw_transcoder(finder, types)
+        inner = raw_transcoder(finder, types)
+        if "string" in types:
+            nested = len(self.stack) > 1 and self.stack[-2][2] != "+"
+            name, behind = self.stack[-1][0], self.prefixes if nested else self.behind
+            inner.closers = _closes(self.prefixes, name, behind)
+        self.inner = inner
         self.state = _TEXT
         return i
 
@@ -199,8 +225,31 @@ class ElementScanner(Transcoder):
         if found[1] is not None:
             self._wait(final, self._tag())
             return i
+        if self.stack[-2][2] == "+":
+            return self._next_shared(text, i, found.end(), final, parts)
         self.stack.pop()
         self.state = _INSIDE
+        return found.end()
+
+    def _next_shared(self, text: str, i: int, end: int, final: bool, parts: list[str]) -> int:
+        """Reads the tag of the next element of an array whose items are elements of one name, or ends the array at
+        ``i``, before the closing tag, which ends at ``end``."""
+        name, schema, _, number = self.stack[0]
+        space = white(text, end, end + _WINDOW)
+        after = space.end() if space else end
+        found = _again(self.prefixes, name).at(text, after)
+        if (found is not None and found[1] is not None) or after == len(text) < end + _WINDOW:
+            self._wait(final, self._tag())
+            return i
+        if found is None:
+            self.stack.pop()
+            parts.append("]")
+            self._over()
+            return i
+        self.stack[0] = (name, schema, "+", number + 1)
+        self.stack[1] = (name, self.document.items(schema, number + 1), "", 0)
+        parts.append(", ")
+        self.state = _VALUE
         return found.end()
 
     def _next(self, text: str, i: int, final: bool, parts: list[str]) -> int:

@@ -1,0 +1,147 @@
+"""Values made of a format's own pieces: what `Format.render` writes is read back equal, by text and by ids, in every
+cut; what would not be, it refuses.
+
+The pieces are the format's closers, openers, quotes and separators, parts of a call of its own, halves of all these,
+markers of other formats, names, and white space.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from chatparsers import Message, RequestError, Turn
+from chatparsers.core.definition import nodes as n
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.tree import once
+from chatparsers.core.format import Format
+
+from ..ids.conftest import byte_tokenizer
+
+TEXT = {"type": "string"}
+PROPERTIES = {"a": TEXT, "b": TEXT, "n": {"type": "integer"}, "l": {"type": "array", "items": TEXT}}
+TOOLS = [
+    {
+        "type": "function",
+        "function": {"name": "f", "parameters": {"type": "object", "properties": PROPERTIES}},
+    },
+    {
+        "type": "function",
+        "function": {"name": "g", "parameters": {"type": "object", "properties": {"c": TEXT}}},
+    },
+]
+SPACE = ("", "", "\n", " ", "\n\n", "  ", "\t")
+OTHERS = (
+    "<tool_call>", "</tool_call>", "</parameter>", '"', "'", '<|"|>', "</arg_value>", ")", "]", "}", ",", ", b=", "', b='",
+    "use ", "end", "`", "{", "[", "a", "b", "n", ":", "<", ">", "\\", "\\n", "é", '"""', "b:", ", b: ",
+)  # fmt: skip
+REFUSED = 0.35
+"""The most values that a format may refuse, of those that hold its own markup."""
+
+
+def message(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+
+
+def pieces(format: Format) -> list[str]:
+    """The texts of the format's definition, and parts of a call."""
+    found: set[str] = set()
+    for node in once(format.tree(Options(tools=True))):
+        if isinstance(node, (n.Literal, n.Token)):
+            found.update(node.names if isinstance(node, n.Token) else (node.text,))
+        elif isinstance(node, (n.Value, n.Args)):
+            until = getattr(node.syntax, "until", ())
+            found.update((until,) if isinstance(until, str) else until, node.syntax.tokens)
+    call = format.render(message({"a": "qqq", "b": "rrr"}), TOOLS)
+    begin, end = call.find("qqq"), call.find("rrr")
+    found |= {call, call[:begin], call[begin + 3 :], call[begin + 3 : end], call[end + 3 :]}
+    return sorted(filter(None, found))
+
+
+def value(chance: random.Random, own: list[str]) -> str:
+    parts = []
+    for _ in range(chance.randint(1, 4)):
+        part = chance.choice(own if chance.random() < 0.6 else OTHERS)
+        if len(part) > 1 and chance.random() < 0.2:
+            cut = chance.randrange(1, len(part))
+            part = part[:cut] if chance.random() < 0.5 else part[cut:]
+        parts += [chance.choice(SPACE), part]
+    return "".join([*parts, chance.choice(SPACE)])
+
+
+def drawn(chance: random.Random, own: list[str]) -> dict[str, Any]:
+    """Arguments in any order."""
+    given: dict[str, Any] = {"a": value(chance, own)}
+    if chance.random() < 0.5:
+        given["b"] = value(chance, own)
+    if chance.random() < 0.3:
+        given["n"] = 3
+    if chance.random() < 0.2:
+        given["l"] = [value(chance, own)]
+    return dict(chance.sample(list(given.items()), len(given)))
+
+
+def in_pieces(turn: Turn, fed: Any, chance: random.Random, most: int) -> Message:
+    stream, at = turn.stream(), 0
+    while at < len(fed):
+        end = at + chance.randint(1, most)
+        stream.feed(fed[at:end])
+        at = end
+    stream.finish()
+    return stream.message
+
+
+def spelt(tokenizer: Any, plain: Any, text: str, values: list[str]) -> list[int] | None:
+    """The ids of a call in which the values are spelt in ordinary tokens; None if the text does not show where they
+    stand."""
+    ids: list[int] = []
+    for one in values:
+        if not one or text.count(one) != 1:
+            return None
+        before, text = text.split(one)
+        ids += tokenizer.encode(before, add_special_tokens=False).ids + plain.encode(one).ids
+    return [*ids, *tokenizer.encode(text, add_special_tokens=False).ids]
+
+
+def readings(
+    format: Format, text: str, given: dict[str, Any], chance: random.Random
+) -> Iterator[tuple[str, Message]]:
+    """The ways in which the text is fed, and the message of each."""
+    turn = format.bind(tools=TOOLS, id_seed="x")
+    yield "whole", turn.parse(text)
+    yield "by character", in_pieces(turn, text, chance, 1)
+    yield "in pieces", in_pieces(turn, text, chance, 12)
+    tokenizer = byte_tokenizer(tuple(dict.fromkeys((*format.preserved_tokens, *format.stops))))
+    ids = spelt(tokenizer, byte_tokenizer(), text, [one for one in given.values() if isinstance(one, str)])
+    if ids is not None and "l" not in given:
+        turn = format.bind(tools=TOOLS, id_seed="x", tokenizer=tokenizer)
+        yield "ids", turn.parse(ids)
+        yield "ids in pieces", in_pieces(turn, ids, chance, 5)
+
+
+@pytest.mark.one_in(4)
+def test_values_made_of_the_formats_own_pieces(
+    format: Format, amount: Callable[[int, int, int], int]
+) -> None:
+    if not format.features.tools:
+        return
+    own, chance, refused, drawings = pieces(format), random.Random(format.name), 0, amount(25, 60, 400)
+    for _ in range(drawings):
+        given = drawn(chance, own)
+        try:
+            text = format.render(message(given), TOOLS)
+        except RequestError:
+            refused += 1
+            continue
+        first = None
+        for how, found in readings(format, text, given, chance):
+            calls = [(call.name, call.parsed_arguments) for call in found.tool_calls]
+            assert calls == [("f", given)], f"{how}: {text!r} is read as {calls}, {found.diagnostics}"
+            if first is None:
+                first = found
+            elif not how.startswith("ids"):
+                assert found == first, f"{how}: {text!r}"
+    assert refused <= REFUSED * drawings, f"{refused} of {drawings} refused"
