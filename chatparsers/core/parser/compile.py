@@ -124,7 +124,7 @@ class _Compiler:
         self.entries: dict[tuple[Any, ...], Label] = {}
         """The code of each rule, by its name and the place that it is compiled for."""
         sections = [node.calls for node in once(tree) if isinstance(node, Body) and node.calls is not None]
-        spelt = code.spellings(text for part in sections for text in tokens(part))
+        spelt = code.spellings(text for part in sections for text in (*tokens(part), *_headers(part)))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
         """The markers of calls as the machine's text spells them, and every special token."""
         self.recovery = Recovery(code, self.node, self.called, self.begun)
@@ -422,6 +422,17 @@ _NOTED = {
 }
 _ITEMS = {Tag.NAME: m.NAME, Tag.ARG_NAME: m.ARG_NAME, Tag.ID: m.ID}
 _GROUPS = {"id": m.ID, "name": m.NAME}
+
+
+def _headers(calls: Node) -> list[str]:
+    """The tags that hold the name of a tool, as far as they begin with text."""
+    named = (
+        node
+        for node in once(calls)
+        if isinstance(node, Sequence)
+        and any(isinstance(item, Name) and item.tag is Tag.NAME for item in node.items)
+    )
+    return [text for node in named for text in begins(node) if text.startswith("<")]
 
 
 def _inside(name: str) -> str:
