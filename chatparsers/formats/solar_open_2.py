@@ -17,7 +17,7 @@ from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 def build(p: Builder) -> Node:
     opener, closer = p.token("<|tool_call:start|>"), p.token("<|tool_call:end|>")
     begin, end = p.token("<|tool_arg:start|>"), p.token("<|tool_arg:end|>")
-    raw = Raw(until="<|tool_arg:end|>", also=("<|tool_arg:start|>",))
+    raw = Raw(until="<|tool_arg:end|>", named=(("<|tool_arg:start|>", "<|tool_arg:value|>"),))
     ended = p.reads(end, end, p.peek(begin))
     begun = p.reads("\n", p.space() + p.peek(begin | closer | "{"))
 

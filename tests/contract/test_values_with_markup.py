@@ -35,11 +35,12 @@ TOOLS = [
 ]
 SPACE = ("", "", "\n", " ", "\n\n", "  ", "\t")
 OTHERS = (
-    "<tool_call>", "</tool_call>", "</parameter>", '"', "'", '<|"|>', "</arg_value>", ")", "]", "}", ",", ", b=", "', b='",
-    "use ", "end", "`", "{", "[", "a", "b", "n", ":", "<", ">", "\\", "\\n", "é", '"""', "b:", ", b: ",
+    "<tool_call>", "</tool_call>", "</parameter>", '"', "'", '<|"|>', "</arg_value>", ")", "]", "}", ",", ", b=",
+    "', b='", "use ", "end", "`", "{", "[", "a", "b", "n", ":", "<", ">", "\\", "\\n", "é", '"""', "b:", ", b: ",
 )  # fmt: skip
-REFUSED = 0.35
-"""The most values that a format may refuse, of those that hold its own markup."""
+REFUSED = {"function-gemma": 0.8, "gemma-4": 0.8, "minimax-m3": 0.5}
+"""The most values that a format may refuse; 0.35 where none is named. Gemma's quote means a quotation mark within a
+string, and no text tells the end of MiniMax-M3's elements from one that a value spells."""
 
 
 def message(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -144,4 +145,4 @@ def test_values_made_of_the_formats_own_pieces(
                 first = found
             elif not how.startswith("ids"):
                 assert found == first, f"{how}: {text!r}"
-    assert refused <= REFUSED * drawings, f"{refused} of {drawings} refused"
+    assert refused <= REFUSED.get(format.name, 0.35) * drawings, f"{refused} of {drawings} refused"
