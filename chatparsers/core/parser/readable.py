@@ -62,7 +62,9 @@ def check_values(format: Definition, text: str, calls: Iterable[tuple[str, str]]
         tool = known.get(name)
         declared = () if tool is None else tool.arguments
         back = found[index] if index < len(found) else ("", None)
-        wrong = next((key for key in arguments if not _same(key, arguments, back[1] or {}, key in declared)), None)
+        wrong = next(
+            (key for key in arguments if not _same(key, arguments, back[1] or {}, key in declared)), None
+        )
         if wrong is not None or back[0] != name or back[1] is None or len(back[1]) != len(arguments):
             what = "the call" if wrong is None else f"the argument {wrong!r} of the call"
             raise RequestError(

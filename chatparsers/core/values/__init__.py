@@ -212,7 +212,9 @@ class Elements(Syntax):
         behind = look.near(f"{prefixes[0]}</{NAME}>")
 
         def read(argument: Argument, name: str) -> Transcoder:
-            return ElementScanner(prefixes, shown, markers, argument.document, argument.schema, name, item, behind)
+            return ElementScanner(
+                prefixes, shown, markers, argument.document, argument.schema, name, item, behind
+            )
 
         return read
 

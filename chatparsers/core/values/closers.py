@@ -132,7 +132,9 @@ def _known(found: dict[str, Follow | None]) -> Closers:
 
 def of_texts(found: dict[str, tuple[str, ...]]) -> Closers:
     """Closing tags, each with the texts that may follow it; none: any text."""
-    return _known({stop: Follow(stop, texts, False, NOTHING) if texts else None for stop, texts in found.items()})
+    return _known(
+        {stop: Follow(stop, texts, False, NOTHING) if texts else None for stop, texts in found.items()}
+    )
 
 
 class _Nothing(Look):

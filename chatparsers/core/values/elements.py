@@ -77,7 +77,18 @@ class ElementScanner(Transcoder):
     ``markers``: those of calls, as for raw text. ``behind``: the texts that may follow the element's closing tag.
     """
 
-    __slots__ = ("behind", "document", "inner", "item", "markers", "prefixes", "shown", "stack", "state", "waiting")
+    __slots__ = (
+        "behind",
+        "document",
+        "inner",
+        "item",
+        "markers",
+        "prefixes",
+        "shown",
+        "stack",
+        "state",
+        "waiting",
+    )
 
     def __init__(
         self,
