@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..templates.probe.turns import common, outside_marker
-from ..templates.trace import Trace, TraceSpan
+from ..templates.trace import Trace
 
 __all__ = ["Around", "Asked", "Rendered", "first_stop", "turns_of"]
 
@@ -144,7 +144,9 @@ class Around:
     def _alone(self, calls: bool) -> str | None:
         found = self._rendered(self._answered(calls), add_generation_prompt=False)
         turns = None if found is None else turns_of(found.trace, 1, ())
-        return found.trace.text[turns[-1][-1].end :] if found is not None and turns else None
+        return (
+            found.trace.text[found.trace.spans[turns[-1][-1]].end :] if found is not None and turns else None
+        )
 
     def _followed(self, calls: bool) -> str | None:
         messages = [*self._answered(calls), self._next("tool" if calls else "user")]
@@ -152,7 +154,8 @@ class Around:
         turns = None if found is None else turns_of(found.trace, 1, ())
         if found is None or not turns:
             return None
-        end, trace = turns[-1][-1].end, found.trace
+        trace = found.trace
+        end = trace.spans[turns[-1][-1]].end
         return trace.text[end : next((span.start for span in trace.of(2) if span.start >= end), None)]
 
     def _part(self, key: tuple[str, str]) -> str:
@@ -192,30 +195,30 @@ def _last_words(trace: Trace) -> str:
     return trace.text[trace.spans[-1].end :]
 
 
-def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[TraceSpan]]:
-    """The spans of an answer, those of a turn together: a new one begins behind a stop, or behind another message.
+def turns_of(trace: Trace, index: int, stops: Sequence[str]) -> list[list[int]]:
+    """The spans of an answer by their places in the trace, those of a turn together: a new turn begins after a stop, or
+    after another message.
 
     Left out are names and ids that are written once more (in a result, to say whose it is), and all that stands out of
-    order: a text behind the calls is not where the model wrote it.
+    order: a text after the calls is not where the model wrote it.
     """
-    found: list[list[TraceSpan]] = []
+    found: list[list[int]] = []
     seen: set[tuple[str, int, int]] = set()
-    last, latest, own = 0, (0, 0), False
-    for span in trace.spans:
-        if span.message != index:
-            own, last = False, span.end
-            continue
-        place = _ORDER.get(span.field, 2), span.part if span.field != "content" else 0
+    last, latest = 0, (0, 0)
+    for number in trace.places.get(index, ()):
+        span = trace.spans[number]
+        order = _ORDER.get(span.field, 2), span.part if span.field != "content" else 0
         name = span.field, span.part, span.first
-        begins = not own or any(stop in trace.text[last : span.start] for stop in stops)
-        if (begins and place < latest) or (span.field in ("name", "id") and name in seen):
+        begins = not found or any(other.message != index for other in trace.spans[found[-1][-1] + 1 : number])
+        begins = begins or any(stop in trace.text[last : span.start] for stop in stops)
+        if (begins and order < latest) or (span.field in ("name", "id") and name in seen):
             continue
         seen.add(name)
-        latest = max(place, latest)
+        latest = max(order, latest)
         if begins:
             found.append([])
-        found[-1].append(span)
-        own, last = True, span.end
+        found[-1].append(number)
+        last = span.end
     return found
 
 

@@ -60,22 +60,31 @@ def find_places(
 ) -> Places:
     """The places of all answers of ``messages``, whose rendering is traced; ``only``: of these."""
     places: Places = {}
-    at = 0
+    ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message behind it would stand
     for index, message in enumerate(messages):
         if message.get("role") != "assistant" or not index or (only is not None and index not in only):
             continue
         calls = bool(message.get("tool_calls"))
-        for number, spans in enumerate(turns_of(trace, index, stops)):
-            at = max(at, max((span.end for span in trace.spans if span.end <= spans[0].start), default=0))
+        shown = index + 1 == len(messages) or index + 1 in trace.places
+        for number, (first, *_, last) in enumerate(
+            [turn[0], *turn] for turn in turns_of(trace, index, stops)
+        ):
+            before = trace.spans[first - 1].end if first else 0
             roles = ("assistant" if number else str(messages[index - 1].get("role")), "user")
-            start = _start_behind(trace.text, at, spans[0].start, roles, around)
-            if start is not None:
-                end = spans[-1].end
-                behind = _behind(trace, end, index, len(messages), around, calls)
-                at = end + len(behind)
-                places.setdefault(index, []).append(
-                    Place(start[0], *_end(behind, end, around, calls, stops), start[1])
-                )
+            starts = (
+                _start_behind(trace.text, max(before, end), trace.spans[first].start, roles, around)
+                for end in ends
+            )
+            start = next((found for found in starts if found is not None), None)
+            if start is None:
+                continue
+            end = trace.spans[last].end
+            behind = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
+            if not shown:
+                behind = _up_to_next(behind, around.followed(calls) or "")
+            place = Place(start[0], *_end(behind, end, around, calls, stops), start[1])
+            ends = (place.end,) if shown else (place.end, end + len(behind))
+            places.setdefault(index, []).append(place)
     return places
 
 
@@ -110,18 +119,14 @@ def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | No
     return at + begin + shared, asked.text[len(header) : left + shared]
 
 
-def _behind(trace: Trace, end: int, index: int, number: int, around: Around, calls: bool) -> str:
-    """The template's text behind a turn, up to the next message."""
-    behind = trace.text[
-        end : next((span.start for span in trace.spans if span.start >= end), len(trace.text))
-    ]
-    if index + 1 < number and index + 1 not in trace.by_message:  # it is not shown, such as an empty result
-        followed = around.followed(calls) or ""
-        marker = MARKER.search(followed)
-        at = behind.find(marker[0]) if marker else -1
-        if marker is not None and at >= 0:
-            return behind[: at + common(behind[at:], followed[marker.start() :])]
-    return behind
+def _up_to_next(behind: str, followed: str) -> str:
+    """The text behind a turn up to the next message, which is not shown, such as an empty result. ``followed``: that
+    text in a stand-in."""
+    marker = MARKER.search(followed)
+    at = behind.find(marker[0]) if marker else -1
+    if marker is None or at < 0:
+        return behind
+    return behind[: at + common(behind[at:], followed[marker.start() :])]
 
 
 def _end(behind: str, end: int, around: Around, calls: bool, stops: Sequence[str]) -> tuple[int, int]:
@@ -139,15 +144,20 @@ def _end(behind: str, end: int, around: Around, calls: bool, stops: Sequence[str
 
 def _closed(behind: str, alone: str, around: Around, calls: bool) -> int:
     """Where what closes an answer ends. ``alone``: what closes one that ends in a text."""
+    followed = around.followed(calls) or ""
+    shared = common(followed, alone)
     if not calls:
-        followed = around.followed(calls) or ""
-        return outside_marker(behind, min(common(behind, alone), common(followed, alone)))
+        return outside_marker(behind, min(common(behind, alone), shared))
+    # The last argument may be no text, so what closes a call is looked for: its end, or what follows it.
     for marker in MARKER.finditer(alone):
         closer = alone[marker.start() :]
         if closer in behind:
             return behind.index(closer) + len(closer)
+    if not alone.strip():
+        return 0
+    after = behind.find(followed[shared:]) if followed[shared:].strip() else -1
     ends = (found.start() for found in MARKER.finditer(behind))
-    return next(ends, len(behind)) if alone.strip() else 0
+    return after if after >= 0 else next(ends, len(behind))
 
 
 def missing(message: Mapping[str, Any], index: int, trace: Trace, places: Sequence[Place]) -> str:

@@ -174,11 +174,11 @@ class Trace:
         return "\n".join(lines)
 
     @cached_property
-    def by_message(self) -> Mapping[int, Sequence[TraceSpan]]:
-        """The spans of each message that is shown."""
-        found: dict[int, list[TraceSpan]] = {}
-        for span in self.spans:
-            found.setdefault(span.message, []).append(span)
+    def places(self) -> Mapping[int, Sequence[int]]:
+        """For each message that is shown the places of its spans in ``spans``."""
+        found: dict[int, list[int]] = {}
+        for place, span in enumerate(self.spans):
+            found.setdefault(span.message, []).append(place)
         return found
 
     def of(self, message: int, *fields: str) -> Iterator[TraceSpan]:
@@ -188,7 +188,8 @@ class Trace:
         >>> [trace.text[span.start : span.end] for span in trace.of(0, "content")]
         ['Is it cold in Oslo?']
         """
-        return (span for span in self.by_message.get(message, ()) if not fields or span.field in fields)
+        spans = (self.spans[place] for place in self.places.get(message, ()))
+        return (span for span in spans if not fields or span.field in fields)
 
 
 def part_of(trace: Trace, start: int, end: int, *, before: str = "", first: int = 0, index: int = 0) -> Trace:
