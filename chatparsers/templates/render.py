@@ -241,10 +241,11 @@ class Template:
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:
         """As `assistant_turn` with a ``history``, and between the two what of the prompt opens the assistant's turn."""
         prompt, wire = self.assistant_turn(message, **request)
-        variables = self._at_one_time(self.thinking_kwargs(request.pop("thinking", None)))
+        thinking = self.thinking_kwargs(request.pop("thinking", None))
         history, tools = request.pop("history"), own_tools(request.pop("tools", None))
-        whole = self._probed(history, tools=tools, add_generation_prompt=True, **request, **variables)
-        header = self._generation_prompt(self._probed, history, tools, {**request, **variables})
+        variables = self._at_one_time({**thinking, **request})
+        whole = self._probed(history, tools=tools, add_generation_prompt=True, **variables)
+        header = self._generation_prompt(self._probed, history, tools, variables)
         return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
 
     @limited
