@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .core.message import Diagnostic, Message, Region, ToolCall
     from .core.parser.stream import Stream
     from .detection.detect import Detection, detect
+    from .detection.recover import Recovered, recover
     from .doctor.check import check
     from .doctor.report import Finding, Report
     from .formats import FormatRef
@@ -80,6 +81,7 @@ __all__ = [
     "Placeholder",
     "PromptMessage",
     "Reasoning",
+    "Recovered",
     "Region",
     "Report",
     "RequestError",
@@ -106,6 +108,7 @@ __all__ = [
     "list_formats",
     "load",
     "parse_many",
+    "recover",
     "register",
     "unregister",
 ]
@@ -137,6 +140,7 @@ _HOME = {
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
+    "Recovered": "detection.recover",
     "Region": "core.message",
     "Report": "doctor.report",
     "RequestError": "core.errors",
@@ -162,6 +166,7 @@ _HOME = {
     "list_formats": "registry",
     "load": "chat.chat",
     "parse_many": "chat.rows",
+    "recover": "detection.recover",
     "register": "registry",
     "unregister": "registry",
 }

@@ -39,7 +39,7 @@ PAGES = (
         "chatparsers",
         (
             *("Turn", "Stream", "Event", "Reasoning", "Content", "CallStart", "CallArguments", "CallEnd"),
-            *("Message", "ToolCall", "Region", "Diagnostic", "parse_many"),
+            *("Message", "ToolCall", "Region", "Diagnostic", "parse_many", "recover", "Recovered"),
         ),
     ),
     Page(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from chatparsers import Format, Message
+import chatparsers
+from chatparsers import Format, Message, RequestError
 from chatparsers.core.definition.headless import ending
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body
@@ -186,3 +187,46 @@ def test_a_call_without_its_opener_is_read_at_the_start_of_a_line(format: Format
                 message = read(format, before + bare)
                 assert [call.parsed_arguments for call in message.tool_calls] == [{"city": "Oslo"}], bare
                 assert message.complete and message.content.strip() == before.strip(), bare
+
+
+@pytest.mark.one_in(4)
+def test_a_leaked_call_is_recovered_without_its_format(format: Format) -> None:
+    """From every format's text: the calls, their places, and the rest."""
+    if not format.features.tools:
+        return
+    call = written(format)
+    for before in ("",) if call.startswith(("{", "[")) else ("", "I look.\n"):
+        found = chatparsers.recover(before + call, TOOLS)
+        assert [(one.name, one.parsed_arguments) for one in found.calls] == [
+            ("get_weather", {"city": "Oslo"})
+        ]
+        assert found.content.strip() == before.strip() and not found.reasoning
+        assert format.name in found.formats
+        ((start, end),) = found.spans
+        assert (before + call)[start:end].strip() == call.strip()
+    if format.features.parallel:
+        twice = written(format, calls=2)
+        found = chatparsers.recover(twice, TOOLS)
+        assert len(found.calls) == 2 and [start for start, _ in found.spans[1:]] == [found.spans[0][1]]
+
+
+def test_nothing_is_recovered_where_formats_disagree_or_nothing_is_called() -> None:
+    value = "<parameter=city>\nOslo\n</parameter>"
+    split = f"<tool_call><function=get_weather>\n{value}</function></tool_call>"
+    found = chatparsers.recover(split, TOOLS)
+    assert (found.calls, found.formats, found.content) == ([], [], split)
+    assert any("Oslo\\n" in doubt for doubt in found.doubts) and any(
+        '"Oslo"' in doubt for doubt in found.doubts
+    )
+    for text, doubts in (
+        ("Write <function=get_weather></function> or <tool_call>.", []),
+        (split.replace("get_weather", "get_rain"), ["no tool of the request has the name get_rain"]),
+        (split.partition("</function>")[0], ["the call of get_weather is not whole"]),
+    ):
+        found = chatparsers.recover(text, TOOLS)
+        assert (found.calls, found.spans, found.content, found.reasoning) == ([], [], text, "")
+        assert found.doubts == doubts
+    with pytest.raises(RequestError, match="recover: expected at least one tool, found none"):
+        chatparsers.recover("Hi", [])
+    with pytest.raises(RequestError, match="recover: expected a text, found list"):
+        chatparsers.recover(["Hi"], TOOLS)  # type: ignore[arg-type]
