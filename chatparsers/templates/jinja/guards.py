@@ -20,7 +20,7 @@ from jinja2.runtime import Context
 from jinja2.sandbox import SandboxedEnvironment, SandboxedEscapeFormatter, SandboxedFormatter
 from jinja2.utils import _PassArg, generate_lorem_ipsum
 
-from .exact import from_json
+from .exact import from_json, to_json
 from .limits import Borrowed, Exhausted, Meter, current, depth_of, digits, entries
 
 __all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
@@ -62,7 +62,8 @@ def _linear(name: str, grow: int = 2, cost: int = 0, square: bool = False) -> _G
         if grow * size > meter.left:
             meter.afford(grow * size)
         meter.left -= (size >> 3) + cost * size + (size * size >> 6 if square else 0)
-        return meter.made(meter.carried(call(context, value, *args, **kwargs), value))
+        result = call(context, value, *args, **kwargs)
+        return meter.made(meter.carried(result, value) if meter.traces else result)
 
     return guard
 
@@ -293,7 +294,8 @@ def _tojson(
             depth = depth_of(value) if known is None else known.depth
             meter.afford(depth * (wide * (size >> 2) + (size >> 3)))
     meter.afford(2 * size)
-    return meter.made(meter.json(value, ensure_ascii, indent, separators, sort_keys))
+    write = meter.json if meter.traces else to_json
+    return meter.made(write(value, ensure_ascii, indent, separators, sort_keys))
 
 
 @pass_context
@@ -448,9 +450,9 @@ def method(meter: Meter, bound: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Calls a method of one of Python's own types."""
     owner, name = bound.__self__, bound.__name__
     if isinstance(owner, (str, bytes)):
-        lifted = meter.lifted(owner, *args, *kwargs.values())
-        if lifted is not owner:
-            owner, bound = lifted, getattr(lifted, name)
+        if meter.traces:
+            owner = meter.lifted(owner, *args, *kwargs.values())
+            bound = getattr(owner, name)
         return _text_method(meter, bound, owner, name, args, kwargs)
     if isinstance(owner, dict):
         if args:
@@ -533,4 +535,5 @@ def _text_method(
     else:
         meter.afford(4 * length)
         meter.spend((length >> 3) + meter.size(args))
-    return meter.made(meter.carried(bound(*args, **kwargs), owner, args))
+    result = bound(*args, **kwargs)
+    return meter.made(meter.carried(result, owner, args) if meter.traces else result)
