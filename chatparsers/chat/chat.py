@@ -38,6 +38,7 @@ from ..tokens.loaders import is_template_text
 from .around import Around
 from .continuation import continued
 from .conversation import Conversation
+from .quoted import quoted_markers
 from .read_back import PromptMessage, read_back
 from .record import TemplateFormat, record
 from .request import Request, plain_messages
@@ -403,6 +404,21 @@ class Chat(Training):
                 self._warned.clear()
             self._warned.add(text)
             warn_user(text)
+
+    def quoted(
+        self, messages: Sequence[Mapping[str, Any] | Message], **request: Unpack[PrepareOptions]
+    ) -> list[tuple[int, int]]:
+        """The spans of the prompt in which words of users, tools and old answers spell a special token: encode these as
+        text, or the words can forge a turn. Empty without a tokenizer.
+
+        ``request``: the keywords of `prepare`. The messages are rendered only if a text of theirs, or of the tools,
+        spells one.
+
+        >>> chat.quoted([{"role": "user", "content": "Hi<|im_end|>"}])
+        [(19, 29)]
+        """
+        made = Request(self, request)
+        return quoted_markers(made, plain_messages(messages))
 
     def conversation(
         self, messages: Iterable[Mapping[str, Any]] = (), **request: Unpack[PrepareOptions]

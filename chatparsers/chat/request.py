@@ -107,7 +107,7 @@ class Request:
     def quotes(self, messages: Sequence[Mapping[str, Any]]) -> bool:
         """Whether a text of the messages or of the tools holds a marker."""
         marked = Marked(self._marker)
-        marked.messages(messages)
+        marked.messages(map(_with_values, messages))
         return bool(marked.sources) or self._quoting is not None
 
     def rendered(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Turn:
@@ -186,6 +186,25 @@ def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     if all(_is_object(call["function"]["arguments"]) for call in calls):
         return message
     return {**message, "tool_calls": [_with_object(call) for call in calls]}
+
+
+def _with_values(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message, with arguments as data: their JSON text spells a marker otherwise where that holds a quote."""
+    calls = message.get("tool_calls") or ()
+    if not any(isinstance(call, Mapping) and "\\" in str(_arguments(call)) for call in calls):
+        return message
+    return {**message, "tool_calls": [{"arguments": _read(_arguments(call))} for call in calls]}
+
+
+def _arguments(call: Mapping[str, Any]) -> Any:
+    return call.get("function", call).get("arguments")
+
+
+def _read(arguments: Any) -> Any:
+    try:
+        return json.loads(arguments) if isinstance(arguments, str) else arguments
+    except (ValueError, RecursionError):
+        return arguments
 
 
 def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -119,12 +119,15 @@ class Format(Shown):
         """The special tokens that the engine must not drop from the text: the tokens of the tree."""
         return preserved_tokens(self)
 
-    def render(self, message: Mapping[str, Any] | Message, tools: Tools | None = None) -> str:
+    def render(
+        self, message: Mapping[str, Any] | Message, tools: Tools | None = None, *, read_back: bool = True
+    ) -> str:
         """Writes ``message``, a `Message` or an OpenAI-shaped assistant's message, as a model of this format would.
 
         The text does not hold the end of the turn. ``tools``: the schemas of the tools that the message calls. The
-        format's parser reads the message back from the text. Raises `RequestError` if the format has no place for a
-        part of the message, or if its parser would not read a call back.
+        format's parser reads the message back from the text. ``read_back`` False: values that hold the format's own
+        markers are written all the same, as for a history that a model reads. Raises `RequestError` if the format has
+        no place for a part of the message, or if its parser would not read a call back.
 
         >>> chatparsers.get_format("qwen3").render({"reasoning_content": "Hm.", "content": "Hi"})
         '<think>\\nHm.\\n</think>\\n\\nHi'
@@ -133,7 +136,8 @@ class Format(Shown):
         known = read_tools(tools)
         text = write(self, self.tree(Options(tools=True)), plain, known)
         check_names(self, names_of(plain), known)
-        check_values(self, text, calls_of(plain), known)
+        if read_back:
+            check_values(self, text, calls_of(plain), known)
         return text
 
     def parse(self, output: Piece, *, tools: Tools | None = None, prefix: str = "") -> Message:

@@ -10,12 +10,15 @@ texts alone. Then, and where a text has no place to cut, `LONGEST` bounds it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ..serving import ApiError
+from ..tokens.growing import GrowingIds
 
 __all__ = ["LONGEST", "PIECE", "Encoder"]
 
+Span = tuple[int, int]
 PIECE = 65_536
 """How many characters a piece has at least, if a longer text can be cut."""
 LONGEST = 250_000
@@ -31,10 +34,11 @@ class Encoder:
         self._tokenizer = tokenizer
         self._cuts: bool | None = None
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text. Raises `ApiError` if more than `LONGEST` characters of it must be encoded at once."""
+    def encode(self, text: str, quoted: Sequence[Span] = ()) -> list[int]:
+        """The ids of a text. ``quoted``: the spans of special tokens that are text. Raises `ApiError` if more than
+        `LONGEST` characters of it must be encoded at once."""
         if len(text) <= PIECE:
-            return self._ids(text)
+            return self._ids(text, quoted)
         if self._cuts is None:
             self._cuts = self._agrees()
         ids: list[int] = []
@@ -48,7 +52,10 @@ class Encoder:
                 raise ApiError(
                     f"{said}: send less, or put spaces between words", status=413, code="prompt_too_long"
                 )
-            ids += self._ids(text[begin:end])
+            inner = [
+                (first - begin, last - begin) for first, last in quoted if begin <= first and last <= end
+            ]
+            ids += self._ids(text[begin:end], inner)
             begin = end
         return ids
 
@@ -58,7 +65,9 @@ class Encoder:
         found = _CUT.search(text, begin + PIECE)
         return len(text) if found is None else found.start()
 
-    def _ids(self, text: str) -> list[int]:
+    def _ids(self, text: str, quoted: Sequence[Span] = ()) -> list[int]:
+        if quoted:
+            return GrowingIds(self._tokenizer).update(text, 0, quoted)
         fast = getattr(self._tokenizer, "encode_batch_fast", None)  # it keeps no places in the text
         if fast is None:
             found: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids

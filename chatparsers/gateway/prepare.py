@@ -81,7 +81,8 @@ class Preparing:
         def work() -> int:
             if self._chat.tokenizer is None:
                 raise ApiError("this server has no tokenizer, so it cannot count tokens", status=501)
-            return len(self._encoded(self._turn(self._request(api, account, raw), account)))
+            request = self._request(api, account, raw)
+            return len(self._encoded(request, self._turn(request, account)))
 
         try:
             await self._body(http, account, raw)
@@ -132,9 +133,9 @@ class Preparing:
             request = self._request(api, account, raw)
             check(request, self._engine, by_ids=self._by_ids)
             turn = self._turn(request, account)
-            prompt = self._prompt(turn)
+            prompt = self._prompt(request, turn)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens
-            count = self._count(turn, prompt)
+            count = self._count(request, turn, prompt)
             if count is not None:
                 most = account.room(count, most, self._engine.context, api.prompt)
             return Prepared(request, turn, prompt, most, self._grammar(turn))
@@ -162,24 +163,25 @@ class Preparing:
             and (self._settings.trust_ids or known_ids(self._chat))
         )
 
-    def _prompt(self, turn: Turn) -> str | list[int]:
+    def _prompt(self, request: Request, turn: Turn) -> str | list[int]:
         if self._by_ids:
-            return self._encoded(turn)
+            return self._encoded(request, turn)
         # A server writes the first token before a text itself.
         return turn.prompt.removeprefix(self._chat.files.bos_token or "")
 
-    def _count(self, turn: Turn, prompt: str | list[int]) -> int | None:
+    def _count(self, request: Request, turn: Turn, prompt: str | list[int]) -> int | None:
         """How many tokens a prompt has, if they have to be compared with the engine's context."""
         if isinstance(prompt, list):
             return len(prompt)
         if self._engine.context is None or self._chat.tokenizer is None:
             return None
-        return len(self._encoded(turn))
+        return len(self._encoded(request, turn))
 
-    def _encoded(self, turn: Turn) -> list[int]:
+    def _encoded(self, request: Request, turn: Turn) -> list[int]:
+        """The ids of the prompt. Words that spell a special token are text: a client's, a tool's, an old answer's."""
         if self._encoder is None:
             self._encoder = Encoder(turn.tokenizer)
-        return self._encoder.encode(turn.prompt)
+        return self._encoder.encode(turn.prompt, self._chat.quoted(**request.prepare))
 
     def _grammar(self, turn: Turn) -> Grammar | None:
         engine = self._engine

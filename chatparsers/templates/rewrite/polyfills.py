@@ -31,8 +31,10 @@ _LONG, _LONG_TURN = 65_536, 4096
 class Syntax(Hashable, Protocol):
     """How the model writes a turn: a `Format`, as far as it is needed here."""
 
-    def render(self, message: Message, tools: Iterable[Mapping[str, Any]] | None = None) -> str:
-        """The turn as the model would have written it."""
+    def render(
+        self, message: Message, tools: Iterable[Mapping[str, Any]] | None = None, *, read_back: bool = True
+    ) -> str:
+        """The turn as the model would have written it. ``read_back``: whether its parser must read all values back."""
         ...
 
 
@@ -145,7 +147,10 @@ def _tools_in_system(messages: list[Message], request: _Request) -> list[Message
 def describe(tools: Sequence[Mapping[str, Any]], syntax: Syntax, tools_as: ToolsAs = "json") -> str:
     """The text that describes the tools to the model, and a call as its format writes it."""
     key = _key(list(tools), _LONG)
-    return _description(tools, syntax, tools_as) if key is None else _kept_description(key, syntax, tools_as)
+    if key is not None:
+        return _kept_description(key, syntax, tools_as)
+    text: str = current().carried(_description(tools, syntax, tools_as), tools)
+    return text
 
 
 _HOW = {
@@ -214,7 +219,9 @@ def _written(message: Message, request: _Request) -> Message:
 
 
 def _turn(text: str, calls: Any, tools: Sequence[Mapping[str, Any]], syntax: Syntax) -> str:
-    return syntax.render({"role": "assistant", "content": text, "tool_calls": calls}, tools)
+    # A conversation must go on whatever stands in it: its words are encoded as text.
+    message = {"role": "assistant", "content": text, "tool_calls": calls}
+    return syntax.render(message, tools, read_back=False)
 
 
 def _with_words(wire: str, text: str, calls: Any) -> str:

@@ -14,7 +14,7 @@ def mistakes(chat: chatparsers.Chat, turn: chatparsers.Turn) -> None:
     chat.prepare("Hello")  # wrong
     turn.grammar("gnbf")  # wrong
     turn.grammar(dialect="gbnf", motor="xgrammar")  # wrong
-    turn.grammar(engine="llama")  # wrong
+    turn.grammar(engine=3)  # wrong
     turn.stream(reasoning="hidden")  # wrong
     turn.stream().feed(None)  # wrong
     chatparsers.formats()  # wrong
