@@ -26,7 +26,9 @@ __all__ = [
     "TYPES",
     "Document",
     "Unresolved",
+    "contradictory",
     "is_of",
+    "reconciled",
     "references",
     "respelt",
     "type_of",
@@ -99,6 +101,35 @@ def is_of(value: object, types: frozenset[str]) -> bool:
     if found == "number" and "integer" in types:
         return not isinstance(value, float) or value.is_integer() or "number" in types
     return found in types
+
+
+def contradictory(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema lists values (``enum``) of which none has its type."""
+    listed = schema.get("enum")
+    if not isinstance(listed, (list, tuple)) or not listed or "type" not in schema:
+        return False
+    types = _declared(schema)
+    if schema.get("nullable") is True:
+        types |= {"null"}
+    return bool(types) and not any(is_of(value, types) for value in listed)
+
+
+def reconciled(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The schemas of which one must hold in place of a contradictory one, as its author means it: the listed values are
+    those of an array's items, or else values of the type are as good as those that are listed."""
+    rest = {keyword: value for keyword, value in schema.items() if keyword not in ("type", "enum")}
+    listed = {"enum": schema["enum"]}
+    if _declared(schema) <= {"array", "null"}:
+        items = {"allOf": [rest["items"], listed]} if "items" in rest else listed
+        return [{**rest, "type": schema["type"], "items": items}]
+    return [{**rest, **listed}, {**rest, "type": schema["type"]}]
+
+
+def _declared(schema: Mapping[str, Any]) -> frozenset[str]:
+    """The types that a schema's ``type`` names."""
+    declared = schema["type"]
+    names = declared if isinstance(declared, (list, tuple)) else (declared,)
+    return frozenset(SPELLINGS.get(name, name) for name in names if isinstance(name, str))
 
 
 def _usual(schema: Schema) -> bool:
@@ -412,7 +443,10 @@ def _own_types(schema: Mapping[str, Any]) -> int:
     if "const" in schema:
         bits &= _listed_types([schema["const"]]) or bits
     if isinstance(listed, (list, tuple)):
-        bits &= _listed_types(listed) or bits
+        if contradictory(schema):
+            bits |= 0 if _declared(schema) <= {"array", "null"} else _listed_types(listed)
+        else:
+            bits &= _listed_types(listed) or bits
     if schema.get("nullable") is True and (declared is not None or listed is not None):
         bits |= _BITS["null"]
     meant = bits

@@ -35,6 +35,8 @@ class CallReader:
         """The places in which a tool's name is written."""
         self._spelt: set[str] = set()
         """The tools whose name can be written in at least one place."""
+        self._left_out: dict[str, SchemaError] = {}
+        """The tools that no call can be written of, and why."""
         self._unreadable: dict[str, tuple[str, ...]] = {}
         """The names that the parser would not read back, of each tool."""
 
@@ -43,28 +45,43 @@ class CallReader:
         options: list[Ir] = []
         for tool in self.tools:
             unread = self._unread(tool)
-            if tool.name in unread or not self._ordinary(node, tool):
+            if tool.name in unread or not self._ordinary(node, tool) or tool.name in self._left_out:
                 continue
-            call = node.make(tool)
-            made = self.read(call, replace(at, tool=tool, call=call))
             self._spelt.add(tool.name)
-            if never(made):
-                raise SchemaError(
-                    f"no arguments are valid for the tool {tool.name!r}: it could never be called",
-                    f"$.tools.{tool.name}.parameters",
-                )
-            options.append(made)
+            try:
+                options.append(self._call(node.make(tool), tool, at))
+            except SchemaError as error:
+                self._leave_out(tool, error)
         return alt(*options)
 
+    def _call(self, call: Node, tool: Tool, at: At) -> Ir:
+        """A call of a tool. Raises SchemaError if there is none."""
+        made = self.read(call, replace(at, tool=tool, call=call))
+        if never(made):
+            raise SchemaError(
+                f"no arguments are valid for the tool {tool.name!r}: it could never be called",
+                f"$.tools.{tool.name}.parameters",
+            )
+        return made
+
+    def _leave_out(self, tool: Tool, error: SchemaError) -> None:
+        """Leaves out a tool that cannot be called, where the model need not call it. Raises the error where it must, or
+        if no tool is left."""
+        self._left_out[tool.name] = error
+        if self.request.options.mode != "auto" or len(self._left_out) == len(self.tools):
+            raise error
+        why = f"the tool is left out of the grammar: {error}"
+        self.values.output.tell(f"$.tools.{tool.name}", "*", why)
+
     def check_names(self) -> None:
-        """Raises SchemaError for a tool that no call can name."""
+        """Leaves out the tools that no call can name, as `_leave_out` does."""
         for tool in self.tools:
             if tool.name not in self._spelt:
-                raise SchemaError(
+                why = (
                     f"the format cannot write the name of the tool {tool.name!r}, as its parser would not read it "
-                    "back: use letters, digits, '_' and '-'",
-                    f"$.tools.{tool.name}.name",
+                    "back: use letters, digits, '_' and '-'"
                 )
+                self._leave_out(tool, SchemaError(why, f"$.tools.{tool.name}.name"))
 
     def each_arg(self, node: n.EachArg, at: At) -> Ir:
         """The arguments, written one by one."""

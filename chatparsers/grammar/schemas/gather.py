@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.schema.document import LEADING, Document, Unresolved, references
+from ...core.schema.document import LEADING, Document, Unresolved, contradictory, reconciled, references
 from ...core.schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown
@@ -31,6 +31,8 @@ _MOST_COMBINED = 256
 _MOST_LISTED = 10_000
 """The most alternatives in a list of alternatives."""
 _LONGEST_PATH = 1_000
+_NO_VALUE = "no listed value has the type: those that are listed and those of the type are generated"
+_ITEMS = "no listed value is an array: they are taken for the items"
 _ALWAYS = frozenset({"$ref", "allOf"})
 _CHOOSING = frozenset(row.name for row in KEYWORDS.values() if row.same) - _ALWAYS
 """The keywords whose schemas may apply to the same value, or may not."""
@@ -45,13 +47,21 @@ class Gatherer:
         self.tell = output.report
         self.open_objects = output.target.open_objects
         self.known: dict[int, list[Together]] = {}
+        self.meant: dict[int, list[dict[str, Any]]] = {}
+        """What schemas mean that contradict themselves."""
         self.active: set[int] = set()
         self.cyclic = False
         """Whether a schema led back to itself since the last call of `bags`."""
 
     def bags(self, wheres: list[Where]) -> list[Bag]:
         """The bags of a value to which all of these schemas apply."""
-        if len(wheres) == 1 and type(wheres[0][0]) is dict and LEADING.isdisjoint(wheres[0][0]):
+        first = wheres[0][0]
+        if (
+            len(wheres) == 1
+            and type(first) is dict
+            and LEADING.isdisjoint(first)
+            and not contradictory(first)
+        ):
             alone = self.bag({0: wheres[0]})
             return [] if alone is None else [alone]
         found: list[Together] = [{}]
@@ -82,6 +92,14 @@ class Gatherer:
             return [{}]
         self.active.add(key)
         self.budget.work -= 1
+        if contradictory(schema):
+            either: list[Together] = []
+            for option in self.meant.setdefault(key, reconciled(schema)):
+                either += yield self.alternatives(option, path)
+            self.tell(Weakened(path, "enum", _NO_VALUE if len(self.meant[key]) > 1 else _ITEMS))
+            self.active.discard(key)
+            self.known[key] = either
+            return either
         found: list[Together] = [{key: (schema, path)} if SPEAKING & schema.keys() else {}]
         for keyword, ref in references(schema):
             inner = f"{path}.{keyword}"
