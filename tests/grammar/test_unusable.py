@@ -33,12 +33,16 @@ def test_an_enum_without_a_value_of_its_type(
         assert grammar is not None
         assert [weak.keyword for weak in grammar.weakened if weak.path.endswith(".a")][:1] == ["enum"]
         judge = compile_for(engines_of(dialect)[0], str(grammar), dialect)
-        for value in (*right, *wrong):
+        for index, value in enumerate((*right, *wrong)):
             arguments = json.dumps({"a": value})
             call = {"id": "abcdefgh1", "type": "function", "function": {"name": "f", "arguments": arguments}}
-            text = format.render({"tool_calls": [call]}, tools)
-            assert (judge.status(text) == FULL) is (value in right), (dialect, value, text)
-            if value in right:
+            try:
+                text = format.render({"tool_calls": [call]}, tools)
+            except chatparsers.RequestError:  # the format cannot write a wrong value so that it is read back
+                assert index >= len(right)
+                continue
+            assert (judge.status(text) == FULL) is (index < len(right)), (dialect, value, text)
+            if index < len(right):
                 assert turn.parse(text).tool_calls[0].parsed_arguments == {"a": value}
 
 
