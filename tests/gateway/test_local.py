@@ -24,6 +24,7 @@ from servers import Server, tiny_model
 import chatparsers
 from chatparsers.gateway import Batch, Job, Settings, create_app
 from chatparsers.gateway.local import Local
+from chatparsers.gateway.same_ids import same_ids
 
 F: dict[str, Any] = {
     "name": "get_weather",
@@ -142,6 +143,26 @@ def test_an_answer_that_is_left_frees_the_model(tmp_path: Path) -> None:
         return batches[-1]
 
     assert asyncio.run(leave()).end is not None
+
+
+def test_llama_cpp_encodes_a_text_as_the_gateway_does(tmp_path: Path) -> None:
+    """So a prompt may be text, where the file has a pre-tokenizer that is not known here."""
+    path = tiny_model("qwen3").write_gguf(tmp_path / "tiny.gguf")
+    chat = chatparsers.load(path, format="qwen3")
+    turn = chat.bind()
+
+    async def compare() -> tuple[list[str], list[list[Batch]]]:
+        engine = Local(path, context=512)
+        said = await same_ids(chat, engine)
+        written = []
+        for prompt in ("Hi", turn.tokenizer.encode("Hi", add_special_tokens=False).ids):
+            job = Job(turn, prompt, max_tokens=5, sampling={"temperature": 0})
+            written.append([batch async for batch in engine.generate(job)])
+        await engine.close()
+        return said, written
+
+    said, (by_text, by_ids) = asyncio.run(compare())
+    assert said == [] and by_text == by_ids
 
 
 def test_a_prompt_that_does_not_fit(server: Any) -> None:
