@@ -98,10 +98,10 @@ class Around:
         return self._once("part", (kind, role), self._part) or ""
 
     def stop(self, calls: bool, stops: Sequence[str]) -> str:
-        """The text of an answer that follows its words up to the end of its stop; ``""`` if there is no stop."""
-        behind = self.followed(calls) or ""
+        """The stop of an answer that something follows, with the white space before it; ``""`` if there is none."""
+        behind, alone = self.followed(calls) or "", self.alone(calls) or ""
         found = first_stop(behind, stops)
-        return "" if found is None else behind[found[0] : found[1]]
+        return "" if found is None else behind[min(found[0], common(behind, alone.rstrip())) : found[1]]
 
     def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
         if (what, key) not in self._found:
