@@ -23,11 +23,11 @@ from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace
 from .around import Rendered, first_stop
-from .places import Place, find_places, words_of
+from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
 
-__all__ = ["Delta", "History", "delta_at", "generated", "in_order", "place_of", "stand_in"]
+__all__ = ["Delta", "History", "delta_at", "generated", "in_order", "stand_in"]
 
 _WORDS, _QUESTION = "Words of it", "A question"
 
@@ -62,41 +62,32 @@ def stand_in(
     lead += ({"role": "user", "content": _QUESTION}, _like(answer))
     messages = [*lead, *new]
     try:
-        shown = request.traced(messages, add_generation_prompt=generate, continue_final_message=False)
+        options = {"add_generation_prompt": generate, "continue_final_message": False}
+        shown = request.traced(messages, since=len(lead) - 1, **options)
     except ChatParsersError:
         return None
     trace, index = shown.trace, len(lead) - 1
-    place = place_of(request, trace, messages, index)
-    if place is None or not trace.text[place.stop :].strip():
+    stop = turn_end(trace, messages, index, request.around, request.chat.syntax.stops)
+    if stop is None or not trace.text[stop[0] :].strip():
         return None
-    if any(span.start >= place.stop for span in trace.of(index, "content", "arguments")):
+    if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
         return None  # the template moves words of the answer behind it
-    return delta_at(request, shown, messages, place, new)
-
-
-def place_of(
-    request: Request, trace: Trace, messages: Sequence[Mapping[str, Any]], index: int
-) -> Place | None:
-    """The place of the last turn of an answer; None if it is not shown."""
-    stops = request.chat.syntax.stops
-    found = find_places(trace, messages, request.around, stops, range(index, index + 1)).get(index)
-    return found[-1] if found else None
+    return delta_at(request, shown, messages, stop, new)
 
 
 def delta_at(
     request: Request,
     shown: Rendered,
     messages: Sequence[Mapping[str, Any]],
-    place: Place,
+    stop: tuple[int, int],
     new: Sequence[Mapping[str, Any]],
 ) -> Delta:
-    """What the rendering of ``messages`` has behind a turn, up to the answer to ``new``."""
-    turn, text = shown.turn, shown.trace.text
-    stop = text[place.stop : place.end]
+    """What the rendering of ``messages`` has from an answer's stop on, up to the answer to ``new``."""
+    turn, text = shown.turn, shown.trace.text[stop[0] :]
+    written = text[: stop[1] - stop[0]]
     calls = bool(messages[len(messages) - len(new) - 1].get("tool_calls"))
-    header = is_header(request, calls, stop)
-    after = generated(request, turn, new)
-    return Delta(text[place.stop :], len(stop), header, after, turn, shown.trace, messages)
+    header = is_header(request, calls, written)
+    return Delta(text, len(written), header, generated(request, turn, new), turn, shown.trace, messages)
 
 
 def generated(request: Request, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> str:

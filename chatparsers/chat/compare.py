@@ -15,9 +15,9 @@ from ..core.message import Message
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
 from .around import Rendered
-from .bridge import Delta, delta_at, place_of
+from .bridge import Delta, delta_at
 from .parts import Said
-from .places import Place
+from .places import turn_end
 from .request import Request
 from .segment import Segment, Step
 from .shapes import read_answer
@@ -196,15 +196,15 @@ def _tail(
     """What follows the answer, which begins at ``at``, as the whole rendering shows it."""
     own = said.spoken.text(request.chat.tokenizer)
     new = messages[said.index + 1 :]
-    place = place_of(request, whole.trace, messages, said.index)
-    if place is None or place.stop < at:
+    stop = turn_end(whole.trace, messages, said.index, request.around, request.chat.syntax.stops)
+    if stop is None or stop[0] < at:
         text = whole.turn.prompt
         if not text.startswith(own, at):
             return None
         found = at + len(own)
         stops = (len(stop) for stop in whole.turn.stops if text.startswith(stop, found))
-        place = Place(at, found, found + max(stops, default=0), "")
-    return delta_at(request, whole, messages, place, new)
+        stop = found, found + max(stops, default=0)
+    return delta_at(request, whole, messages, stop, new)
 
 
 def _opening(

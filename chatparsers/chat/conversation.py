@@ -265,5 +265,5 @@ class Conversation:
 
     def _shown(self, turn: Turn, messages: Sequence[Mapping[str, Any]]) -> Rendered:
         """The rendering of this step, which is traced if that is asked for."""
-        options = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
+        options: dict[str, Any] = {"add_generation_prompt": self._generate, "id_seed": turn.id_seed}
         return Rendered(turn, lambda: self._request.traced(messages, **options).trace)

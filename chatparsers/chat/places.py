@@ -11,7 +11,7 @@ Invariant: places are in the order of the text and do not overlap. An answer wit
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..templates.probe.turns import MARKER, common, outside_marker
 from ..templates.trace import Trace, TraceSpan
 from .around import Around, Asked, first_stop, turns_of
 
-__all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "words_of"]
+__all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "turn_end", "words_of"]
 
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
@@ -52,40 +52,33 @@ def words_of(message: Mapping[str, Any]) -> list[str]:
 
 
 def find_places(
-    trace: Trace,
-    messages: Sequence[Mapping[str, Any]],
-    around: Around,
-    stops: Sequence[str],
-    only: Container[int] | None = None,
+    trace: Trace, messages: Sequence[Mapping[str, Any]], around: Around, stops: Sequence[str]
 ) -> Places:
-    """The places of all answers of ``messages``, whose rendering is traced; ``only``: of these."""
+    """The places of all answers of ``messages``, whose rendering is traced."""
     places: Places = {}
     ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message behind it would stand
     for index, message in enumerate(messages):
-        if message.get("role") != "assistant" or not index or (only is not None and index not in only):
+        if message.get("role") != "assistant" or not index:
             continue
-        calls = bool(message.get("tool_calls"))
-        shown = index + 1 == len(messages) or index + 1 in trace.places
-        for number, (first, *_, last) in enumerate(
-            [turn[0], *turn] for turn in turns_of(trace, index, stops)
-        ):
-            before = trace.spans[first - 1].end if first else 0
+        for number, turn in enumerate(turns_of(trace, index, stops)):
+            before, first = trace.spans[turn[0] - 1].end if turn[0] else 0, trace.spans[turn[0]].start
             roles = ("assistant" if number else str(messages[index - 1].get("role")), "user")
-            starts = (
-                _start_behind(trace.text, max(before, end), trace.spans[first].start, roles, around)
-                for end in ends
-            )
+            starts = (_start_behind(trace.text, max(before, end), first, roles, around) for end in ends)
             start = next((found for found in starts if found is not None), None)
             if start is None:
                 continue
-            end = trace.spans[last].end
-            behind = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
-            if not shown:
-                behind = _up_to_next(behind, around.followed(calls) or "")
-            place = Place(start[0], *_end(behind, end, around, calls, stops), start[1])
-            ends = (place.end,) if shown else (place.end, end + len(behind))
-            places.setdefault(index, []).append(place)
+            stop, end, following = _end(trace, turn[-1], messages, index, around, stops)
+            ends = (end, following) if index + 1 not in trace.places else (end,)
+            places.setdefault(index, []).append(Place(start[0], stop, end, start[1]))
     return places
+
+
+def turn_end(
+    trace: Trace, messages: Sequence[Mapping[str, Any]], index: int, around: Around, stops: Sequence[str]
+) -> tuple[int, int] | None:
+    """Where the stop of an answer's last turn begins and ends; None if the answer is not shown."""
+    turns = turns_of(trace, index, stops)
+    return _end(trace, turns[-1][-1], messages, index, around, stops)[:2] if turns else None
 
 
 def _start_behind(
@@ -129,17 +122,28 @@ def _up_to_next(behind: str, followed: str) -> str:
     return behind[: at + common(behind[at:], followed[marker.start() :])]
 
 
-def _end(behind: str, end: int, around: Around, calls: bool, stops: Sequence[str]) -> tuple[int, int]:
-    """Where the stop of a turn begins and ends, whose words end at ``end``, and ``behind`` which this text stands."""
+def _end(
+    trace: Trace,
+    last: int,
+    messages: Sequence[Mapping[str, Any]],
+    index: int,
+    around: Around,
+    stops: Sequence[str],
+) -> tuple[int, int, int]:
+    """Where the stop of a turn begins and ends, and where the next message begins. ``last``: the turn's last span."""
+    end, calls = trace.spans[last].end, bool(messages[index].get("tool_calls"))
+    behind = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
+    if index + 1 < len(messages) and index + 1 not in trace.places:
+        behind = _up_to_next(behind, around.followed(calls) or "")
     found = first_stop(behind, stops)
-    if found is not None:
-        return end + found[0], end + found[1]
-    alone = around.alone(calls) or ""
-    ended = first_stop(alone, stops)
-    closed = _closed(behind, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
-    # The template may write another marker in the place of the stop.
-    marker = MARKER.match(behind, closed) if ended is not None else None
-    return end + closed, end + (marker.end() if marker else closed)
+    if found is None:
+        alone = around.alone(calls) or ""
+        ended = first_stop(alone, stops)
+        closed = _closed(behind, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
+        # The template may write another marker in the place of the stop.
+        marker = MARKER.match(behind, closed) if ended is not None else None
+        found = closed, marker.end() if marker else closed
+    return end + found[0], end + found[1], end + len(behind)
 
 
 def _closed(behind: str, alone: str, around: Around, calls: bool) -> int:

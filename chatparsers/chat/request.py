@@ -70,15 +70,15 @@ class Request:
         turn: Turn = self.chat.prepare(messages, **{**self.options, **more})
         return turn
 
-    def traced(self, messages: Sequence[Mapping[str, Any]], **more: Any) -> Rendered:
-        """As `rendered`, and whose each character of the prompt is."""
+    def traced(self, messages: Sequence[Mapping[str, Any]], *, since: int = 0, **more: Any) -> Rendered:
+        """As `rendered`, and whose each character of the prompt is. ``since``: the first message that is traced."""
         marked = Marked()
         template = self.chat.template()
         tools = self._quoting
         if tools is not None:  # a turn keeps its tools, so the turn of traced ones is not given
             more["tools"] = marked.tools(tools, self._marker)
         with account(template.limits, template.name, messages), tracing():
-            turn = self.rendered(marked.messages(messages), **more)
+            turn = self.rendered(marked.messages(messages, since), **more)
         trace = marked.trace(turn.prompt)
         if tools is not None:
             turn = self.rendered(messages, **{**more, "tools": tools})

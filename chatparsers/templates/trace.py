@@ -63,9 +63,12 @@ class Marked:
         self._wanted = wanted
         self._numbers: dict[Source, int] = {}
 
-    def messages(self, messages: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The messages, in which each text is traced."""
-        return [self._message(index, message) for index, message in enumerate(messages)]
+    def messages(self, messages: Iterable[Mapping[str, Any]], since: int = 0) -> list[Mapping[str, Any]]:
+        """The messages, in which each text is traced from the one with the index ``since`` on."""
+        return [
+            self._message(index, message) if index >= since else message
+            for index, message in enumerate(messages)
+        ]
 
     def tools(self, tools: Any, wanted: Callable[[str], object]) -> Any:
         """Tools, in which each text is traced for which ``wanted`` is true."""
