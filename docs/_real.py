@@ -126,13 +126,16 @@ def _beside(after: list[dict[str, Any]]) -> str:
 
 def _times(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "The gateway's time by llama-server's, each the median of pairs that follow one another on the same machine:",
+        "The gateway's time by llama-server's, each the median of pairs that follow one another. The machine had other",
+        "work, which the CPU does not show, and the other columns do:",
         "",
-        "| | Pairs | To the first token | A token |",
-        "|---|---:|---:|---:|",
+        "| | Pairs | CPU of all processes | To the first token | A token |",
+        "|---|---:|---:|---:|---:|",
     ]
     for row in rows:
-        lines.append(f"| {row['what']} | {row['pairs']} | {row['first']:.2f} | {row['token']:.2f} |")
+        lines.append(
+            f"| {row['what']} | {row['pairs']} | {row['cpu']:.2f} | {row['first']:.2f} | {row['token']:.2f} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -29,6 +29,12 @@ class Servers:
     gateway: str
     no_grammar: str
     lenient: str
+    pids: tuple[int, ...]
+
+    def cpu(self) -> float:
+        """How many seconds of CPU they took together. Linux alone tells."""
+        stats = (Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split() for pid in self.pids)
+        return sum(int(stat[11]) + int(stat[12]) for stat in stats) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -48,11 +54,13 @@ def servers(
         *("--upstream-kind", "llama-server", "--model", str(model), "--wait", str(_PATIENCE)),
     ]
     with ExitStack() as stack:
-        stack.enter_context(process(command, f"{upstream}/health", logs / f"{model.stem}-llama-server.log"))
+        log = logs / f"{model.stem}-llama-server.log"
+        started = [stack.enter_context(process(command, f"{upstream}/health", log))]
         for port, flags in zip(ports, ([], ["--no-grammar"], ["--lenient-calls"]), strict=True):
             words, log = [*serve, "--port", str(port), *flags], logs / f"{model.stem}-{port}.log"
-            stack.enter_context(process(words, f"http://127.0.0.1:{port}/ready", log))
-        yield Servers(upstream, *(f"http://127.0.0.1:{port}" for port in ports))
+            started.append(stack.enter_context(process(words, f"http://127.0.0.1:{port}/ready", log)))
+        gateway, no_grammar, lenient = (f"http://127.0.0.1:{port}" for port in ports)
+        yield Servers(upstream, gateway, no_grammar, lenient, tuple(one.pid for one in started))
 
 
 @contextmanager

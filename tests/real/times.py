@@ -62,11 +62,17 @@ def main(folder: Path, model: str, pairs: int, out: Path) -> None:
             for number in range(pairs):
                 seen = {}
                 for url in (running.engine, running.gateway)[:: 1 if number % 2 else -1]:
-                    seen[url] = several(url, streams, f"{what} {number} {url}", fields)
-                ours, theirs = seen[running.gateway], seen[running.engine]
-                ratios.append((ours[0] / theirs[0], ours[1] / theirs[1]))
-            first, token = (median(ratio[place] for ratio in ratios) for place in (0, 1))
-            rows.append({"what": what, "pairs": pairs, "first": round(first, 3), "token": round(token, 3)})
+                    before = running.cpu()
+                    times = several(url, streams, f"{what} {number} {url}", fields)
+                    seen[url] = (*times, running.cpu() - before)
+                ratios.append(
+                    [
+                        ours / own
+                        for ours, own in zip(seen[running.gateway], seen[running.engine], strict=True)
+                    ]
+                )
+            first, token, cpu = (round(median(column), 2) for column in zip(*ratios, strict=True))
+            rows.append({"what": what, "pairs": pairs, "first": first, "token": token, "cpu": cpu})
             print(rows[-1], flush=True)
     out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
