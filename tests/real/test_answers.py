@@ -21,9 +21,9 @@ from roads import rows
 MEASURED = Path(__file__).parent / "measured" / "after.jsonl.gz"
 CASES = {
     "smollm2": {"simple_python": 2, "multiple": 2, "parallel": 1},
-    "gemma270": {"simple_python": 2, "multiple": 2, "irrelevance": 1},
-    "qwen05": {"simple_python": 4, "multiple": 4, "live_simple": 3, "parallel": 2, "irrelevance": 2},
-    "qwen15": {"simple_python": 3, "multiple": 3, "parallel": 2},
+    "gemma270": {"simple_python": 2, "multiple": 1, "irrelevance": 1},
+    "qwen05": {"simple_python": 2, "multiple": 2, "live_simple": 1, "parallel": 1, "irrelevance": 1},
+    "qwen15": {"simple_python": 2, "multiple": 1, "parallel": 1},
 }
 """How many cases of each kind a model has nightly: it runs on one core."""
 
