@@ -10,7 +10,7 @@ from typing import Any
 
 import chatparsers
 from chatparsers import Format, Message
-from chatparsers.core.definition.headless import behind_names, headless
+from chatparsers.core.definition.headless import behind_names, ending, headless
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
@@ -210,12 +210,16 @@ def test_behind_a_closer_without_a_call_an_opener_is_text() -> None:
 
 
 def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
-    """By text as by ids: also where a call ends with the text that ends the turn."""
-    written = ["Hi."]
+    """By text as by ids. A stop that also ends a call ends as text the call alone: what follows is content."""
+    written = {"Hi.": set[str]()}
     if format.features.tools:
-        written.append(format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS))
-    for text in written:
+        tree = format.tree(Options(tools=True))
+        calls = next((body.calls for body in walk(tree) if isinstance(body, Body)), None)
+        call = format.render({"role": "assistant", "content": "", "tool_calls": [CALL]}, TOOLS)
+        written[call] = set() if calls is None else ending(calls)
+    for text, closers in written.items():
         for stop in format.stops:
             message = format.bind(tools=TOOLS).parse(text + stop + " More <b>text</b>.")
-            assert "More" not in message.content + message.reasoning
+            expected = " More <b>text</b>." if stop in closers else ""
+            assert message.content.removeprefix("Hi.") == expected and not message.reasoning
             assert message.complete
