@@ -16,6 +16,7 @@ from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
 from chatparsers.core.errors import DefinitionError
 from chatparsers.core.parser.body import outline
+from chatparsers.testing.wild import broken, fragments
 
 CALL = {
     "id": "call00001",
@@ -223,3 +224,32 @@ def test_after_the_end_of_the_turn_all_is_markup(format: Format) -> None:
             expected = " More <b>text</b>." if stop in closers else ""
             assert message.content.removeprefix("Hi.") == expected and not message.reasoning
             assert message.complete
+
+
+WORDS_IN_HEADERS = {"dots", "gpt-oss", "inkling", "kimi-k3", "minimax-m2", "muse", "muse-glimmer"}
+"""Formats that pass over words in a header: attributes, a recipient that the call names again."""
+
+
+def is_in_header(format: Format, before: str) -> bool:
+    """Whether the last special token is one that does not end anything."""
+    last = max(format.preserved_tokens, key=before.rfind)
+    return last in before and last not in markers(format)[1] - {"<|constrain|>", "<|sep|>"}
+
+
+def test_no_text_is_lost_in_silence(format: Format, amount: Callable[[int, int, int], int]) -> None:
+    """A word anywhere in a broken or mixed text is in the message, or a diagnostic tells, or the turn was over."""
+    turn = format.bind(tools=TOOLS if format.features.tools else None)
+    chance = random.Random(format.name)
+    names = [info.name for info in chatparsers.list_formats() if info.origin == "chatparsers"]
+    other = fragments(chatparsers.get_format(chance.choice(names)))
+    for text in broken(format, amount(30, 200, 3_000), seed=7):
+        for piece in ([chance.choice(other)] if chance.random() < 0.3 else []) + ["Qzyx"]:
+            at = chance.randrange(len(text) + 1)
+            text = text[:at] + chance.choice(("{}", " {} ", "\n{}\n")).format(piece) + text[at:]
+        message = turn.parse(text)
+        calls = [(call.name, call.id, call.arguments) for call in message.tool_calls]
+        if "Qzyx" in str((message.content, message.reasoning, calls)) or message.diagnostics:
+            continue
+        before = text.partition("Qzyx")[0]
+        over = any(stop in before for stop in format.stops)
+        assert over or (format.name in WORDS_IN_HEADERS and is_in_header(format, before)), text
