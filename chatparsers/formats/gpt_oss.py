@@ -54,8 +54,8 @@ def build(p: Builder) -> Node:
     reasoning = p.span(block("analysis"), closer)
     content = p.span(block("final", "commentary"), closer, optional=True)
     to_model = begin + names + p.space() + "to=assistant" + channel + channels | to_itself
-    invented = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
-    invented += p.optional(end)
+    said_to_it = to_model + kind + message + p.cut() + p.until("<|end|>", "<|call|>", "<|return|>")
+    invented = p.tag(Tag.STRAY, said_to_it + p.optional(end))
     # Without tools, the header of a call is content with all its markers.
     addressed = start + p.choice(" to=", "to=") + names + behind + message
     unread = () if p.options.tools else (p.tag(Tag.CONTENT, addressed),)

@@ -24,7 +24,7 @@ class Tag(Enum):
     THOUGHT = "thought"
     """Reasoning with its markers: with ``reasoning="inline"`` all of it is content."""
     STRAY = "stray marker"
-    """A marker that closes nothing. A diagnostic says so."""
+    """A marker that closes nothing, or a block that is no part of an answer. A diagnostic says so."""
     UNREAD = "unread member"
     """Markup that holds data of a call which the format has no place for. A diagnostic says so."""
 
