@@ -10,7 +10,7 @@
 Quirks:
 - Strings are raw text. A string with `<`, `&` or a line break stands in CDATA. Other types are JSON.
 - The tags are special tokens up to their attributes: `<function`, `<param`.
-- Seen in the wild: single quotes around names, line breaks between the tags, CDATA around any value.
+- Seen in the wild: single quotes around names, line breaks between the tags, CDATA around any value, no `</param>` after it.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
@@ -25,7 +25,9 @@ def build(p: Builder) -> Node:
         marked = "<![CDATA[" + p.reads(p.value(arg, Raw(until="]]>", type="string")), any_value) + "]]>"
         plain = p.value(arg, Raw(until="</param>", chars=r"[^<&\n]", python=True))
         name = p.token("<param") + " name=" + quote + p.arg_name(arg, r"""[^"'<>\n]""") + quote + ">"
-        return name + p.choice(marked, plain) + close_param + p.space()
+        left_out = p.peek(p.space() + (p.token("<param") | close_function))
+        closed = marked + p.reads(close_param, close_param, left_out)
+        return name + p.choice(closed, plain + close_param) + p.space()
 
     # Only what follows a header tells a call from prose about one.
     begun = p.reads("", p.space() + p.peek(p.choice("{", p.token("<param"), close_function)))

@@ -177,10 +177,10 @@ class _Raw(Transcoder):
     """Reads text up to a stop. ``names``: the argument, then the arguments of its tool that the call has not given.
     ``tools``: the tools of the request; None where the format has no seam of two calls. ``closers``: the stops of which
     the text may be part of the value. ``depth``: -1, or from the first marker in the text on, how many tags of
-    arguments it quotes and does not close.
+    arguments it quotes and does not close. ``passed``: that first marker is the value's own closing tag.
     """
 
-    __slots__ = ("closers", "depth", "names", "open", "stops", "told", "tools")
+    __slots__ = ("closers", "depth", "names", "open", "passed", "stops", "told", "tools")
 
     def __init__(self, stops: StopFinder) -> None:
         self._reset()
@@ -189,6 +189,7 @@ class _Raw(Transcoder):
         self.tools: Toolset | None = None
         self.closers: Closers = NO_CLOSERS
         self.depth = -1
+        self.passed = False
         self.told = False
         self.open = False
 
@@ -218,6 +219,7 @@ class _Raw(Transcoder):
                 if closes:
                     # A turn that ends here could have gone on: nobody knows what the tag is.
                     return (len(text) if final and closes < 0 else end), closes > 0
+                self.passed = self.passed or self.depth < 0
                 self._quotes(end)
                 size = len(stop)
             elif text.startswith(stops.openers, end):
@@ -279,7 +281,7 @@ class _Raw(Transcoder):
         for before, behind in self.stops.named:
             if not follows and text.startswith(before, end):
                 follows = self._follows(before, behind, text, end + len(before), final)
-        if self.tools is not None and self.depth < 0:
+        if self.tools is not None and (self.depth < 0 or (self.passed and not self.depth)):
             for before, behind in self.stops.seams:
                 if follows <= 0 and text.startswith(before, end):
                     names = self.tools.names()

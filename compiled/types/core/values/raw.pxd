@@ -16,7 +16,7 @@ cdef class StopFinder:
     cpdef tuple text(self, str text, Py_ssize_t start, bint final)
 cdef class _Raw(Transcoder):
     cdef public StopFinder stops
-    cdef public bint open, told
+    cdef public bint open, passed, told
     cdef public Py_ssize_t depth
     cdef public tuple names
     cdef public object closers, tools
