@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..schema.tools import UNKNOWN
-from ..values import Reader
+from ..values import ObjectReader, Reader
 from ..values.base import Transcoder
 from ..values.raw import RawReader
 from .instructions import NAMED
@@ -13,7 +13,21 @@ from .instructions import NAMED
 if TYPE_CHECKING:
     from .machine import Machine
 
-__all__ = ["ArgumentValue"]
+__all__ = ["ArgumentValue", "ArgumentsValue"]
+
+
+class ArgumentsValue:
+    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes for the names that the tool
+    declares."""
+
+    __slots__ = ("read",)
+
+    def __init__(self, read: ObjectReader) -> None:
+        self.read = read
+
+    def __call__(self, machine: Machine) -> Transcoder:
+        tool = machine.tools.get(machine.tool)
+        return self.read(() if tool is None else tuple(tool.arguments))
 
 
 class ArgumentValue:

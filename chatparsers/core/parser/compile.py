@@ -65,7 +65,7 @@ from ..schema.tools import UNKNOWN
 from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
-from .arguments import ArgumentValue
+from .arguments import ArgumentsValue, ArgumentValue
 from .body import UNDECLARED, BodyCompiler, Outline, outline
 from .code import WHITE, Code, Ends, Label, Place, stop_finder
 from .instructions import Item, Program
@@ -366,7 +366,7 @@ class _Compiler:
         if ends:
             code.follows(absent, ends)
         read = node.syntax.object(code.alphabet.spellings)
-        self.emit(m.VALUE, m.ARGUMENT, lambda machine: read(UNKNOWN, ""), True)
+        self.emit(m.VALUE, m.ARGUMENT, ArgumentsValue(read), True)
         if ends:
             self.emit(m.JUMP, over)
             code.place(absent)

@@ -42,6 +42,9 @@ Spellings = Callable[[str], "tuple[str, ...]"]
 Reader = Callable[[Argument, str], Transcoder]
 """Makes the transcoder of one value of the argument, which the text names so."""
 
+ObjectReader = Callable[["tuple[str, ...]"], Transcoder]
+"""Makes the transcoder of all arguments of a call, whose tool declares these names."""
+
 _WIRE_TYPES = {**{name: frozenset({name}) for name in (*TYPES, "integer")}, "json": ANYTHING - {"string"}}
 
 
@@ -108,7 +111,7 @@ class Syntax:
         is only for whole objects."""
         raise DefinitionError(f"p.value: {type(self).__name__} is for p.args(), not for a single argument")
 
-    def object(self, spellings: Spellings) -> Reader:
+    def object(self, spellings: Spellings) -> ObjectReader:
         """Makes the transcoders of a call's arguments as one object. Raises `DefinitionError` if the syntax is only for
         single values."""
         raise DefinitionError(
@@ -131,8 +134,8 @@ class Json(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         return lambda argument, name: JsonScanner()
 
-    def object(self, spellings: Spellings) -> Reader:
-        return lambda argument, name: ObjectScanner()
+    def object(self, spellings: Spellings) -> ObjectReader:
+        return lambda names: ObjectScanner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +175,12 @@ class Gemma(Syntax):
     def tokens(self) -> tuple[str, ...]:
         return (self.quote,)
 
-    def object(self, spellings: Spellings) -> Reader:
+    def object(self, spellings: Spellings) -> ObjectReader:
         from .gemma import GemmaScanner
 
         quote = spellings(self.quote)[0]
         closers = spellings(self.closer) if self.closer else ()
-        return lambda argument, name: GemmaScanner(quote, "{", closers)
+        return lambda names: GemmaScanner(quote, "{", closers, names)
 
 
 @dataclass(frozen=True, slots=True)

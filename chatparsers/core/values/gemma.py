@@ -4,6 +4,9 @@ Keys have no quotes. A string stands between two quote markers, verbatim, withou
 token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat templates). Everything else is
 JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unchanged.
 
+Models also write the marker for a quotation mark within a string. So it ends the string only before what may follow a
+value: a comma and the next key or item, a closing bracket, or the end of the call.
+
 Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
 is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
 scalars. An unquoted key runs up to the colon, without the white space before it; at most ``_WINDOW`` characters of it
@@ -22,7 +25,7 @@ from functools import lru_cache
 from ..errors import DefinitionError
 from .base import Search, Transcoder, escape, white
 from .json import NUMBER, JsonScanner
-from .unquoted import HELD, MOST, NEAR, Ends, ends, is_scalar
+from .unquoted import HELD, MOST, NEAR, Ends, behind_string, ends, is_scalar
 
 __all__ = ["GemmaScanner", "gemma_key"]
 
@@ -74,13 +77,16 @@ def _plain(quote: str, closers: tuple[str, ...]) -> Search:
 class GemmaScanner(Transcoder):
     """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
-    these are errors."""
+    these are errors. ``names``: the arguments that the tool declares."""
 
     __slots__ = (
-        "bare", "closers", "comma", "inner", "key", "kinds", "open", "quote", "sign", "stack", "state", "waiting"
+        "bare", "closers", "comma", "inner", "key", "kinds", "names", "open", "quote", "sign", "stack", "state", "told",
+        "waiting",
     )  # fmt: skip
 
-    def __init__(self, quote: str, kinds: str = "", closers: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, quote: str, kinds: str = "", closers: tuple[str, ...] = (), names: tuple[str, ...] = ()
+    ) -> None:
         if not quote:
             raise DefinitionError(
                 "GemmaScanner: expected the marker around strings, found '': give e.g. '<escape>'"
@@ -100,6 +106,9 @@ class GemmaScanner(Transcoder):
         self.comma: list[str] = []
         """The comma at the end of the text so far, and the white space after it."""
         self.inner: JsonScanner | None = None
+        self.names = names
+        self.told = False
+        """Whether a marker in a string was reported."""
         self.waiting = False
         """True if the scan must stop until more text comes."""
         self.open = False
@@ -111,6 +120,7 @@ class GemmaScanner(Transcoder):
         parts: list[str] = []
         if self.notes:
             self.notes = []
+        self.marked = -1
         self.waiting = False
         while i < n or (final and self.state == _JSON):
             if self.comma and text[i] not in " \t\r\n":
@@ -202,8 +212,16 @@ class GemmaScanner(Transcoder):
             while match is not None and match[1] is None and match[0] != quote:
                 match = find(text, match.end())
         if match is not None and match[1] is None:
-            parts.append(escape(text[i : match.start()]) + '"')
-            self._over()
+            begin = match.start()
+            over = 1 if self.key else self._string_over(text, match.end())
+            parts.append(escape(text[i:begin]) + ('"' if over > 0 else "" if over else '\\"'))
+            if over > 0:
+                self._over()
+            elif over:
+                self.waiting = True
+                return len(text) if final else begin
+            elif not self.told:
+                self.marked, self.told = begin, True
             return match.end()
         end = len(text)
         if not final:
@@ -211,6 +229,16 @@ class GemmaScanner(Transcoder):
             self.waiting = end < len(text)
         parts.append(escape(text[i:end] if i or self.waiting else text))
         return end
+
+    def _string_over(self, text: str, end: int) -> int:
+        """1 if the marker that ends at ``end`` ends a string, 0 if it is a quotation mark in it; -1 if more text must
+        tell."""
+        if not self.stack or not self.closers:
+            return 1
+        found = behind_string(self.quote, self.closers, self.stack[-1])
+        if found.whole(text, end):
+            return 1
+        return -1 if found.begun(text, end) else 0
 
     def _decided(self, text: str, i: int, end: int) -> int:
         """How far the text before ``end`` cannot become brackets before the marker that ends the call."""
@@ -288,7 +316,7 @@ class GemmaScanner(Transcoder):
     def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
-        found = self._text_end(ends(self.quote, self.closers, self.sign), text, i)
+        found = self._text_end(ends(self.quote, self.closers, self.sign, self.names), text, i)
         if found is None or not ((final and not self.open) or self._certain(found, text)):
             end = n if found is None or final else found.start()
             end = max(i, min(end, n - HELD)) if not final else end

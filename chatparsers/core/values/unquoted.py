@@ -12,6 +12,7 @@ long, at the end of the window.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from .json import NUMBER
@@ -27,6 +28,10 @@ NEAR = 1024
 _WS = rf"[ \t\r\n]{{0,{MOST}}}"
 _KEYS = {":": r",[A-Za-z_]\w{0,63}:", "=": rf",{_WS}[A-Za-z_]\w{{0,63}}[:=]"}
 """The next key, by the sign behind the value's own."""
+_SPACED_KEY = rf",{_WS}[A-Za-z_]\w{{0,63}}{_WS}[:=]"
+_LONGEST_NAME = 100
+_WIDE = 64
+"""The most white space behind a string, before what may follow it."""
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
@@ -34,29 +39,76 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call, ``sign`` stands behind the value's key. ``stops`` finds any marker. A match of the others
-    has the groups ``close``, closing brackets before the marker, ``sure`` and ``likely``, the marker."""
+    marker that ends a call, ``sign`` stands behind the value's key, ``names`` are those of the tool's arguments.
+    ``stops`` finds any marker. A match of the others has the groups ``close``, closing brackets before the marker, ``sure`` and ``likely``, the marker."""
 
-    def __init__(self, quote: str, closers: tuple[str, ...], sign: str = ":") -> None:
+    def __init__(
+        self, quote: str, closers: tuple[str, ...], sign: str = ":", names: tuple[str, ...] = ()
+    ) -> None:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
         likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
         shut = r"}\]" if sign == ":" else r"}\])"
         key = _KEYS[sign]
+        named = "|".join(re.escape(name) for name in names if len(name) <= _LONGEST_NAME)
+        first = rf"{key}|,{_WS}(?:{named}){_WS}[:=]" if named else key
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
         self.stops = StopFinder((quote, *closers))
         quote = re.escape(quote)
         self.string = re.compile(over).search
-        self.member = re.compile(rf"(?={quote}|{key})|{over}").search
+        self.member = re.compile(rf"(?={quote}|{first})|{over}").search
         self.inner = re.compile(rf"(?={quote}|{key}|\}})|{over}").search
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
-        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{key}|[{shut}]))|{over}").search
+        self.quoted = re.compile(rf"'(?={_WS}(?:{quote}|{_SPACED_KEY}|[{shut}]))|{over}").search
         self.quoted_item = re.compile(rf"'(?={_WS}(?:{quote}|[,\]]))|{over}").search
 
 
 @lru_cache(maxsize=64)
-def ends(quote: str, closers: tuple[str, ...], sign: str = ":") -> Ends:
+def ends(quote: str, closers: tuple[str, ...], sign: str = ":", names: tuple[str, ...] = ()) -> Ends:
     """The patterns for these markers; compiled once."""
-    return Ends(quote, closers, sign)
+    return Ends(quote, closers, sign, names)
+
+
+class Behind:
+    """What may stand behind a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
+    of the text."""
+
+    def __init__(self, quote: str, closers: tuple[str, ...], open: str) -> None:
+        begins = [quote, '"']
+        shut = {"{": "}", "[": "]", "(": ")"}[open]
+        name = r"[^\s:,{}\[\]()=<>\"']{1,64}"
+        if open == "[":
+            begins += ["[", "{", "true", "false", "null", "True", "False", "None"]
+            item = rf"(?:{_either(begins)}|-?[0-9])"
+            key, key_begun = "(?!)", "(?!)"
+        else:
+            item = rf"(?:{_either(begins)}|{name}{_WS}[:=])"
+            key, key_begun = r"[A-Za-z_]\w{0,63}[:=]", r"[A-Za-z_]\w{0,63}"  # its comma is missing
+        item_begun = (
+            rf"(?:{_beginnings(begins)}|{name}{_WS}|-)?" if open != "[" else rf"(?:{_beginnings(begins)}|-)?"
+        )
+        wide = rf"[ \t\r\n]{{0,{_WIDE}}}"
+        self.whole = re.compile(
+            rf"{wide}(?:{re.escape(shut)}|,{wide}(?:{item}|{re.escape(shut)})|{_either(closers)})|{key}"
+        ).match
+        self.begun = re.compile(
+            rf"(?:{wide}(?:,{wide}{item_begun}|{_beginnings(closers)})?|{key_begun})\Z"
+        ).match
+
+
+def _either(texts: Iterable[str]) -> str:
+    return "|".join(map(re.escape, texts)) or "(?!)"
+
+
+def _beginnings(texts: Iterable[str]) -> str:
+    return _either(
+        sorted({text[:end] for text in texts for end in range(1, len(text))}, key=len, reverse=True)
+    )
+
+
+@lru_cache(maxsize=64)
+def behind_string(quote: str, closers: tuple[str, ...], open: str) -> Behind:
+    """What may stand behind a string; compiled once."""
+    return Behind(quote, closers, open)
 
 
 def is_scalar(text: str, i: int, final: bool) -> bool | None:

@@ -5,9 +5,9 @@ cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_scalar
 cdef dict _CLOSE, _EXPECTED
 cdef class GemmaScanner(Transcoder):
     cdef public list bare, comma, stack
-    cdef public tuple closers
+    cdef public tuple closers, names
     cdef public JsonScanner inner
-    cdef public bint key, open, waiting
+    cdef public bint key, open, told, waiting
     cdef public object kinds, quote
     cdef public str sign
     cdef public int state
@@ -16,7 +16,8 @@ cdef class GemmaScanner(Transcoder):
     cdef _fail(self)
     cdef _over(self)
     cdef _behind_comma(self, str text, Py_ssize_t i, list parts)
-    @cython.locals(end=Py_ssize_t)
+    cdef Py_ssize_t _string_over(self, str text, Py_ssize_t end) except? -2
+    @cython.locals(end=Py_ssize_t, begin=Py_ssize_t, over=Py_ssize_t)
     cdef Py_ssize_t _string(self, str text, Py_ssize_t i, bint final, list parts) except? -1
     @cython.locals(least=Py_ssize_t, close=Py_ssize_t, begin=Py_ssize_t)
     cdef Py_ssize_t _decided(self, str text, Py_ssize_t i, Py_ssize_t end) except? -1
