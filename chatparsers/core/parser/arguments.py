@@ -50,7 +50,7 @@ class ArgumentValue:
         name = machine.arg
         argument = UNKNOWN if tool is None else tool.arguments.get(name, tool.other)
         if self.raw is None:
-            return self.read(argument, name)
+            return self.read(argument, name if self.named else "")
         left = argument.beside if first else machine.left
         machine.left = tuple([other for other in left if other != name])
         value = self.raw(argument, name)

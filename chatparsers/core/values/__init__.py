@@ -40,7 +40,7 @@ Spellings = Callable[[str], "tuple[str, ...]"]
 """The forms that a marker may have in the parser's text: its characters, or the one character of its token."""
 
 Reader = Callable[[Argument, str], Transcoder]
-"""Makes the transcoder of one value of the argument, which the text names so."""
+"""Makes the transcoder of one value of the argument, which the text names so; "" if the value stands by its place."""
 
 ObjectReader = Callable[["tuple[str, ...]"], Transcoder]
 """Makes the transcoder of all arguments of a call, whose tool declares these names."""
@@ -153,7 +153,8 @@ class Python(Syntax):
     def value(self, spellings: Spellings, markers: tuple[str, ...] = (), look: Look = NOTHING) -> Reader:
         from .python import PythonScanner
 
-        return lambda argument, name: PythonScanner()
+        closers = Closers(look, (")",))
+        return lambda argument, name: PythonScanner(bool(name), closers)
 
 
 @dataclass(frozen=True, slots=True)

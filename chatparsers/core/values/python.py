@@ -14,7 +14,9 @@ leaves them unconsumed until they have arrived:
 - ``{`` opens a set if no ``:`` follows its first scalar; else, and if the scalar is longer than the window, an object.
 - ``(`` opens a tuple if ``,`` follows its first scalar; else, and if the scalar is longer, a value in parentheses.
 - ``,`` is left out if only white space stands between it and the closing bracket.
-- A string goes on if another literal follows its end. (Only inside brackets: at the top a string ends at its quote.)
+- A string goes on if another literal follows its end. (Only inside brackets.)
+- At the top, the quote of an argument's string ends it only before the next argument or the end of the call. Elsewhere
+  it is part of the string, which a model wrote without escapes.
 
 A number is consumed at once. It goes out when it has ended and is JSON, or is mended. A number longer than the window
 is passed on unchanged and must be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
@@ -31,6 +33,7 @@ import re
 from collections.abc import Callable
 
 from .base import WS, Search, Transcoder, escape, white
+from .closers import NO_CLOSERS, Closers
 from .json import NUMBER, SCALAR, STRING, judge
 
 __all__ = ["PythonScanner"]
@@ -70,6 +73,15 @@ _items = re.compile(rf"(?:{WS}{SCALAR}{_COMMA})+").match
 _ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
 _apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"]|{_ARGUMENT})").match
 _apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{{0,4}})?)\Z").match
+
+# Behind the quote of an argument's string: the next argument, or the end of its call.
+_SPACE = r"[ \t\r\n]{0,64}"
+_NAME = r"[A-Za-z_]\w{0,63}"
+_next_argument = re.compile(
+    rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=)|(?!{_PREFIX}['\"]){_ARGUMENT}"
+).match
+_argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?)?\Z").match
+_call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match
 
 _SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
 _single = re.compile(_SINGLE).match
@@ -202,13 +214,28 @@ class PythonScanner(Transcoder):
     """Reads one Python or JSON literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
-    cannot belong to it.
+    cannot belong to it. ``named``: it is the value of an argument, whose name stands before it. ``closers`` knows what
+    may follow the parenthesis that ends the call.
     """
 
-    __slots__ = ("kept", "key", "long", "mode", "number", "parts", "stack", "state", "waiting")
+    __slots__ = (
+        "closers",
+        "kept",
+        "key",
+        "long",
+        "mode",
+        "named",
+        "number",
+        "parts",
+        "stack",
+        "state",
+        "waiting",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, named: bool = False, closers: Closers = NO_CLOSERS) -> None:
         self._reset()
+        self.named = named
+        self.closers = closers
         self.state = _VALUE
         self.stack: list[str] = []
         self.key = False
@@ -302,7 +329,7 @@ class PythonScanner(Transcoder):
             self.key = state == _KEY
         if char == '"' or char == "'":
             match = _whole_string(text, i) if state != _JOIN else None
-            if match:
+            if match and (self.stack or self._string_over(text, match.end()) > 0):
                 end = match.end()
                 if char == "'":
                     inside = text[i + 1 : end - 1]
@@ -580,9 +607,29 @@ class PythonScanner(Transcoder):
         self._put(text, i, i + 1, "\\\\")
         return i + 1
 
+    def _string_over(self, text: str, after: int) -> int:
+        """1 if the quote before ``after`` ends a string at the top, 0 if it is part of it; -1 if more text must
+        tell."""
+        if not self.named or _next_argument(text, after):
+            return 1
+        match = _call_over(text, after)
+        if match:
+            follow = self.closers.get(")")
+            return 1 if follow is None else follow.stands(text, match.end())
+        return -1 if _argument_begun(text, after) else 0
+
     def _closed_string(self, text: str, i: int, width: int, final: bool) -> int:
         """Reads the closing quote."""
         after = i + width
+        if not self.stack:
+            over = self._string_over(text, after)
+            if over <= 0:
+                if over < 0:
+                    self.waiting = True
+                    return len(text) if final else i
+                self.notes.append((i, "an escaped quote", text[i : after + 1]))
+                self._put(text, i, after, escape(text[i:after]))
+                return after
         if self.stack and (after == len(text) or text[after] not in ",:]})"):
             match = _adjacent(text, after, after + _WINDOW)
             if match:

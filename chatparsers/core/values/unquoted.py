@@ -40,7 +40,8 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
     marker that ends a call, ``sign`` stands behind the value's key, ``names`` are those of the tool's arguments.
-    ``stops`` finds any marker. A match of the others has the groups ``close``, closing brackets before the marker, ``sure`` and ``likely``, the marker."""
+    ``stops`` finds any marker. A match of the others has the groups ``close``, closing brackets before the marker,
+    ``sure`` and ``likely``, the marker."""
 
     def __init__(
         self, quote: str, closers: tuple[str, ...], sign: str = ":", names: tuple[str, ...] = ()
