@@ -38,9 +38,9 @@ OTHERS = (
     "<tool_call>", "</tool_call>", "</parameter>", '"', "'", '<|"|>', "</arg_value>", ")", "]", "}", ",", ", b=",
     "', b='", "use ", "end", "`", "{", "[", "a", "b", "n", ":", "<", ">", "\\", "\\n", "é", '"""', "b:", ", b: ",
 )  # fmt: skip
-REFUSED = {"function-gemma": 0.8, "gemma-4": 0.8, "minimax-m3": 0.5}
+REFUSED = {"function-gemma": 0.8, "gemma-4": 0.8, "minimax-m3": 0.5, "solar-open-2": 0.55}
 """The most values that a format may refuse; 0.35 where none is named. Gemma's quote means a quotation mark within a
-string, and no text tells the end of MiniMax-M3's elements from one that a value spells."""
+string. No text tells the end of an argument of MiniMax-M3, or of Solar Open 2, from one that a value spells whole."""
 
 
 def message(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -44,6 +44,11 @@ class Follows:
         texts = found.behind(found.read(self.after, {""}) | found.told)
         return () if found.many or not texts or "" in texts else (*texts, *self.stops)
 
+    def reaches(self, closer: str) -> bool:
+        """Whether the tag may come next at all."""
+        found = _Found(squeezed(closer), self.spell, False)
+        return bool(found.behind(found.read(self.after, {""}) | found.told))
+
     def far(self, closer: str) -> Ends:
         """What stands between the tag and the end of the calls."""
         found = _Found(squeezed(closer), self.spell, True)

@@ -430,7 +430,10 @@ def _headers(calls: Node) -> list[str]:
         node
         for node in once(calls)
         if isinstance(node, Sequence)
-        and any(isinstance(item, Name) and item.tag is Tag.NAME for item in node.items)
+        and any(
+            isinstance(item, Header) or (isinstance(item, Name) and item.tag is Tag.NAME)
+            for item in node.items
+        )
     )
     return [text for node in named for text in begins(node) if text.startswith("<")]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from ..errors import DefinitionError, did_you_mean
@@ -154,7 +155,8 @@ class Python(Syntax):
         from .python import PythonScanner
 
         closers = Closers(look, (")",))
-        return lambda argument, name: PythonScanner(bool(name), closers)
+        in_parentheses = cache(lambda: look.reaches(")"))
+        return lambda argument, name: PythonScanner(bool(name) and in_parentheses(), closers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,9 @@ class Look(Protocol):
     def near(self, closer: str) -> tuple[str, ...]:
         """The texts, without white space, as far as they tell what follows; none if any text may."""
 
+    def reaches(self, closer: str) -> bool:
+        """Whether the tag may come next at all."""
+
     def far(self, closer: str) -> Ends:
         """What stands between the tag and the end of the calls."""
 
@@ -142,6 +145,9 @@ class _Nothing(Look):
 
     def near(self, closer: str) -> tuple[str, ...]:
         return ()
+
+    def reaches(self, closer: str) -> bool:
+        return False
 
     def far(self, closer: str) -> Ends:
         return Ends((), ())

@@ -214,8 +214,8 @@ class PythonScanner(Transcoder):
     """Reads one Python or JSON literal: strings, numbers, ``None``, ``True``, ``False``, lists, tuples, sets, dicts.
 
     A container ends at its closing bracket, a string at its quote, any other value before the first character that
-    cannot belong to it. ``named``: it is the value of an argument, whose name stands before it. ``closers`` knows what
-    may follow the parenthesis that ends the call.
+    cannot belong to it. ``named``: it is the value of an argument of a call in parentheses,
+    ``name=value``. ``closers`` knows what may follow the parenthesis that ends the call.
     """
 
     __slots__ = (
