@@ -181,7 +181,10 @@ class Chat(Training):
             format = (
                 name if any(name == info.name for info in list_formats()) else named.format if named else ""
             )
-            return Detection(format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}",))
+            stand_in = "a small stand-in for the model's own, which tells tools in other words"
+            return Detection(
+                format or CONTENT_ONLY, 1.0, (f"the built-in template {name!r}: {why}", stand_in)
+            )
         found = detect_in(self.template(), self.files.response_template)
         for limit in found.limits:
             if (
@@ -327,6 +330,12 @@ class Chat(Training):
         if known and turn.options.mode != "none" and "tools" not in given.names:
             self._heard(fmt, template, turn)
             self._proved(turn)
+        elif known and self._builtin is not None and self._builtin[1] != _NAMED:
+            self._warn(
+                f"{self.name}: the built-in template {self._builtin[0]!r}, {self._builtin[1]}, is a small stand-in: it "
+                "tells the tools in words that are not the model's own (load the model's own chat_template, or name "
+                "this one with load(template=…))"
+            )
         return turn
 
     def _reasons(self, fmt: Format, template: Template) -> bool | None:
@@ -539,7 +548,8 @@ def load(
     overrides detection; ``"auto"`` has the template analysed, whatever format is known for it. ``bos_token``,
     ``eos_token`` override the files'. ``polyfills``: whether what the template cannot show is written in another
     way, or the names of the polyfills that may do so. ``template``: the name of a built-in template, instead of the
-    model's own; a model without one gets that of its format, or else that which its name tells. ``tools_as``:
+    model's own; a model without one gets that of its format, or else that which its name tells. It is a small stand-in,
+    which tells tools in words that are not the model's own. ``tools_as``:
     how a template that shows no tools gets them: as JSON Schemas, or in fewer words (``"compact"``, ``"typescript"``).
     ``limits``: how much the template may do in one call. Raises `LoadError`, which names the file and the field,
     `UnknownFormat` and `TemplateError`.
@@ -602,6 +612,8 @@ _OFTEN = frozenset({"bos_token", "eos_token", "documents", "strftime_now", "rais
 """Variables that every template may read."""
 
 
+_NAMED = "named by the caller"
+"""Why a built-in template is the one."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -647,7 +659,7 @@ def _no_option(unknown: Mapping[str, Any]) -> RequestError:
 def _builtin(template: str | None, format: Format | None, files: ModelFiles) -> tuple[str, str]:
     """The name of the built-in template, and why it is that one."""
     if template is not None:
-        return template.strip().lower().replace("_", "-"), "named by the caller"
+        return template.strip().lower().replace("_", "-"), _NAMED
     if format is not None and format.name in builtin_names():
         return format.name, "that of the format"
     found = known(files.names)

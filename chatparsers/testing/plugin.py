@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +24,7 @@ from typing import Any
 
 import pytest
 
-from ..core.errors import UnknownFormat
+from ..core.errors import TemplateError, UnknownFormat
 from ..core.format import Format
 from ..registry import get_format
 from ..templates import Template
@@ -46,8 +47,8 @@ _PROPERTY = "chatparsers"
 class Entry:
     """A format and a template of its family.
 
-    ``eos``, ``bos``: the texts that the template writes for them (None: the first stop). ``real``: a model's own
-    template, not one made for tests.
+    ``eos``, ``bos``: the texts that the template writes for them. None: the first stop, or ``""`` where the template
+    writes that by itself. ``real``: a model's own template, not one made for tests.
     """
 
     format: Format
@@ -63,8 +64,15 @@ class Entry:
 
     def template(self) -> Template:
         """The template, read once."""
+        return _template(self.path, self.bos, self.eos_token)
+
+    @property
+    def eos_token(self) -> str:
+        """The text that the template gets for the end of a turn."""
+        if self.eos is not None:
+            return self.eos
         usual = self.format.stops[0].strip() if self.format.stops else ""
-        return _template(self.path, self.bos, usual if self.eos is None else self.eos)
+        return "" if usual and _writes_twice(self.path, self.bos, usual) else usual
 
 
 @lru_cache(maxsize=64)
@@ -72,16 +80,29 @@ def _template(path: Path, bos: str, eos: str) -> Template:
     return Template(path.read_text(encoding="utf-8"), bos_token=bos, eos_token=eos, name=path.name)
 
 
+@lru_cache(maxsize=256)
+def _writes_twice(path: Path, bos: str, eos: str) -> bool:
+    """Whether the template ends a turn with this text and with its ``eos_token``."""
+    said = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+    try:
+        text = _template(path, bos, eos).render(said)
+    except TemplateError:
+        return False
+    return re.search(rf"{re.escape(eos)}\s*{re.escape(eos)}", text) is not None
+
+
 def matrix(
     format: str | Format | Callable[[pytest.Config], Iterable[Entry]],
     templates: Iterable[str | Path] = (),
     cells: str | Path | None = None,
+    eos_token: str | None = None,
 ) -> Callable[..., None]:
     """A test of every scenario that a template can show, in every way to cut it, each text once.
 
     ``format``: a format or its name, or a function of pytest's config that gives the entries; ``templates``: files.
     ``cells``: a file of what exists, as `exists` says it; then nothing is rendered to find that out. Files are
-    relative to that of the test. A failure tells the pieces with which it can be seen again.
+    relative to that of the test. ``eos_token``: what the templates write for it; None as in `Entry`. A failure tells
+    the pieces with which it can be seen again, and the ``eos_token``.
     """
 
     def test_matrix(chatparsers_row: tuple[Entry, list[str]], request: pytest.FixtureRequest) -> None:
@@ -89,13 +110,14 @@ def matrix(
         shown = (scenario for scenario in scenarios(entry.format) if scenario.name in names)
         problems = [problem for scenario in shown for problem in _problems(request, entry, scenario)]
         if problems:
-            pytest.fail("\n".join(problems), pytrace=False)
+            used = f"{entry.path.name} was rendered with eos_token={entry.eos_token!r}"
+            pytest.fail("\n".join([*problems, f"{used}; matrix(…, eos_token=…) sets another"]), pytrace=False)
 
     def entries(config: pytest.Config, folder: Path) -> list[Entry]:
         if callable(format):
             return list(format(config))
         found = get_format(format) if isinstance(format, str) else format
-        return [Entry(found, folder / template) for template in templates]
+        return [Entry(found, folder / template, eos_token) for template in templates]
 
     def existing(entries: list[Entry], folder: Path) -> Cells:
         if cells is None:

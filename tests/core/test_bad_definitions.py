@@ -689,6 +689,12 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
             lambda p: p.body(None + p.token("<call>")),
             "expected a node or a string, found NoneType: None",
         ),
+        (
+            "one id for all calls",
+            call(lambda p, tool: p.name(tool) + "#" + p.id("c1") + p.args(tool)),
+            "p.id: every call would have the id 'c1'; give a set of characters, such as "
+            'p.chars("a-z0-9", 9, 9)',
+        ),
     ],
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,12 @@ def test_a_model_without_a_template(tmp_path: Path, model: str, template: str, f
     chat = chatparsers.load(folder)
     assert (chat.template().source, chat.format.name) == (builtin_source(template), format)
     why = "nothing is known of the model" if model.startswith("some") else f"by the model's name: {model}"
-    assert chat.detection.evidence == (f"the built-in template {template!r}: {why}",)
+    assert chat.detection.evidence[0] == f"the built-in template {template!r}: {why}"
+    assert "stand-in" in chat.detection.evidence[1]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        turn = chat.prepare([{"role": "user", "content": "Hi"}], tools=[{"name": "f"}])
+    assert ["small stand-in" in str(one.message) for one in told] == [True] * ("tools" in turn.polyfills)
 
 
 def test_one_by_name_stands_for_the_models_own(own_folder: Path) -> None:

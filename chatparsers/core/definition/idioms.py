@@ -68,6 +68,14 @@ class Options(NamedTuple):
     lenient: bool = False
 
 
+def _any_id(generate: Node, place: str) -> Node:
+    """What an id may be made of. Raises `DefinitionError` for a literal, which would be the id of every call."""
+    if isinstance(generate, n.Literal):
+        mend = 'give a set of characters, such as p.chars("a-z0-9", 9, 9)'
+        raise DefinitionError(f"{place}: every call would have the id {generate.text!r}; {mend}")
+    return generate
+
+
 @checked
 class Builder(Primitives):
     """Makes the tree of one format for one set of options.
@@ -221,8 +229,8 @@ class Builder(Primitives):
         return n.SameName(arg)
 
     def id(self, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
-        """The call's id, kept as the model writes it. ``id``"""
-        return n.Name(Tag.ID, chars, as_node(generate))
+        """The call's id, kept as the model writes it. ``generate``: the characters that are generated. ``id``"""
+        return n.Name(Tag.ID, chars, _any_id(as_node(generate), "p.id"))
 
     def header(self, pattern: str, generate: Nodelike, chars: str = NAME_CHARS) -> Node:
         """A header with more than the name. Parses a run of ``chars``, in which the regular expression ``pattern``
@@ -294,7 +302,8 @@ class Builder(Primitives):
                 raise DefinitionError(f'p.json_call: expected {part}="…", the key of its {part}, found none')
         if len({*keys.values()}) < len(keys):
             raise DefinitionError("p.json_call: two of its parts have the same key; give each its own")
-        id_chars = self.chars("a-zA-Z0-9", 9, 9) if id_pattern is None else as_node(id_pattern)
+        made = self.chars("a-zA-Z0-9", 9, 9) if id_pattern is None else as_node(id_pattern)
+        id_chars = _any_id(made, "p.json_call: id_pattern")
 
         def call(tool: Tool) -> Node:
             name = n.Sequence.of('"', self.json_name(tool), '"')
