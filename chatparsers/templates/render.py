@@ -227,15 +227,15 @@ class Template:
         variables = self._at_one_time({})
         last, followed = self._followed(history, self._prober.plain, None, variables)
         tail = trailer(last, followed)
-        between, behind, before = "", "", ""
+        between, behind, before, asking = "", "", "", ""
         if last is not None and NEEDLE in last:
             asked = self._probed(history, **variables).removesuffix(tail)
             before, behind = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
             before = before[len(asked) :] if before.startswith(asked) else ""
             behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
         if followed is not None and NEEDLE in followed:
-            between = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)[0]
-        return end_marker(fmt, behind, between, before)
+            between, _, asking = followed[followed.rindex(NEEDLE) + len(NEEDLE) :].partition(FOLLOW_UP)
+        return end_marker(fmt, behind, between, before, asking.removesuffix(tail))
 
     @limited
     def exchange(self, message: Mapping[str, Any], **request: Any) -> tuple[str, str, str]:

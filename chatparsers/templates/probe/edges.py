@@ -62,7 +62,7 @@ def _openings(fmt: Format) -> frozenset[str]:
     return frozenset(text.strip() for text in found if len(text.strip()) > 2)
 
 
-def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tuple[str, ...]:
+def end_marker(fmt: Format, behind: str, between: str, before: str = "", asking: str = "") -> tuple[str, ...]:
     """The texts that end a turn; ``()`` if nothing ends it.
 
     They are a marker and, before it in the tuple, the marker with the white space that the template writes before it.
@@ -71,6 +71,8 @@ def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tupl
     next message; if nothing marks the end of a turn, the header of the next one ends it. The format's own markers,
     such as the closer of its content, are skipped. ``before``: the turn's text before its content. A marker that
     occurs there ends no turn; then the end is the text up to the last marker that does not occur there.
+    ``asking``: the text after a user's content. If the marker that it begins with comes later in the answer's end, that
+    one ends turns, and the first only closes the content (``<|END_RESPONSE|>`` of Cohere).
     """
     marked = bool(behind.strip())
     text = behind if marked else between
@@ -89,6 +91,10 @@ def end_marker(fmt: Format, behind: str, between: str, before: str = "") -> tupl
         last = next((other for other in MARKER.finditer(rest) if other[0] not in before), None)
         if last is not None:
             return rest[: last.end()], last[0]
+    turn = MARKER.match(asking.lstrip())
+    at = rest.find(turn[0], found.end()) if found and turn is not None and found[0] != turn[0] else -1
+    if turn is not None and at >= 0:
+        return rest[: at + len(turn[0])], turn[0]
     if found:
         return (space + found[0], found[0]) if space else (found[0],)
     line = rest.partition("\n")[0].rstrip()
