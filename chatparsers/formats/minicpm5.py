@@ -10,7 +10,8 @@
 Quirks:
 - Strings are raw text. A string with `<`, `&` or a line break stands in CDATA. Other types are JSON.
 - The tags are special tokens up to their attributes: `<function`, `<param`.
-- Seen in the wild: single quotes around names, line breaks between the tags, CDATA around any value, no `</param>` after it.
+- Seen in the wild: single quotes around names, line breaks between the tags, CDATA around any value, no `</param>` after it
+  before the next one.
 """
 
 from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
@@ -25,7 +26,7 @@ def build(p: Builder) -> Node:
         marked = "<![CDATA[" + p.reads(p.value(arg, Raw(until="]]>", type="string")), any_value) + "]]>"
         plain = p.value(arg, Raw(until="</param>", chars=r"[^<&\n]", python=True))
         name = p.token("<param") + " name=" + quote + p.arg_name(arg, r"""[^"'<>\n]""") + quote + ">"
-        left_out = p.peek(p.space() + (p.token("<param") | close_function))
+        left_out = p.peek(p.space() + p.token("<param"))
         closed = marked + p.reads(close_param, close_param, left_out)
         return name + p.choice(closed, plain + close_param) + p.space()
 
