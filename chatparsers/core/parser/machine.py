@@ -567,6 +567,12 @@ class Machine:
                     self._wanted(i, "the name of an argument")
                     ip = 0
             elif op == RESUME:
+                if final if i == n else text[i] not in WHITE:  # no white space: the usual case
+                    match = None if i == n else ins[1](text, i)
+                    if match is None or match[1] is None:
+                        self.resumed = self.gap = self.base + i
+                        ip += 1
+                        continue
                 match = _white(text, i, i + MAX_HEADER)
                 gap = end = match.end() if match else i
                 match, stop = ins[1](text, end), ins[2](text, end)
@@ -577,6 +583,7 @@ class Machine:
                     if match is not None:
                         waits |= match[1] is not None
                         gap = end - width
+                        stop = stop or ins[2](text, gap)
                         break
                 if not final and (waits or end == n <= i + MAX_HEADER):
                     break
@@ -584,6 +591,8 @@ class Machine:
                 if begun and end < n and self.flags & BEHIND:
                     trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
                     end = n
+                if stop is not None and not waits:
+                    end = stop.start()
                 if i < end and (end == n or (stop is not None and not waits)):
                     trail.append((MARKUP, text[i:end], None))
                     i = end

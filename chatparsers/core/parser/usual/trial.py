@@ -132,7 +132,7 @@ class _Run:
             self.ip = ins[1] if op == m.COMMIT else self.ip + 1
         elif op == m.JUMP:
             self.ip = ins[1]
-        elif op == m.GAP:  # what it reads, the text reads as the markup that it begins with
+        elif (op == m.RESUME and not self._blank()) or op == m.GAP:
             self.ip += 1
         elif op == m.RETURN and self.frames:
             self.ip = self.frames.pop().target
@@ -206,6 +206,14 @@ class _Run:
         self.trail.append((-1, "", (ins[2], ins[4])))
         self.place = (k + 1, 0)
         self.ip += 1
+
+    def _blank(self) -> bool:
+        """Whether white space stands here."""
+        k, offset = self.place
+        atom = self._atom(k)
+        if atom.kind == "name":
+            raise _Unknown
+        return bool(atom.text) and atom.text[offset] in WHITE
 
     def _atom(self, k: int) -> Atom:
         if k == len(self.atoms):
