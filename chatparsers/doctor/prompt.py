@@ -20,6 +20,7 @@ _GIVEN = re.compile(
 """The variables that hosts give."""
 _TWICE = re.compile(r"(<[^<>\s]{1,40}>|\[[^\[\]\s]{1,40}\])\1")
 """A marker at the beginning of a text, twice."""
+_ENTITY = re.compile(r"&(?:#\d+|#x[0-9a-fA-F]+|quot|apos|amp|lt|gt);")
 _SENTENCE = re.compile(r"\S+(?: +\S+)+[.!?]\W*|\S+(?: +\S+){3,}")
 
 
@@ -50,6 +51,27 @@ def prompt(model: Subject) -> Iterator[Finding]:
             "give a system message of your own to replace it",
         )
     yield from _date(model)
+    yield from _escapes(model)
+
+
+def _escapes(model: Subject) -> Iterator[Finding]:
+    """Text that comes out as HTML, such as ``&#34;`` for a quotation mark."""
+    marked = 'Say "this" & <that>, it\'s so'
+    for messages in ([user(marked)], [user("Q"), call({"city": marked}), result(marked)]):
+        try:
+            text = model.render(messages)
+        except TemplateError:
+            continue
+        found = _ENTITY.search(text)
+        if found is not None:
+            yield Finding(
+                "prompt-escapes-html",
+                "error",
+                "the template writes text as HTML has it",
+                excerpt(text, found.start()),
+                "leave out the filter e (escape, forceescape), or write | safe",
+            )
+            return
 
 
 def _begin(model: Subject, text: str) -> Iterator[Finding]:

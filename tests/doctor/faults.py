@@ -319,6 +319,12 @@ FAULTS = [
     Fault("no-generation-prompt", "prompt", before("{%- set add_generation_prompt = false -%}")),
     Fault("system-invented", "prompt", before("You are a very helpful assistant indeed.\n")),
     Fault("system-invented", "prompt", before("Be helpful.\n")),
+    Fault(
+        "prompt-escapes-html",
+        "prompt",
+        before("{%- for m in messages -%}{{ m.content | e }}{%- endfor -%}"),
+        ("",),
+    ),
     Fault("date", "prompt", before("{{ strftime_now('%Y-%m-%d') }}\n")),
     Fault("date", "prompt", before("{%- if tools -%}{{ strftime_now('%d %b %Y') }}\n{% endif -%}")),
     Fault("bos-twice", "prompt", before("<s><s>"), ("system-",)),
