@@ -34,11 +34,11 @@ llama-server reads.
 [CONTRIBUTING.md](../CONTRIBUTING.md#real-models) says how. Nightly tests ask a part of these cases anew. The engine was
 llama-server b10434 of August 2026, with one thread. *Before* is the state of 25 November 2026, commit d23b6c1, on the
 first of these cases: its prompts had other ids than the engine's, its grammars could not end, and offered thoughts that
-the models do not have.
+the models do not have. The rest was measured on 26 November 2026, between 251cb0e and 084c656.
 """
 ROADS = """- *auto*: the model may call or not; the grammar begins at a call. *no grammar*: nothing holds the call.
 - *--lenient-calls*: the same, and a whole answer that is a call in a fence or bare is read as a call
-  ([contract.md](contract.md)). More is right where a call is meant, and less where none is.
+  ([contract.md](contract.md#lenient_calls)). Where no call is meant, an answer in that shape is one all the same.
 - *required*, *named*: the answer must be calls, or one call of the named tool, which is the right one here.
 - *none*: no call may come, though the tools are in the prompt. Right is an answer that has text and no call.
 - *llama-server*: its own endpoint, asked for one call where one is right, and for several where several are. For
