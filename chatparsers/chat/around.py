@@ -71,12 +71,12 @@ class Around:
         return found
 
     def generated(self, role: str) -> str:
-        """The end of a prompt behind a message of this role which a history does not have."""
+        """The end of a prompt after a message of this role which a history does not have."""
         found: str = self._once("generated", role, self._generated)
         return found
 
     def opens_results(self, stop: str) -> bool:
-        """Whether this text stands before each of several results, and not behind the last."""
+        """Whether this text stands before each of several results, and not after the last."""
         return bool(self._once("opens results", stop, self._opens_results))
 
     def fact(self, name: str, find: Callable[[], bool]) -> bool:
@@ -84,7 +84,7 @@ class Around:
         return bool(self._once("fact", name, lambda _: find()))
 
     def alone(self, calls: bool) -> str | None:
-        """What stands behind an answer that ends the conversation."""
+        """What stands after an answer that ends the conversation."""
         found: str | None = self._once("alone", calls, self._alone)
         return found
 
@@ -99,9 +99,9 @@ class Around:
 
     def stop(self, calls: bool, stops: Sequence[str]) -> str:
         """The stop of an answer that something follows, with the white space before it; ``""`` if there is none."""
-        behind, alone = self.followed(calls) or "", self.alone(calls) or ""
-        found = first_stop(behind, stops)
-        return "" if found is None else behind[min(found[0], common(behind, alone.rstrip())) : found[1]]
+        after, alone = self.followed(calls) or "", self.alone(calls) or ""
+        found = first_stop(after, stops)
+        return "" if found is None else after[min(found[0], common(after, alone.rstrip())) : found[1]]
 
     def _once(self, what: str, key: Any, find: Callable[[Any], Any]) -> Any:
         if (what, key) not in self._found:
@@ -191,7 +191,7 @@ class Around:
 
 
 def _last_words(trace: Trace) -> str:
-    """The text behind the last words."""
+    """The text after the last words."""
     return trace.text[trace.spans[-1].end :]
 
 

@@ -1,4 +1,4 @@
-"""Where each answer stands in a rendering: from behind the generation prompt to the end of its stop.
+"""Where each answer stands in a rendering: from the generation prompt on to the end of its stop.
 
 Strategy. The trace of the rendering says where the words of each message stand (`Trace`). The text between the words of
 an answer and those before it holds the end of what was before, the header, and what of the answer is markup. The answer
@@ -56,14 +56,14 @@ def find_places(
 ) -> Places:
     """The places of all answers of ``messages``, whose rendering is traced."""
     places: Places = {}
-    ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message behind it would stand
+    ends: tuple[int, ...] = (0,)  # of the last turn, and where the words of a message after it would stand
     for index, message in enumerate(messages):
         if message.get("role") != "assistant" or not index:
             continue
         for number, turn in enumerate(turns_of(trace, index, stops)):
             before, first = trace.spans[turn[0] - 1].end if turn[0] else 0, trace.spans[turn[0]].start
             roles = ("assistant" if number else str(messages[index - 1].get("role")), "user")
-            starts = (_start_behind(trace.text, max(before, end), first, roles, around) for end in ends)
+            starts = (_start_after(trace.text, max(before, end), first, roles, around) for end in ends)
             start = next((found for found in starts if found is not None), None)
             if start is None:
                 continue
@@ -81,10 +81,10 @@ def turn_end(
     return _end(trace, turns[-1][-1], messages, index, around, stops)[:2] if turns else None
 
 
-def _start_behind(
+def _start_after(
     text: str, at: int, first: int, roles: Sequence[str], around: Around
 ) -> tuple[int, str] | None:
-    """As `_start`, behind a message of the first of these roles, which the template may show as one of the last."""
+    """As `_start`, after a message of the first of these roles, which the template may show as one of the last."""
     for role in dict.fromkeys(roles):
         asked = around.asked(role)
         found = None if asked is None else _start(text, at, first, asked)
@@ -112,14 +112,14 @@ def _start(text: str, at: int, first: int, asked: Asked) -> tuple[int, str] | No
     return at + begin + shared, asked.text[len(header) : left + shared]
 
 
-def _up_to_next(behind: str, followed: str) -> str:
-    """The text behind a turn up to the next message, which is not shown, such as an empty result. ``followed``: that
+def _up_to_next(after: str, followed: str) -> str:
+    """The text after a turn up to the next message, which is not shown, such as an empty result. ``followed``: that
     text in a stand-in."""
     marker = MARKER.search(followed)
-    at = behind.find(marker[0]) if marker else -1
+    at = after.find(marker[0]) if marker else -1
     if marker is None or at < 0:
-        return behind
-    return behind[: at + common(behind[at:], followed[marker.start() :])]
+        return after
+    return after[: at + common(after[at:], followed[marker.start() :])]
 
 
 def _end(
@@ -132,36 +132,36 @@ def _end(
 ) -> tuple[int, int, int]:
     """Where the stop of a turn begins and ends, and where the next message begins. ``last``: the turn's last span."""
     end, calls = trace.spans[last].end, bool(messages[index].get("tool_calls"))
-    behind = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
+    after = trace.text[end : trace.spans[last + 1].start if last + 1 < len(trace.spans) else None]
     if index + 1 < len(messages) and index + 1 not in trace.places:
-        behind = _up_to_next(behind, around.followed(calls) or "")
-    found = first_stop(behind, stops)
+        after = _up_to_next(after, around.followed(calls) or "")
+    found = first_stop(after, stops)
     if found is None:
         alone = around.alone(calls) or ""
         ended = first_stop(alone, stops)
-        closed = _closed(behind, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
+        closed = _closed(after, alone[: ended[0]] if ended else alone.rstrip(), around, calls)
         # The template may write another marker in the place of the stop.
-        marker = MARKER.match(behind, closed) if ended is not None else None
+        marker = MARKER.match(after, closed) if ended is not None else None
         found = closed, marker.end() if marker else closed
-    return end + found[0], end + found[1], end + len(behind)
+    return end + found[0], end + found[1], end + len(after)
 
 
-def _closed(behind: str, alone: str, around: Around, calls: bool) -> int:
+def _closed(after: str, alone: str, around: Around, calls: bool) -> int:
     """Where what closes an answer ends. ``alone``: what closes one that ends in a text."""
     followed = around.followed(calls) or ""
     shared = common(followed, alone)
     if not calls:
-        return outside_marker(behind, min(common(behind, alone), shared))
+        return outside_marker(after, min(common(after, alone), shared))
     # The last argument may be no text, so what closes a call is looked for: its end, or what follows it.
     for marker in MARKER.finditer(alone):
         closer = alone[marker.start() :]
-        if closer in behind:
-            return behind.index(closer) + len(closer)
+        if closer in after:
+            return after.index(closer) + len(closer)
     if not alone.strip():
         return 0
-    after = behind.find(followed[shared:]) if followed[shared:].strip() else -1
-    ends = (found.start() for found in MARKER.finditer(behind))
-    return after if after >= 0 else next(ends, len(behind))
+    at = after.find(followed[shared:]) if followed[shared:].strip() else -1
+    ends = (found.start() for found in MARKER.finditer(after))
+    return at if at >= 0 else next(ends, len(after))
 
 
 def missing(message: Mapping[str, Any], index: int, trace: Trace, places: Sequence[Place]) -> str:

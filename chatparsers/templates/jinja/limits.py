@@ -39,8 +39,8 @@ __all__ = [
     "depth_of",
     "digits",
     "entries",
+    "hand_over",
     "limited",
-    "replaced_by",
 ]
 
 
@@ -550,7 +550,7 @@ def digits() -> int:
 _current: ContextVar[Meter | None] = ContextVar("chatparsers.templates.jinja.limits", default=None)
 
 
-def replaced_by(old: Meter, new: Meter) -> None:
+def hand_over(old: Meter, new: Meter) -> None:
     """Gives to ``new`` what is left of the account ``old``."""
     new.left, new.lent, new.known, new._given = old.left, old.lent, old.known, old._given
 

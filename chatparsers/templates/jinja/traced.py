@@ -18,7 +18,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, SupportsIndex
 
 from .exact import to_json
-from .limits import Meter, current, replaced_by
+from .limits import Meter, current, hand_over
 
 __all__ = [
     "Run",
@@ -340,7 +340,7 @@ class Tracing(Meter):
 
     def __init__(self, meter: Meter) -> None:
         super().__init__(meter.limits)
-        replaced_by(meter, self)
+        hand_over(meter, self)
 
     def size(self, value: object) -> int:
         return len(value) if type(value) is Traced else super().size(value)
@@ -376,7 +376,7 @@ class Tracing(Meter):
     def joined(self, result: Any, between: Any, items: list[Any]) -> Any:
         if type(result) is not str:
             return result
-        made = interleaved(*map_texts(between, items))
+        made = interleaved(*_as_texts(between, items))
         return made if made == result else carried(result, between, items)
 
     def lifted(self, text: Any, *given: object) -> Any:
@@ -404,7 +404,7 @@ class Tracing(Meter):
         return made if made == result else carried(result, value)
 
 
-def map_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
+def _as_texts(between: Any, items: list[Any]) -> tuple[str, list[str]]:
     """Both as texts."""
     return str(between), [str(item) for item in items]
 
@@ -418,7 +418,7 @@ def tracing() -> Iterator[None]:
         try:
             yield
         finally:
-            replaced_by(traced, meter)
+            hand_over(traced, meter)
 
 
 def merged(text: str) -> list[Run]:
