@@ -77,7 +77,7 @@ class Request:
         tools = self._quoting
         if tools is not None:  # a turn keeps its tools, so the turn of traced ones is not given
             more["tools"] = marked.tools(tools, self._marker)
-        with account(template.limits, template.name, messages), tracing():
+        with account(template.limits, template.name, messages, self.options), tracing():
             turn = self.rendered(marked.messages(messages, since), **more)
         trace = marked.trace(turn.prompt)
         if tools is not None:

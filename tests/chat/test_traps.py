@@ -16,6 +16,7 @@ import pytest
 import chatparsers
 from chatparsers import Kind, RequestError, Rollout, TemplateError
 from chatparsers.chat.spoken import spelt
+from chatparsers.templates.jinja.limits import Limits
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -632,3 +633,14 @@ def test_tools_and_old_answers_end_no_turn() -> None:
     assert (
         chat.tokenizer.token_to_id("</think>") in sample.ids
     )  # a marker of the format, as a model writes it
+
+
+def test_large_tools_may_cost_what_they_cost_in_a_request() -> None:
+    tools = [
+        {**TOOLS[0], "function": {**TOOLS[0]["function"], "name": f"f{n}", "description": "d" * 500}}
+        for n in range(40)
+    ]
+    chat = chatparsers.load(
+        OWN / "qwen3.jinja", tokenizer=chat_of(OWN / "qwen3.jinja").tokenizer, limits=Limits(work=20_000)
+    )
+    assert chat.rollout([ASK], tools=tools).text == chat.prepare([ASK], tools=tools).prompt
