@@ -403,7 +403,7 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
     """Invocations in tags that hold a token, ``mark``. Each value says whether it is a string. ``section``: the name of
     the tag around all calls. ``gap``: the white space after ``mark``.
 
-    Models also write all arguments as one object, bare or as the value of an argument that the tool has not. The token
+    Models also write all arguments as one object, bare, or as the value of an argument or a member that the tool has not. The token
     in a closing tag is a node of its own, so that it counts as a token in all tags.
     """
     space = p.space(gap)
@@ -434,9 +434,15 @@ def marked_section(p: Builder, mark: str, section: str, gap: str = "") -> Node:
         value = p.space() + object_or_end + p.args(tool) + p.space()
         return opener + value + close + "parameter>" + p.space()
 
+    def member(tool: Tool, name: str) -> Node:
+        """All arguments as the only member of another object."""
+        opener = p.declared(lacks=name) + "{" << f'"{name}"' << ":"
+        return opener << p.peek("{") + p.args(tool) << "}" + p.space()
+
     def invoke(tool: Tool) -> Node:
         tagged = p.each_arg(tool, argument)
-        arguments = p.reads(tagged, *(wrapped(tool, name) for name in _WRAPPERS), tagged)
+        others = (way(tool, name) for way in (wrapped, member) for name in _WRAPPERS)
+        arguments = p.reads(tagged, *others, tagged)
         header = p.reads(">", ">", p.peek(open + "parameter "))
         another = open + 'invoke name="'
         opener = another + p.name(tool) + '"' << header + _no_other(p, another) + p.space("\n")

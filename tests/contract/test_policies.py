@@ -141,6 +141,10 @@ MARKUP_IN_VALUES = [
     Row("qwen3-coder", TAGGED_CALL.replace("Oslo", f"{TAGGED_CALL}\nEnd."), "", calls=1, codes=("markup-in-value",)),
     Row("qwen3-coder", TAGGED_CALL.replace("</function", "<parameter=city>\nRome\n</parameter>\n</function"), "",
         calls=1, codes=("repeated-argument",)),
+    Row("lfm2", "<|tool_call_start|>[get_weather(city='print('hi')')]<|tool_call_end|>", "", calls=1,
+        codes=("mended", "mended")),
+    Row("gemma-4", '<|tool_call>call:get_weather{city:<|"|>x = sql(<|"|>1<|"|>)<|"|>,days:1}<tool_call|>', "", calls=1,
+        codes=("markup-in-value",)),
 ]  # fmt: skip
 IN_PROSE = [
     Row("llama-3-x", f"Here:\n{LLAMA_CALL}", "Here:", calls=1),
