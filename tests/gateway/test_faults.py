@@ -251,8 +251,8 @@ def test_an_open_stream_holds_no_prompt(gateway: Callable[..., Any], monkeypatch
     kept: list[weakref.ref[Ids]] = []
     prompt = Preparing._prompt
 
-    def noted(self: Preparing, turn: Any) -> Any:
-        ids = Ids(prompt(self, turn))
+    def noted(self: Preparing, request: Any, turn: Any) -> Any:
+        ids = Ids(prompt(self, request, turn))
         kept.append(weakref.ref(ids))
         return ids
 

@@ -250,9 +250,10 @@ def test_invalid_schema_is_an_error_with_its_path() -> None:
 @pytest.mark.parametrize("name", ["hermes-2-pro", "qwen3-coder"])
 def test_a_tool_that_no_call_can_satisfy_is_an_error(name: str, schema: dict[str, Any]) -> None:
     bad = tool("f", {"a": {"type": "integer", "minimum": 2, **schema}}, ["a"])
+    turn = chatparsers.get_format(name).bind(tools=[*WEATHER, bad], tool_choice="required")
     for dialect in DIALECTS:
         with pytest.raises(SchemaError, match=r"^\$\.tools\.f\.parameters.*: no .* valid for the .* 'f'"):
-            chatparsers.get_format(name).bind(tools=[*WEATHER, bad]).grammar(dialect)
+            turn.grammar(dialect)
 
 
 @pytest.mark.parametrize("name", TOOL_FORMATS)
