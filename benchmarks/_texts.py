@@ -291,7 +291,7 @@ def argument_wire(format: Format) -> Wire | None:
         for found in _value.finditer(sample):
             at, end = found.span()
             if any(region.kind == "call" and region.start <= at < region.end for region in regions):
-                text = _escaped_code if sample[at - 1] in "\"'" else _code
+                text = _IN_QUOTES.get(sample[at - 1], _code)
                 return Wire("one string", format.name, "arguments", sample[:at], text, sample[end:])
     return None
 
@@ -308,6 +308,11 @@ def _samples(format: Format) -> list[str]:
     texts = [textwrap.dedent("\n".join(block)).strip("\n") for block in blocks]
     return [output for text in texts if text for output in (text, *text.split("\n\n"))]
 
+
+_IN_QUOTES: dict[str, Callable[[int], str]] = {
+    '"': _escaped_code,
+    "'": lambda characters: _escaped_code(characters).replace("'", "\\'"),
+}
 
 # The whole of a value: between quotes, tags or markers.
 _value = re.compile(r"(?<=[\"'>\n])Oslo(?=[\"'<\n])")

@@ -266,7 +266,7 @@ def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
 def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
     """How much of ``text`` may be the name, or the name behind a namespace."""
     yield from _beginnings(text, name, spelling)
-    found = re.match(rf"[\w.:/-]*[.:/]{re.escape(name)}", text)
+    found = re.match(rf"[\w-][\w.:/-]*?[.:/]{re.escape(name)}", text)
     if found is not None:
         yield found.end()
 

@@ -226,7 +226,7 @@ def test_each_part_of_a_text_tells_how_long_it_is_held() -> None:
         said = {-1: "held until the end", 0: "known at once", 1: "held for up to 1 character"}
         assert chip.state == said.get(held, f"held for up to {held} characters"), chip
         assert chip.state in chip.tip
-    assert states["Hi"] == "known at once" and states["</think>"] == "held for up to 8 characters"
+    assert states["Hi"] == "known at once" and states["</think>"] == "held for up to 7 characters"
     assert states["}\n</tool_call><tool"] == "held until the end"
     assert not display.strip(turn.parse(text), turn=turn.format.bind()).chips[0].state, "read in another way"
 
