@@ -152,7 +152,18 @@ def _spelling(format: Format) -> _Spelling:
     )
 
 
+def _check_namespaces(message: Message) -> None:
+    """A region with a name behind a namespace begins with the namespace, not in the middle of it."""
+    names = "|".join(re.escape(call.name) for call in message.tool_calls)
+    within = re.compile(rf"(?<=\w){_NAMESPACE}(?:{names})\b")
+    for region in message.regions:
+        cut = region.kind == "call" and within.match(message.text, region.start)
+        assert not cut, f"a region begins within the namespace at character {region.start}: {cut}"
+
+
 def _check_calls(message: Message, turn: Turn) -> None:
+    if message.tool_calls:
+        _check_namespaces(message)
     regions = _texts(message, "call")
     if turn.prefix and message.tool_calls:
         regions = _joined(_before(turn), message, regions)
@@ -263,17 +274,20 @@ def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
     return {}
 
 
+_NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
+
+
 def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
     """How much of ``text`` may be the name, or the name behind a namespace."""
     yield from _beginnings(text, name, spelling)
-    found = re.match(rf"[\w-][\w.:/-]*?[.:/]{re.escape(name)}", text)
+    found = re.match(_NAMESPACE + re.escape(name), text)
     if found is not None:
         yield found.end()
 
 
 def _means(text: str, name: str) -> bool:
     """Whether ``text`` is the name, or the name behind a namespace."""
-    return text == name or text.endswith(tuple(mark + name for mark in ".:/"))
+    return text == name or re.fullmatch(_NAMESPACE + re.escape(name), text) is not None
 
 
 def _spells(text: str, value: str, spelling: _Spelling) -> bool:
@@ -390,7 +404,8 @@ def _is_object(text: str, call: ToolCall, spelling: _Spelling, whole: bool) -> b
     members = _members(arguments)
     if members is None:
         return False
-    if text.startswith('"'):
+    string = _STRING.fullmatch(text)
+    if string is not None and string[2]:
         text = _inside(text)
         if text == arguments:
             return True
