@@ -24,7 +24,8 @@ __all__ = ["NONE", "Decision", "candidates", "decide", "decide_row", "marked", "
 NONE = "none"
 """The name that stands for texts without calls or thoughts."""
 
-_ANY: list[dict[str, Any]] = [{"name": "any"}]
+_TAG = re.compile(r"""<[\w:]+(?:=| name=)["']?([\w.-]+)""")
+"""The begin of a tag that gives a name."""
 _MISTAKES = frozenset(
     {"malformed", "truncated", "stray-marker", "unwanted-call", "markup-in-value", "repeated-argument"}
 )
@@ -149,7 +150,7 @@ def _rank(name: str) -> int:
 def _score(format: Format, text: str, tools: Sequence[Mapping[str, Any]]) -> int:
     """0: not explained; 3: calls or thoughts are read, and are read from what the format writes; 4: it is the text."""
     try:
-        turn = format.bind(tools=list(tools) or _ANY, id_seed="")
+        turn = format.bind(tools=list(tools) or _any(text), id_seed="")
         message = turn.parse(text)
         if not message.complete or any(d.code in _MISTAKES for d in message.diagnostics):
             return 0
@@ -161,6 +162,11 @@ def _score(format: Format, text: str, tools: Sequence[Mapping[str, Any]]) -> int
     except ChatParsersError:
         return 1
     return 1 + 2 * same + (_bare(written) == _bare(text))
+
+
+def _any(text: str) -> list[dict[str, Any]]:
+    """Tools that stand for those that the row does not tell: what its text calls in tags is declared."""
+    return [{"name": name} for name in dict.fromkeys(("any", *_TAG.findall(text)))]
 
 
 def _bare(text: str) -> str:
@@ -183,9 +189,9 @@ def read_answer(talk: Talk, format: Format | None, text: str, reasoning: str = "
         talk.answer(text, reasoning)
         return
     try:
-        turn = format.bind(tools=talk.tools or _ANY, id_seed="")
+        turn = format.bind(tools=talk.tools or _any(text), id_seed="")
     except ChatParsersError:
-        turn = format.bind(tools=_ANY, id_seed="")
+        turn = format.bind(tools=_any(text), id_seed="")
     message = turn.parse(text)
     wrong = next((d for d in message.diagnostics if d.code in _MISTAKES), None)
     if wrong is not None:
