@@ -137,7 +137,7 @@ class Renderer:
         if not new_messages or any(message.get("role") == "assistant" for message in new_messages):
             return None
         spoken = self._spoken(previous_completion_ids, tools, previous_prompt_ids)
-        if spoken.dropped or spoken.message.diagnostics:
+        if spoken.dropped or any(wrong.code != "repeated-call" for wrong in spoken.message.diagnostics):
             return None
         request = Request(self.chat, {**self._options, "tools": tools})
         answer = spoken.message.to_openai()

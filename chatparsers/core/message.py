@@ -24,6 +24,7 @@ DiagnosticCode: TypeAlias = Literal[
     "markup-in-value",
     "unread-member",
     "repeated-argument",
+    "repeated-call",
     "tools-not-given",
 ]
 FinishReason: TypeAlias = Literal["stop", "length"]

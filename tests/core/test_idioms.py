@@ -241,7 +241,7 @@ ROWS = [
         "<c>t={},<c>t={}",
         "|||||(t {|})|||||||(t {|})|",
         'call ("," call){0,15}\ncall ::= "<c>t={" ws "}"',
-        "",
+        "repeated-call at character 8, call 1: expected another call than those before, found '<c>t={}'",
     ),
     Row(
         "array",
@@ -249,7 +249,7 @@ ROWS = [
         "![t={} ,t={}]",
         "||||(t {|})|||||(t {|})||",
         '"![" call (", " call){0,15} "]"\ncall ::= "t={" ws "}"',
-        "",
+        "repeated-call at character 8, call 1: expected another call than those before, found 't={}]'",
     ),
     Row(
         "array, indent",
@@ -581,7 +581,7 @@ ROWS = [
         "<f>@t\na=true\n@t\na=true\n</f>",
         '|||||(t ||{"a": |||||true||||})(t |{"a": |||||true||||})|',
         '"<f>" call call{0,15} "</f>"\nm ::= "a=" ("true" | "false") "\\n"\ncall ::= "@t\\n" (m)',
-        "",
+        "repeated-call at character 13, call 1: expected another call than those before, found '@t\\na=true\\n</f>'",
     ),
     Row(
         "each_arg, no closer, cut off",
@@ -597,7 +597,7 @@ ROWS = [
         "<f>t(true)\nt (true)</f>",
         '||||(t ||||{"a": |true})||||(t ||||{"a": |true})|||||',
         '"<f>" call ("\\n" call){0,15} "\\n"? "</f>"\nm ::= "<a=" ("true" | "false") ">"\ncall ::= "t(" (m) ")"',
-        "",
+        "repeated-call at character 11, call 1: expected another call than those before, found 't (true)</f>'",
     ),
 ]
 

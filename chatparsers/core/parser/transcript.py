@@ -159,6 +159,7 @@ class Transcript:
         "reasoning",
         "regions",
         "runs",
+        "said",
         "seed",
         "spelling",
         "text",
@@ -190,6 +191,8 @@ class Transcript:
         self.calls: list[_Call] = []
         self.call: _Call | None = None
         """The call that is open."""
+        self.said: set[tuple[str | None, str]] = set()
+        """The names and arguments of the whole calls, once there are two."""
         self.kind = -1
         """The region of the last run."""
         self.runs: list[tuple[int, int]] = []
@@ -212,6 +215,7 @@ class Transcript:
             getattr(other, name).extend(getattr(self, name))
         other.calls = [call.copy() for call in self.calls]
         other.call = other.calls[-1] if self.call is not None else None
+        other.said |= self.said
         other.kind, other.broken, other.ending = self.kind, self.broken, self.ending
         other.text = self.text.copy() if self.text is not None else None
         return other
@@ -328,6 +332,8 @@ class Transcript:
             self._start(call, events)
         elif op == m.CALL_END:
             call.complete = True
+            if call.index:
+                self._compare(call)
             self.close(events)
         elif op == m.BROKEN_BEGIN:
             self._start(call, events)
@@ -335,6 +341,17 @@ class Transcript:
             call.broken = call.members <= 0 and not self.ending
         elif op == m.BROKEN_END:
             self.close(events)
+
+    def _compare(self, call: _Call) -> None:
+        """Notes that a whole call has the name and the arguments of an earlier one."""
+        if not self.said:
+            for other in self.calls[: call.index]:
+                if other.complete:
+                    self.said.add((other.name, _joined(other.arguments)))
+        said = call.name, _joined(call.arguments)
+        if said in self.said:
+            self.note("repeated-call", call.start, "another call than those before", call.index)
+        self.said.add(said)
 
     def _argue(self, call: _Call, text: str, events: list[Event]) -> None:
         """Adds text to the call's arguments."""

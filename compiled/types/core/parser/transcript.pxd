@@ -21,12 +21,15 @@ cdef class Transcript:
     cdef public Py_ssize_t length, origin
     cdef public object seed
     cdef public object spelling, tools
+    cdef public set said
     cdef public _Text text
     cpdef sink(self, int region)
     cpdef advance(self, int kind, Py_ssize_t length)
     @cython.locals(op=int, raw=str, kind=int, region=int, length=Py_ssize_t, origin=Py_ssize_t, clipped=Py_ssize_t, again=bint, said=list, call=_Call)
     cpdef apply(self, items, list events)
     cdef _in_call(self, _Call call, int op, str raw, value, list events)
+    @cython.locals(other=_Call)
+    cdef _compare(self, _Call call)
     cdef _argue(self, _Call call, text, list events)
     cdef _start(self, _Call call, list events)
     @cython.locals(call=_Call)
