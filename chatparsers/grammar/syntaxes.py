@@ -18,7 +18,16 @@ from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 from .regular.regex import read_regex
 
-__all__ = ["ElementsSyntax", "GemmaSyntax", "JsonSyntax", "PythonSyntax", "RawText", "Syntax", "syntax_of"]
+__all__ = [
+    "ElementsSyntax",
+    "GemmaSyntax",
+    "JsonSyntax",
+    "PythonSyntax",
+    "RawText",
+    "Syntax",
+    "syntax_of",
+    "wordless_openers",
+]
 
 
 @kept(4096, 256)
@@ -194,7 +203,7 @@ class ElementsSyntax(JsonSyntax):
 
 @lru_cache(maxsize=256)
 def _raw(
-    syntax: values.Raw, markers: tuple[str, ...]
+    syntax: values.Raw, markers: tuple[str, ...], names: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[ir.Part, ...], Callable[[str], object]]:
     """The stops of raw text, the constraints on all its strings, and whether a string may be written in this way."""
     char = syntax.chars
@@ -203,11 +212,20 @@ def _raw(
         char = f"{_unescaped(syntax)}|{spelt}"
     only = (ir.Part(read_regex(f"^(?:{char})*$")),) if char else ()
     # Where a tag of another argument, or another call, ends a value for the parser, no value holds its beginning.
-    openers = dict.fromkeys(text.lstrip() for text, _ in (*syntax.named, *syntax.seams))
+    # A beginning without a word, such as ``<``, is one only with a name.
+    wordless = wordless_openers(syntax)
+    named = [text.lstrip() + name + end for text, end in wordless for name in names]
+    begun = [text.lstrip() for text, end in (*syntax.named, *syntax.seams) if (text, end) not in wordless]
+    openers = dict.fromkeys((*begun, *named))
     ends = (*syntax.stops, *openers)
     quoted = [text for text in openers if not any(end in text for end in ends if end != text)]
     may = re.compile(f"(?:{syntax.chars or '.'})*", re.DOTALL).fullmatch
     return tuple(dict.fromkeys((*syntax.stops, *quoted, *markers))), only, may
+
+
+def wordless_openers(syntax: values.Raw) -> list[tuple[str, str]]:
+    """What stands before and after the name of another argument, where no word before it tells a tag from text."""
+    return [(text, end) for text, end in syntax.named if not re.search(r"\w", text)]
 
 
 def _unescaped(syntax: values.Raw) -> str:
@@ -222,15 +240,21 @@ class RawText:
 
     ``types``: the types that its reader may take it for. ``markers``: the markers that the stream takes by id. Such a
     marker inside the value would end the call, so no value holds one. ``said``: the model's text says the value's type,
-    so only values of ``types`` are written, and none can be taken for another.
+    so only values of ``types`` are written, and none can be taken for another. ``names``: of the tool's arguments.
     """
 
     marked = False
     """Whether a marker begins each object and array, so that no text is taken for one."""
 
-    def __init__(self, syntax: values.Raw, types: frozenset[str], markers: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        syntax: values.Raw,
+        types: frozenset[str],
+        markers: tuple[str, ...],
+        names: tuple[str, ...] = (),
+    ) -> None:
         said = syntax.types
-        self.stops, self.only, self.may = _raw(syntax, markers)
+        self.stops, self.only, self.may = _raw(syntax, markers, names)
         self.said = said is not None
         self.types = said or types
         self.python = syntax.python

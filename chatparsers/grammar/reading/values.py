@@ -10,7 +10,7 @@ from ...core.schema.document import Document
 from ...core.values import Json, Raw, Syntax
 from ..ir import Ir
 from ..schemas import Equal, Output, SchemaCompiler, Where, content
-from ..syntaxes import RawText, syntax_of
+from ..syntaxes import RawText, syntax_of, wordless_openers
 
 __all__ = ["JSON", "Values"]
 
@@ -53,14 +53,15 @@ class Values:
         """The value of an argument that is written alone. ``wheres``: its schemas."""
         argument, syntax = node.argument, node.syntax
         said = content(wheres[0][0]) if len(wheres) == 1 else None
-        key = (syntax, argument.types, said)
+        names = argument.beside if isinstance(syntax, Raw) and wordless_openers(syntax) else ()
+        key = (syntax, argument.types, names, said)
         if said is not None:
             found = self._single.get(key)
             if found is not None:
                 return found
         made = self._single.watch(key)
         if isinstance(syntax, Raw):
-            raw = RawText(syntax, argument.types, self.markers)
+            raw = RawText(syntax, argument.types, self.markers, names)
             value = self.compiler(argument.document, JSON).raw(wheres, raw)
         else:
             value = self.compiler(argument.document, syntax).value(wheres)
