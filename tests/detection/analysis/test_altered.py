@@ -283,7 +283,10 @@ def test_a_call_may_end_with_the_tools_name(call: str) -> None:
     assert found.format is not None and found.analysis is not None and not found.analysis.limits, found.levels
     text = call.replace("{0}", "get_weather").replace("{1}", '{"a": 1}')
     tools = [{"name": "get_weather", "parameters": {"properties": {"a": {"type": "integer"}}}}]
-    message = found.format.bind(tools=tools).parse(f" I look.{text}{text}</s>")
-    assert [(call.name, call.arguments) for call in message.tool_calls] == 2 * [("get_weather", '{"a": 1}')]
+    message = found.format.bind(tools=tools).parse(f" I look.{text}{text.replace('1', '2')}</s>")
+    assert [(call.name, call.arguments) for call in message.tool_calls] == [
+        ("get_weather", '{"a": 1}'),
+        ("get_weather", '{"a": 2}'),
+    ]
     assert message.content == "I look." and message.complete and not message.diagnostics
     module_source(found, "named", ["</s>"])
