@@ -2,7 +2,8 @@
 
 The rules are those of ``src/llama-vocab.cpp`` of llama.cpp (b11434). The ids may differ from its ids where tokens that
 are cut out of a text overlap (llama.cpp takes the longest first, ``tokenizers`` the leftmost), where tokens of a
-SentencePiece vocabulary have equal scores, and for characters that Unicode has had for only a few years.
+SentencePiece vocabulary have equal scores, and for characters that Unicode has had for only a few years. Phi-3's tokens
+before blanks beyond ASCII are not exact either.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What every llama.cpp since the end of 2024 reads of GBNF, as a checker of a grammar's text.
+"""The part of GBNF that llama.cpp has documented and parsed since the end of 2024, as a checker of a grammar's text.
 
-The parsers of llama-cpp-python 0.3.2, 0.3.8, 0.3.16, 0.3.20 and 0.3.36 were asked: ``\\-``, ``\\^``, ``\\/`` are errors
-in some of them, a count past 2,000 is an error or no bound at all, and left recursion and a repeated part that may be
-empty are errors. References to tokens (``<[id]>``) are read from 2026 on.
+It rests on that syntax as it is documented; this project has not run old compiled parsers on it. Left out are
+``\\-``, ``\\^`` and ``\\/``, a count past 2,000, left recursion, and a repeated part that may be empty.
+References to tokens (``<[id]>``) are newer (2026).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every GBNF is read by every llama.cpp since the end of 2024, references to tokens apart (2026)."""
+"""Every GBNF keeps to the syntax that llama.cpp has had since the end of 2024, references to tokens apart (2026)."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def test_every_grammar_is_in_the_subset(name: str) -> None:
         'start ::= "a"',
     ],
 )
-def test_the_checker_refuses_what_some_version_refuses(text: str) -> None:
+def test_the_checker_refuses_what_is_outside(text: str) -> None:
     assert faults(text)
 
 
-def test_the_checker_takes_what_every_version_takes() -> None:
+def test_the_checker_takes_what_is_inside() -> None:
     text = 'root ::= "" | [+-]? ([\\u002D-Z\\]]{0,1999} | a{3}) "\\"\\n" | ("b" | "")\na ::= [^a-] root\n'
     assert not faults(text)
     assert not faults("root ::= <[5]>", ids=True)

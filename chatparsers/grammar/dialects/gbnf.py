@@ -1,4 +1,4 @@
-r"""Writes GBNF: the common core that xgrammar and every llama.cpp since the end of 2024 read alike, byte for byte.
+r"""Writes GBNF: the common core of xgrammar's syntax and llama.cpp's since the end of 2024, read alike, byte for byte.
 
 Strategy: rules on one line, names ``[a-z][a-z0-9-]*``, the empty text as ``""``, only the escapes that all read
 (``\n``, ``\r``, ``\t``, those of quotes, backslashes and square brackets, ``\uXXXX``, ``\UXXXXXXXX``), no ``.``, no
