@@ -145,10 +145,10 @@ def keyed_call(
     """One call: a name, then tagged keys and values. ``<tool_call>NAME<arg_key>K</arg_key><arg_value>V</arg_value>…``
 
     ``call``, ``arg``: the names of the tags. ``line``: the white space after the name and after each key; ``after``:
-    after each value; ``end``: before the end of the call. ``also``: other names of the outer tags. ``tag``: makes the tag of a name, ``name_end``: what follows
-    the call's name, ``value``: makes a value and its opener, each if the family writes it in another way. A key without a
-    value is left out, a value without its opener or closer is read. Models also write the arguments, or the whole call,
-    as JSON.
+    after each value; ``end``: before the end of the call. ``also``: other names of the outer tags. ``tag``: makes the
+    tag of a name, ``name_end``: what follows the call's name, ``value``: makes a value and its opener, each if the
+    family writes it in another way. A key without a value is left out; a value without its opener or closer is read, and
+    so are arguments after the closer of a call that had none. Models also write the arguments, or the whole call, as JSON.
     """
     mark = (lambda name: p.token(f"<{name}>")) if tag is None else tag
     opener, closer = mark(call), mark("/" + call)
@@ -183,7 +183,8 @@ def keyed_call(
         return p.reads(written, written, no_value, careless_key + careless(argument))
 
     def one(tool: Tool, known: Node | str = "", closer: Node = closer) -> Node:
-        header = p.space() + p.name(tool) + known + begun + stray
+        early = p.reads("", p.optional(closer + p.space() + p.peek(key)))
+        header = p.space() + p.name(tool) + known + begun + stray + early
         over = p.reads(closer, closer, p.peek(another))
         return header + p.each_arg(tool, argument) + p.space(end) + over
 

@@ -7,10 +7,10 @@
 Quirks:
 - Objects nest as elements, arrays as `<item>` elements. The template leaves out members that are null.
 - A turn without reasoning begins with `</mm:think>`, which the prompt or the model writes.
-- Seen in the wild: line breaks between the tags, a call inside open reasoning, closers without the token.
+- Seen in the wild: line breaks between the tags, a call inside open reasoning, closers without the token, `<parameter name="…">` of M2 as an argument's tag.
 """
 
-from chatparsers.core import Argument, Builder, Elements, Format, Node, Tool
+from chatparsers.core import Argument, Builder, Elements, Format, Node, Raw, Tool
 
 MARK = "]<]minimax[>["
 NAME = r"[^<>/\s]"
@@ -21,7 +21,10 @@ def build(p: Builder) -> Node:
 
     def argument(arg: Argument) -> Node:
         opener = mark + "<" + p.arg_name(arg, NAME) + ">"
-        return opener + p.value(arg, Elements(MARK)) + mark + "</" + p.same_name(arg) + ">" + p.space()
+        written = opener + p.value(arg, Elements(MARK)) + mark + "</" + p.same_name(arg) + ">" + p.space()
+        tag = mark + "<parameter name=" + quote + p.arg_name(arg, r"[^\"'<>]") + quote + ">"
+        tagged = tag + p.value(arg, Raw(MARK + "</parameter>")) + mark + "</parameter>" + p.space()
+        return p.reads(written, tagged, written)
 
     def invoke(tool: Tool) -> Node:
         opener = mark + "<invoke name=" + quote + p.name(tool) + quote + ">" + p.space()
