@@ -11,10 +11,11 @@ from chatparsers.core import Builder, Format, Gemma, Node, Tool
 
 
 def build(p: Builder) -> Node:
+    syntax = Gemma(quote="<escape>", closer="<end_function_call>", opener="<start_function_call>")
+
     def call(tool: Tool) -> Node:
-        args = p.args(tool, Gemma(quote="<escape>", closer="<end_function_call>"))
         name_end = p.reads("", p.space() + p.peek("{" | p.token("<end_function_call>")))
-        return (p.token("<start_function_call>") << "call:" << p.name(tool)) + name_end + args
+        return (p.token("<start_function_call>") << "call:" << p.name(tool)) + name_end + p.args(tool, syntax)
 
     return p.body(p.calls(p.each_tool(call) << p.token("<end_function_call>")))
 

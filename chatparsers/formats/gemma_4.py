@@ -27,7 +27,7 @@ def build(p: Builder) -> Node:
         name = p.name(tool, chars=r"[\w.-]") + p.declared()
         return "call:" + name + p.reads("", p.peek("{")) + p.args(tool, syntax)
 
-    syntax = Gemma(quote='<|"|>', closer="<tool_call|>")
+    syntax = Gemma(quote='<|"|>', closer="<tool_call|>", opener="<|tool_call>")
     one = p.each_tool(call)
     block = opener << one + p.reads("", p.many(p.space() + one)) + again(p, "}") << end
     unopened = p.line_start() + p.each_tool(declared) + p.optional(again(p, "}") << end)

@@ -164,10 +164,12 @@ class Gemma(Syntax):
     """Gemma's objects: keys without quotes, and strings verbatim between two equal markers, ``quote``.
 
     ``closer``: the marker that ends the call, and with it a string without its second quote or a text without quotes.
+    ``opener``: the marker that begins the next call, which ends these too.
     """
 
     quote: str
     closer: str = ""
+    opener: str = ""
 
     def __post_init__(self) -> None:
         Syntax.__post_init__(self)
@@ -183,7 +185,8 @@ class Gemma(Syntax):
 
         quote = spellings(self.quote)[0]
         closers = spellings(self.closer) if self.closer else ()
-        return lambda names: GemmaScanner(quote, "{", closers, names)
+        openers = spellings(self.opener) if self.opener else ()
+        return lambda names: GemmaScanner(quote, "{", closers, openers, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,24 +68,30 @@ def gemma_key(name: str, quote: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _plain(quote: str, closers: tuple[str, ...]) -> Search:
+def _plain(quote: str, markers: tuple[str, ...]) -> Search:
     """Finds the characters with which a string may end, and those that a JSON string must escape."""
-    firsts = {quote[0], *(closer[0] for closer in closers), *("}]" if closers else "")}
+    firsts = {quote[0], *(marker[0] for marker in markers), *("}]" if markers else "")}
     return re.compile(rf'[{re.escape("".join(sorted(firsts)))}"\\\x00-\x1f]').search
 
 
 class GemmaScanner(Transcoder):
     """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
-    these are errors. ``names``: the arguments that the tool declares."""
+    these are errors. ``openers``: the forms of the one that begins the next call, which ends them too. ``names``: the
+    arguments that the tool declares."""
 
     __slots__ = (
-        "bare", "closers", "comma", "inner", "key", "kinds", "names", "open", "quote", "sign", "stack", "state", "told",
-        "waiting",
+        "bare", "closers", "comma", "inner", "key", "kinds", "names", "open", "openers", "quote", "sign", "stack",
+        "state", "told", "waiting",
     )  # fmt: skip
 
     def __init__(
-        self, quote: str, kinds: str = "", closers: tuple[str, ...] = (), names: tuple[str, ...] = ()
+        self,
+        quote: str,
+        kinds: str = "",
+        closers: tuple[str, ...] = (),
+        openers: tuple[str, ...] = (),
+        names: tuple[str, ...] = (),
     ) -> None:
         if not quote:
             raise DefinitionError(
@@ -94,6 +100,7 @@ class GemmaScanner(Transcoder):
         self._reset()
         self.quote = quote
         self.closers = closers
+        self.openers = openers
         self.kinds = kinds
         self.state = _VALUE
         self.stack: list[str] = []
@@ -154,7 +161,7 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                self.plain = _plain(self.quote, self.closers)
+                self.plain = _plain(self.quote, self.closers + self.openers)
             elif self.inner is not None:
                 self.plain = self.inner.plain
         return i
@@ -164,7 +171,7 @@ class GemmaScanner(Transcoder):
 
     def holds(self, text: str) -> bool:
         if self.state == _STRING:
-            match = ends(self.quote, self.closers).stops.at(text, 0)
+            match = ends(self.quote, self.closers, self.openers).stops.at(text, 0)
             return match is not None and match[1] is not None
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
@@ -198,9 +205,9 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        find = ends(quote, self.closers).stops.find
+        find = ends(quote, self.closers, self.openers).stops.find
         match = find(text, i)
-        if match is not None and match[1] is None and match[0] != quote:  # a marker that may end the call
+        if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
             if found is not None and certain:
                 return self._unquoted(found, text, i, parts, "the end of a string")
@@ -255,24 +262,34 @@ class GemmaScanner(Transcoder):
         return begin if begin < close else end
 
     def _cut_short(self, text: str, i: int, end: int, final: bool) -> tuple[re.Match[str] | None, bool]:
-        """Where the marker that ends the call ends the string, before the next quote at ``end`` (-1: not yet there),
-        and whether more text cannot change that.
+        """Where the marker that ends the call, or the next call, ends the string, before the next quote at ``end`` (-1:
+        not yet there), and whether more text cannot change that.
 
         It does not if the string's own quote follows: a near one, and behind it a comma or a bracket. The next quote
-        behind a string that was cut short begins one of another call.
+        behind a string that was cut short begins one of another call. With prose behind the marker, the next call must
+        be near, or the brackets before it and the end of the turn.
         """
         n = end if end >= 0 else len(text)
         begin = i
-        while at := [place for closer in self.closers if (place := text.find(closer, begin, n)) >= 0]:
-            found = ends(self.quote, self.closers).string(text, max(begin, min(at) - 2 * MOST))
+        patterns = ends(self.quote, self.closers, self.openers)
+        markers = self.closers + self.openers
+        while at := [place for marker in markers if (place := text.find(marker, begin, n)) >= 0]:
+            found = patterns.string(text, max(begin, min(at) - 2 * MOST))
             if found is None or found.start() >= n:
                 break
             near = found.end() + NEAR
+            opens = patterns.opens(text, found.end(), min(near, n)) is not None
+            prose = found["prose"] is not None and not opens
             if 0 <= end < near:
                 after = text[end + len(self.quote) :].lstrip(" \t\r\n")[:1]
-                return (None, False) if after and after in ",]}" else (found, bool(after or final))
-            if end < 0 and len(text) < near + len(self.quote):
-                return found, final
+                if after and after in ",]}":
+                    return None, False
+                if not prose:
+                    return found, bool(after or final)
+            elif end < 0 and len(text) < near + len(self.quote):
+                return found, final and not (prose and not found["close"])
+            elif opens:
+                return found, True
             begin = found.end()
         return None, False
 
@@ -290,12 +307,15 @@ class GemmaScanner(Transcoder):
         )
 
     def _unquoted(self, found: re.Match[str], text: str, i: int, parts: list[str], expected: str) -> int:
-        """Ends a string or a text without quotes, and all brackets, before the marker that ends the call. ``expected``:
-        for the diagnostic, if it is not there yet."""
+        """Ends a string or a text without quotes, and all brackets, before the marker that ends the call. Before the
+        next call it is an error. ``expected``: for the diagnostic, if it is not there yet."""
         start = found.start()
         close = found["close"]
         start += max(0, len(close.rstrip()) - len(self.stack))  # the other brackets are part of the value
         self._keep(text, i, start, parts)
+        if found.end() == found.start() + len(close):  # the next call: this one has no end
+            self.error = expected or "the end of a value"
+            return start
         if expected:
             self.notes.append((start, expected, text[start : start + 1]))
         parts.extend("]" if bracket == "[" else "}" for bracket in reversed(self.stack))
@@ -316,7 +336,7 @@ class GemmaScanner(Transcoder):
     def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
-        found = self._text_end(ends(self.quote, self.closers, self.sign, self.names), text, i)
+        found = self._text_end(ends(self.quote, self.closers, self.openers, self.sign, self.names), text, i)
         if found is None or not ((final and not self.open) or self._certain(found, text)):
             end = n if found is None or final else found.start()
             end = max(i, min(end, n - HELD)) if not final else end

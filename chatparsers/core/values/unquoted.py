@@ -1,9 +1,9 @@
 """Where a value of Gemma's syntax ends whose quotes the model forgot.
 
-A string that is not closed ends before the marker that ends the call, or before closing brackets and that marker. As
-text, the marker counts only where another marker or the end of the turn follows, and never where the string's own quote
-follows: such a marker is part of the string. A value without quotes ends there too, and before a comma and the next
-key, or before the end of its list or inner object.
+A string that is not closed ends before the marker that ends the call, or before closing brackets and that marker, or
+before the next call's opener. As text, the marker counts only where another marker or the end of the turn follows, or
+prose and the next call, and never where the string's own quote follows: such a marker is part of the string. A value
+without quotes ends there too, and before a comma and the next key, or before the end of its list or inner object.
 
 The patterns find these places in a window of the text. What may yet become such a place is at most `HELD` characters
 long, at the end of the window.
@@ -39,23 +39,31 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call, ``sign`` stands behind the value's key, ``names`` are those of the tool's arguments.
-    ``stops`` finds any marker. A match of the others has the groups ``close``, closing brackets before the marker,
-    ``sure`` and ``likely``, the marker."""
+    marker that ends a call, ``openers`` begin one, ``sign`` stands behind the value's key, ``names`` are those of the
+    tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
+    ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
+    marker before other text, which only ``string`` finds."""
 
     def __init__(
-        self, quote: str, closers: tuple[str, ...], sign: str = ":", names: tuple[str, ...] = ()
+        self,
+        quote: str,
+        closers: tuple[str, ...],
+        openers: tuple[str, ...] = (),
+        sign: str = ":",
+        names: tuple[str, ...] = (),
     ) -> None:
         sure = "|".join(re.escape(one) for one in closers if _special(one)) or "(?!)"
         likely = "|".join(re.escape(one) for one in closers if not _special(one)) or "(?!)"
         shut = r"}\]" if sign == ":" else r"}\])"
-        key = _KEYS[sign]
+        key, opener = _KEYS[sign], f"(?:{_either(openers)})"
         named = "|".join(re.escape(name) for name in names if len(name) <= _LONGEST_NAME)
         first = rf"{key}|,{_WS}(?:{named}){_WS}[:=]" if named else key
-        over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z)))"
-        self.stops = StopFinder((quote, *closers))
+        over = rf"(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z))|(?={opener})"
+        over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
+        self.stops = StopFinder((quote, *closers, *openers))
         quote = re.escape(quote)
-        self.string = re.compile(over).search
+        self.opens = re.compile(opener).search
+        self.string = re.compile(rf"{over[:-1]}|(?P<prose>{likely}))").search
         self.member = re.compile(rf"(?={quote}|{first})|{over}").search
         self.inner = re.compile(rf"(?={quote}|{key}|\}})|{over}").search
         self.item = re.compile(rf"(?={quote}|[,\]])|{over}").search
@@ -64,9 +72,15 @@ class Ends:
 
 
 @lru_cache(maxsize=64)
-def ends(quote: str, closers: tuple[str, ...], sign: str = ":", names: tuple[str, ...] = ()) -> Ends:
+def ends(
+    quote: str,
+    closers: tuple[str, ...],
+    openers: tuple[str, ...] = (),
+    sign: str = ":",
+    names: tuple[str, ...] = (),
+) -> Ends:
     """The patterns for these markers; compiled once."""
-    return Ends(quote, closers, sign, names)
+    return Ends(quote, closers, openers, sign, names)
 
 
 class Behind:

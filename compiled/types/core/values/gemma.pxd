@@ -5,7 +5,7 @@ cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_scalar
 cdef dict _CLOSE, _EXPECTED
 cdef class GemmaScanner(Transcoder):
     cdef public list bare, comma, stack
-    cdef public tuple closers, names
+    cdef public tuple closers, names, openers
     cdef public JsonScanner inner
     cdef public bint key, open, told, waiting
     cdef public object kinds, quote
