@@ -50,10 +50,10 @@ def test_what_is_not_generated_is_named_by_its_place() -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_listed_values_are_elements_too(dialect: str) -> None:
-    asked = tool("now", {"e": {"enum": [{"a": 1, "b": ["x", {}]}]}}, ["e"])
+    asked = tool("now", {"e": {"enum": [{"a": 1, "b": ["x", {"c": True}]}]}}, ["e"])
     format = chatparsers.get_format("minimax-m3")
     turn = format.bind(tools=[asked], tool_choice="required", prefix="</mm:think>")
-    call = {"name": "now", "arguments": '{"e": {"a": 1, "b": ["x", {}]}}'}
+    call = {"name": "now", "arguments": '{"e": {"a": 1, "b": ["x", {"c": true}]}}'}
     text = format.render(
         {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "function": call}]}, [asked]
     )
