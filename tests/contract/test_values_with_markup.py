@@ -39,7 +39,7 @@ OTHERS = (
     "', b='", "use ", "end", "`", "{", "[", "a", "b", "n", ":", "<", ">", "\\", "\\n", "é", '"""', "b:", ", b: ",
 )  # fmt: skip
 REFUSED = {"function-gemma": 0.8, "gemma-4": 0.8, "minimax-m3": 0.5, "solar-open-2": 0.55}
-"""The most values that a format may refuse; 0.35 where none is named. Gemma's quote means a quotation mark within a
+"""The share of values that a format may refuse; 0.35 where none is named. Gemma's quote means a quotation mark within a
 string. No text tells the end of an argument of MiniMax-M3, or of Solar Open 2, from one that a value spells whole."""
 
 
@@ -145,4 +145,24 @@ def test_values_made_of_the_formats_own_pieces(
                 first = found
             elif not how.startswith("ids"):
                 assert found == first, f"{how}: {text!r}"
-    assert refused <= REFUSED.get(format.name, 0.35) * drawings, f"{refused} of {drawings} refused"
+    share = REFUSED.get(format.name, 0.35)
+    most = share * drawings + 2 * (share * (1 - share) * drawings) ** 0.5  # the draw itself varies
+    assert refused <= most, f"{refused} of {drawings} refused"
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("value", [90817, {"x": 90817}, [90817]], ids=["number", "object", "array"])
+def test_junk_after_a_value_without_its_closer_is_told_alike_in_every_cut(format: Format, value: Any) -> None:
+    if not format.features.tools:
+        return
+    properties = {"v": {"type": ["integer", "object", "array"]}, "a": TEXT}
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": properties}}]
+    turn = format.bind(tools=tools, id_seed="x")
+    text = format.render(message({"v": value, "a": "qqq"}), tools)
+    end = text.index("90817") + 5
+    while isinstance(value, (dict, list)) and text[end] in "}]":
+        end += 1
+    for junk in ("x", " junk", "}", '"', "\n,"):
+        for left_out in (0, 1, 3, 8, 13, 21):
+            broken = text[:end] + junk + text[end + left_out :]
+            assert in_pieces(turn, broken, random.Random(0), 1) == turn.parse(broken), broken

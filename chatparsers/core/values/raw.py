@@ -485,13 +485,14 @@ class RawTyped(_Raw):
         start = i
         while i < len(text) and text[i] in " \t\r\n":
             i += 1
+        notes = self.notes
         end, over = self.text(text, start, final)
         if end <= i and (over or end < len(text)):
             self.done = over
             return end
         if i < len(text) or final:
             self.error = self.stops.expected
-            self.marked = -1  # a marker after this place is not in the value
+            self.marked, self.notes = -1, notes  # what stands after this place is not in the value
         return i
 
     def _scalar(self, text: str, end: int) -> str:
