@@ -90,7 +90,7 @@ class _DeclaredCalls(Transcoder):
     __slots__ = ("read", "tools", "value")
 
     def __init__(self, tools: Toolset, value: Transcoder) -> None:
-        self._reset()
+        super().__init__()
         self.tools = tools
         self.value = value
         self.read: list[str] = []
