@@ -196,6 +196,7 @@ class Format(Shown):
             for name, text in (("prefix", prefix), ("prompt", prompt), ("id_seed", id_seed or "")):
                 if not isinstance(text, str):
                     raise RequestError(f"{name}: expected text, found {type(text).__name__}")
+            prefix = str.__str__(prefix)  # the compiled core reads no subclass of str, such as a traced text
         if thinking is not None and not isinstance(thinking, bool):
             raise RequestError(f"thinking: expected True, False or None, found {type(thinking).__name__}")
         if not isinstance(parallel_tool_calls, bool):
