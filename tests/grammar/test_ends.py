@@ -64,15 +64,7 @@ def answers(format: chatparsers.Format, said: list[dict[str, Any]], lazy: bool) 
     return found
 
 
-CANNOT_BEGIN = pytest.mark.xfail(
-    reason="Lark with text markers: its thoughts begin as its calls do", strict=True
-)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=CANNOT_BEGIN) if name == "plamo-3" else name for name in TOOL_FORMATS],
-)
+@pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_the_turn_may_end(name: str, request: pytest.FixtureRequest) -> None:
     """In every cell and dialect, white space after a whole answer is refused, or the turn may end after it; and white
     space may come before the first marker."""

@@ -387,7 +387,9 @@ class _Writer(RuleWriter):
         anywhere: list[str] = []
         found: list[str] = []
         for stop in _minimal((*node.stops, end)):
-            if not end.endswith(stop):
+            if end.startswith(stop) and end != stop:
+                found.append(f"~/{_ANY}*{_escape(stop)}{_ANY}*{_escape(end)}/")
+            elif not end.endswith(stop):
                 anywhere.append(stop)
             elif len(end) == len(stop) + 1:
                 before = _class(complement(charset(end[0])))
@@ -454,7 +456,9 @@ class _Writer(RuleWriter):
             if isinstance(first, ir.TokenRef):
                 head = f"{self.lang(ir.Lang(stops=tuple(stops)))} {self.atom(first)}"
             else:
-                end = node.ends(first.text)
+                end = (
+                    len(first.text) if first.text.startswith(_begun(node.excludes)) else node.ends(first.text)
+                )
                 head = self.text_until(ir.Lang(stops=tuple(stops)), first.text[:end])
                 if end < len(first.text):
                     others.insert(0, ir.Text(first.text[end:]))
@@ -468,6 +472,13 @@ class _Writer(RuleWriter):
 
 def _count(least: int, most: int | None) -> str:
     return f"{{{least},{'' if most is None else most}}}"
+
+
+def _begun(excludes: tuple[str, ...]) -> tuple[str, ...]:
+    """The texts with which another one begins: text up to one of them would end where a thought may begin."""
+    return tuple(
+        text for text in excludes if any(other != text and other.startswith(text) for other in excludes)
+    )
 
 
 def _minimal(stops: Iterable[str]) -> tuple[str, ...]:

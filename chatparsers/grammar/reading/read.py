@@ -241,7 +241,7 @@ def _lazy(reader: Reader, body: n.Body, at: At) -> Reading | None:
     if start is not None:
         at_start(start)
     weakened = tuple(reader.values.output.weakened)
-    triggers.update(dict.fromkeys(words(body, calls, request.marker_ids, reader.turn.spelling)))
+    triggers.update(dict.fromkeys(words(request.tree, body, calls, request.marker_ids, reader.turn.spelling)))
     return Reading(
         seq(alt(*options), GAP), reader.rules, True, tuple(triggers), _reasons(at, request), weakened
     )

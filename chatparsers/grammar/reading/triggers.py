@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,12 +76,15 @@ def literal_heads(node: Ir) -> list[str]:
     return [""]
 
 
-def words(body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int) -> tuple[Trigger, ...]:
-    """The texts that begin the calls in running text: their marker, and more if the body's other parts begin
-    with the same. ``names``: which of a token's names are in use."""
+def words(
+    tree: Node, body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int
+) -> tuple[Trigger, ...]:
+    """The texts that begin the calls in running text: their marker, and more if a thought of ``tree`` or the body's
+    other parts begin with the same. ``names``: which of a token's names are in use."""
     if body.calls is None or calls is None:
         return ()
-    others = stretches(body, "", names)
+    reasoning = thoughts(tree)
+    others = (*stretches(body, "", names), *reasoning)
     found: dict[Trigger, None] = {}
     for begin in _in_use(body.calls, names):
         while begin and not begin[0].text.strip():
@@ -95,7 +98,8 @@ def words(body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int) ->
             number = ids.get(begin[0].text)
             found[Trigger("word" if number is None else "token", begin[0].text, number)] = None
         elif text.strip() and not any(other.startswith(text) for other in others):
-            found[Trigger("word", text)] = None
+            alike = begin[0].text in reasoning
+            found[Trigger("word", _shortest(begin, others) if alike else text)] = None
         else:
             heads = [head for head in literal_heads(calls) if head.startswith(text)]
             found.update((Trigger("word", head), None) for head in heads if head.strip())
@@ -105,6 +109,16 @@ def words(body: n.Body, calls: Ir | None, ids: Mapping[str, int], names: int) ->
             number = ids.get(marker)
             found[Trigger("word" if number is None else "token", marker, number)] = None
     return tuple(found)
+
+
+def _shortest(begin: list[n.Literal | n.Token], others: Collection[str]) -> str:
+    """The text of a beginning, as far as it takes to tell it from ``others``."""
+    text = ""
+    for item in begin:
+        text += item.text
+        if not any(other.startswith(text) for other in others):
+            break
+    return text
 
 
 def _first_markers(node: Ir) -> list[str]:

@@ -181,7 +181,9 @@ class TurnReader:
         calls = None if item is None else self.read(item, at)
         if calls is not None and never(calls):
             calls = None
-        triggers = tuple(trigger.value for trigger in words(node, calls, {}, self.spelling))
+        triggers = tuple(
+            trigger.value for trigger in words(self.request.tree, node, calls, {}, self.spelling)
+        )
         others = thoughts(self.request.tree)
         if node.calls is not None:
             others += first(node.calls)
