@@ -12,6 +12,11 @@ import pytest
 from engines import FULL, PREFIX, compile_for, engines_of
 from test_matrix import DIALECTS
 
+from chatparsers.core.definition.idioms import Options
+from chatparsers.core.definition.nodes import Value
+from chatparsers.core.definition.tree import once
+from chatparsers.core.format import Format
+from chatparsers.core.values import Raw
 from chatparsers.testing import Entry
 from chatparsers.testing.rendering import Inexpressible, render
 from chatparsers.testing.scenarios import Scenario, scenarios
@@ -38,6 +43,20 @@ def valid(scenario: Scenario) -> bool:
     return True
 
 
+def opens_a_tag(format: Format, scenario: Scenario) -> bool:
+    """Whether a text value holds what opens another argument or call. With a declared name it may end the value for
+    the parser, so the grammar keeps the beginning out of every value."""
+    pairs = [
+        pair
+        for node in once(format.tree(Options(tools=True)))
+        if isinstance(node, Value) and isinstance(node.syntax, Raw)
+        for pair in (*node.syntax.named, *node.syntax.seams)
+    ]
+    found = [json.loads(call.arguments) for call in scenario.calls]
+    values = [value for arguments in found for value in arguments.values() if isinstance(value, str)]
+    return any(before.strip() in value for before, _ in pairs for value in values)
+
+
 def test_rendered_is_generated(entry: Entry, pytestconfig: pytest.Config) -> None:
     """Each text is judged in one dialect, and nightly in all: another one for the next text."""
     nightly = pytestconfig.getoption("--nightly")
@@ -62,7 +81,7 @@ def test_rendered_is_generated(entry: Entry, pytestconfig: pytest.Config) -> Non
             grammar = entry.format.bind(**options).grammar(dialect)
             status = compile_for(engines_of(dialect)[0], str(grammar), dialect).status(text)
             cut_short = status == PREFIX and (entry.path.stem in UNCLOSED or text != case.text)
-            assert status == FULL or cut_short, (
+            assert status == FULL or cut_short or opens_a_tag(entry.format, scenario), (
                 scenario.name,
                 dialect,
                 case.prefix,
