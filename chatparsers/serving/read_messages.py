@@ -5,6 +5,7 @@ If the last message is the assistant's, the model continues it, as the API says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +44,9 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
     drops.fields(body, _UNSUPPORTED, ("mcp_servers",))
     messages: list[dict[str, Any]] = []
     if not is_null(body.get("system")):
-        messages.append({"role": "system", "content": text_parts(body["system"], "system", _TEXT, drops)})
+        system = _system(text_parts(body["system"], "system", _TEXT, drops), drops)
+        if system:
+            messages.append({"role": "system", "content": system})
     given = sequence(body.get("messages"), "messages")
     if not given:
         raise ApiError("expected at least one message", param="messages")
@@ -84,6 +87,19 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
         include_usage=True,
         body=body,
     )
+
+
+def _system(content: str | list[dict[str, Any]], drops: Drops) -> str:
+    """The text of the system's blocks, each on lines of its own, without the line of accounting that Claude Code writes
+    at the head: it differs in each request, so no engine would find the prompt in its cache."""
+    blocks = [content] if isinstance(content, str) else [part["text"] for part in content]
+    plain = [_ACCOUNTING.sub("", block) for block in blocks]
+    if plain != blocks:
+        drops.kinds["line x-anthropic-billing-header"] = None
+    return "\n".join(filter(None, plain))
+
+
+_ACCOUNTING = re.compile(r"^x-anthropic-billing-header:[^\n]*\n?", re.MULTILINE)
 
 
 def _early(tools: object) -> bool:

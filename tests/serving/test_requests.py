@@ -399,3 +399,25 @@ def test_fields_of_other_servers_for_the_template(api: str) -> None:
     with pytest.raises(ApiError, match="expected an object, found a list") as caught:
         read({**body, "chat_template_kwargs": []})
     assert caught.value.param == "chat_template_kwargs"
+
+
+def test_the_system_text_is_the_same_in_each_request_of_an_agent() -> None:
+    """Claude Code writes a line of accounting at its head, which differs in each request."""
+    prompts = []
+    for number in ("aaa", "bbb"):
+        line = f"x-anthropic-billing-header: cc_version=2.1; cch={number};"
+        system = [
+            {"type": "text", "text": line},
+            {"type": "text", "text": "Be short."},
+            {"type": "text", "text": "Go."},
+        ]
+        body = {
+            "model": "m",
+            "max_tokens": 9,
+            "system": system,
+            "messages": [{"role": "user", "content": "Hi"}],
+        }
+        request = read_messages(body)
+        assert request.dropped == ("line x-anthropic-billing-header",)
+        prompts.append(request.messages[0])
+    assert prompts[0] == prompts[1] == {"role": "system", "content": "Be short.\nGo."}
