@@ -394,6 +394,7 @@ def _counted(dfa: Dfa, least: int, most: int | None, limit: int) -> Dfa | None:
     if most is None:
         made += [(number in dfa.accepting, tuple(edges)) for number, edges in enumerate(moves)]
         layer = list(range(len(made)))
+        known.update((key, number) for number, key in enumerate(made))
     else:
         layer = [state(number in dfa.accepting and top >= least, {}) for number in range(len(dfa.edges))]
     for count in range(top - 1, -1, -1):
