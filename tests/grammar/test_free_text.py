@@ -71,6 +71,8 @@ def judge(turn: chatparsers.Turn, dialect: str) -> Any:
         ("llama-3-x", JSON_CALL.replace('"Oslo"', "5").replace("{", '{"type": "function", ', 1)),
         ("llama-3-x", '{"parameters": {"city": 5}, "name": "get_weather"}'),
         ("llama-3-x", OTHER_MEMBER),
+        ("pythonic", "<|python_start|>"),
+        ("pythonic", "Let me see. <|python_start|>[get_weather(city=5)]<|python_end|>"),
         ("llama-3-x", '{"foo": [1], "parameters": {"city": 5}, "name": "get_weather"}'),
         ("llama-3-x", '{"foo": 1, "function": {"name": "get_weather", "arguments": {"city": 5}}}'),
         ("generic", WRONG_ARRAY.replace("{", '{"foo": 1, ', 1)),

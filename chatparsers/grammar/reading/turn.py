@@ -305,8 +305,8 @@ def _left_by_calls(body: n.Body) -> Span | None:
 
 
 def has_calls(node: Node) -> bool:
-    """Whether a call is in ``node``'s strict reading."""
-    return any(isinstance(found, n.EachTool) for found in walk(node, True))
+    """Whether the parser reads a call in ``node``, perhaps in a way that is not generated."""
+    return any(isinstance(found, n.EachTool) for found in walk(node))
 
 
 def _text_until(*stops: str) -> ir.Lang:
