@@ -123,7 +123,8 @@ def test_the_templates_own_ids(entry: Entry, pytestconfig: pytest.Config) -> Non
         ids = tokenizer.encode(text, add_special_tokens=False).ids
         stops = list(turn.stop_ids) or [end_of(tokenizer)]
         for dialect in DIALECTS if nightly else DIALECTS[tried % 3 :][:1]:
-            mask = mask_of(turn, dialect, tokenizer, stops)
+            # MiniMax-M3's elements hold no member that the schema does not list, and the answer has none.
+            mask = mask_of(turn, dialect, tokenizer, stops, frozenset({"additionalProperties"}))
             for at, id in enumerate(ids):
                 assert mask.would_accept(id) and mask.accept(id), (
                     scenario.name, dialect, tokenizer.decode(ids[: at + 1], skip_special_tokens=False)

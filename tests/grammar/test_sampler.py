@@ -64,10 +64,13 @@ REQUESTS: dict[str, dict[str, Any]] = {
 DIALECTS = ("gbnf", "structural_tag", "lark")
 
 
-def mask_of(turn: chatparsers.Turn, dialect: str, tokenizer: Any, stops: list[int]) -> Mask:
+def mask_of(
+    turn: chatparsers.Turn, dialect: str, tokenizer: Any, stops: list[int], told: frozenset[str] = frozenset()
+) -> Mask:
+    """``told``: keywords that the grammar may leave out."""
     options = {"engine": "xgrammar"} if dialect == "gbnf" else {}
     grammar = turn.grammar(dialect, **options)
-    assert grammar is not None and not grammar.weakened, grammar
+    assert grammar is not None and told.issuperset(weak.keyword for weak in grammar.weakened), grammar
     if dialect == "lark":
         return LlguidanceMask(tokenizer, str(grammar), stops)
     return XgrammarMask(tokenizer, str(grammar), dialect, stops)
