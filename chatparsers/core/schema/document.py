@@ -163,7 +163,7 @@ def respelt(root: Schema) -> Iterator[tuple[str, str]]:
 class Document:
     """A schema document, and the schemas that its references name. It must not change while it is in use."""
 
-    __slots__ = ("_anchors", "_homes", "_named", "_resources", "_types", "root")
+    __slots__ = ("_anchors", "_homes", "_meant", "_named", "_resources", "_types", "root")
 
     def __init__(self, root: Schema) -> None:
         self.root = root
@@ -174,9 +174,18 @@ class Document:
         self._homes: dict[int, str] = {}
         """The resource that a schema stands in, by its identity."""
         self._types: dict[int, frozenset[str]] = {}
+        self._meant: dict[int, tuple[Schema, list[dict[str, Any]]]] = {}
+        """What contradictory schemas mean, by their identity; each is kept, so that no other gets it."""
 
     def __reduce__(self) -> tuple[type[Document], tuple[Schema]]:
         return Document, (self.root,)  # the rest is known by identities, which a pickle does not keep
+
+    def meant(self, schema: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """What `reconciled` says of a contradictory schema: the same objects each time, as others know them by id."""
+        kept = self._meant.get(id(schema))
+        if kept is None:
+            kept = self._meant[id(schema)] = (schema, reconciled(schema))
+        return kept[1]
 
     # references
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...core.errors import SchemaError
-from ...core.schema.document import LEADING, Document, Unresolved, contradictory, reconciled, references
+from ...core.schema.document import LEADING, Document, Unresolved, contradictory, references
 from ...core.schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown
@@ -47,8 +47,6 @@ class Gatherer:
         self.tell = output.report
         self.open_objects = output.target.open_objects
         self.known: dict[int, list[Together]] = {}
-        self.meant: dict[int, list[dict[str, Any]]] = {}
-        """What schemas mean that contradict themselves."""
         self.active: set[int] = set()
         self.cyclic = False
         """Whether a schema led back to itself since the last call of `bags`."""
@@ -94,9 +92,10 @@ class Gatherer:
         self.budget.work -= 1
         if contradictory(schema):
             either: list[Together] = []
-            for option in self.meant.setdefault(key, reconciled(schema)):
+            meant = self.document.meant(schema)
+            for option in meant:
                 either += yield self.alternatives(option, path)
-            self.tell(Weakened(path, "enum", _NO_VALUE if len(self.meant[key]) > 1 else _ITEMS))
+            self.tell(Weakened(path, "enum", _NO_VALUE if len(meant) > 1 else _ITEMS))
             self.active.discard(key)
             self.known[key] = either
             return either

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.kept import kept
-from ...core.schema.document import Document, Unresolved, contradictory, reconciled, type_of
+from ...core.schema.document import Document, Unresolved, contradictory, type_of
 from ...core.schema.tools import Tool
 from ..budget import Budget
 from ..regular.automaton import Matcher, TooLarge
@@ -41,8 +41,6 @@ class Judge:
         self.budget = budget
         self.lists: dict[int, frozenset[Any]] = {}
         self.known: dict[tuple[int, int], Verdict] = {}
-        self.meant: dict[int, list[dict[str, Any]]] = {}
-        """What schemas mean that contradict themselves."""
         self.unsure: dict[str, str] = {}
         """The keywords that could not be judged, with the reasons."""
 
@@ -73,7 +71,7 @@ class Judge:
         found: Verdict = True
         if "enum" in schema and contradictory(schema):
             verdicts: list[Verdict] = []
-            for option in self.meant.setdefault(id(schema), reconciled(schema)):
+            for option in self.document.meant(schema):
                 verdicts.append((yield self.valid(value, option)))
             found = self.known[key] = True if True in verdicts else None if None in verdicts else False
             return found
