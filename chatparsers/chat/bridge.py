@@ -4,7 +4,7 @@ Strategy. A short stand-in conversation is rendered: a question, an answer of th
 the new messages themselves. Its trace says where the stand-in's turn ends (`places`); what follows is what the template
 writes after the real answer too: it does not depend on the words. This is believed only after a proof: for each kind of
 history, shape of the answer and kinds of new messages, the whole conversation is rendered once. There the text of the
-history must still be the one that was given and sampled, and the text behind the answer must be the stand-in's. What
+history must still be the one that was given and sampled, and the text after the answer must be the stand-in's. What
 was proved is kept for all rollouts with the same options.
 
 Invariant: a step whose kind is not proved renders the whole conversation.
@@ -71,7 +71,7 @@ def stand_in(
     if stop is None or not trace.text[stop[0] :].strip():
         return None
     if any(span.start >= stop[0] for span in trace.of(index, "content", "arguments")):
-        return None  # the template moves words of the answer behind it
+        return None  # the template moves words of the answer after it
     return delta_at(request, shown, messages, stop, new)
 
 

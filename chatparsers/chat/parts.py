@@ -133,7 +133,7 @@ def given(
     request: Request, trace: Trace, known: Indexed, messages: Messages, before: str | None, **more: Any
 ) -> Given:
     """The part of a text, of which the trace is known. ``known``: the messages that the trace may name; ``messages``:
-    those that stand here. ``before``: the stop behind which it stands; None at the beginning of all."""
+    those that stand here. ``before``: the stop that it follows; None at the beginning of all."""
     tokenizer = request.chat.tokenizer
     text = trace.text
     ids, spans = encoded(tokenizer, text, before)

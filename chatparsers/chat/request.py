@@ -216,8 +216,4 @@ def _with_object(call: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _is_object(arguments: Any) -> bool:
     """Whether arguments are a JSON object, as a text or as one."""
-    try:
-        found = json.loads(arguments) if isinstance(arguments, str) else arguments
-    except ValueError:
-        return False
-    return isinstance(found, Mapping)
+    return isinstance(_read(arguments), Mapping)

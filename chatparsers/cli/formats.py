@@ -7,6 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..core.plain import one_line
 from .files import Refused, print_json, read_text
 
 __all__ = ["run"]
@@ -47,7 +48,7 @@ def _row(info: Any) -> dict[str, Any]:
         features = info.load().features
         has = {name: getattr(features, name) for name in has}
     except ChatParsersError as error:
-        print(f"chatparsers: warning: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"chatparsers: warning: {one_line(str(error))}", file=sys.stderr)
     return {
         "name": info.name,
         "title": info.title,
