@@ -156,9 +156,8 @@ def _score(format: Format, text: str, tools: Sequence[Mapping[str, Any]]) -> int
             return 0
         if not (message.tool_calls or message.reasoning):
             return 0
-        again = turn.parse(format.render(_written(message), tools or None))
-        same = _said(again) == _said(message)
         written = format.render(_written(message), tools or None)
+        same = _said(turn.parse(written)) == _said(message)
     except ChatParsersError:
         return 1
     return 1 + 2 * same + (_bare(written) == _bare(text))
