@@ -20,7 +20,7 @@ from ..templates.trace import part_of
 from .bridge import Delta
 from .parts import Given, given
 from .request import Request
-from .shapes import written_behind
+from .shapes import written_after
 from .spoken import Spoken
 
 __all__ = ["Following", "behind_answer", "following", "joined_message"]
@@ -77,7 +77,7 @@ def behind_answer(
 
 def closing(fmt: Format, spoken: Spoken) -> str:
     """What closes the thought or the content in which the answer was cut off; ``""`` if it was cut off elsewhere."""
-    thought, content = written_behind(fmt)
+    thought, content = written_after(fmt)
     return {"reasoning": thought, "content": content}.get(spoken.region, "")
 
 

@@ -124,7 +124,7 @@ def _thought_alone(message: Mapping[str, Any]) -> bool:
 
 
 def _joined(thought: _Found, answer: _Found) -> _Found:
-    """A thought, and the rest of the answer behind it."""
+    """A thought, and the rest of the answer after it."""
     reasoning = thought.message["reasoning_content"] + (answer.message.get("reasoning_content") or "")
     message = {**answer.message, "reasoning_content": reasoning}
     return _Found(message, thought.start, answer.end, thought.words + answer.words)

@@ -11,7 +11,7 @@ from ..core.format import Format, Turn
 from ..core.message import Message
 from ..templates.messages import reasoning_of
 
-__all__ = ["Shape", "read_answer", "shape_of", "written_behind"]
+__all__ = ["Shape", "read_answer", "shape_of", "written_after"]
 
 _WORDS, _THOUGHT = "永Words", "永Thought"
 
@@ -59,8 +59,8 @@ def _opened_thought(fmt: Format) -> str:
 
 
 @lru_cache(maxsize=256)
-def written_behind(fmt: Format) -> tuple[str, str]:
-    """What the format itself writes behind a thought and behind content, such as the end of a channel."""
+def written_after(fmt: Format) -> tuple[str, str]:
+    """What the format itself writes after a thought and after content, such as the end of a channel."""
     message = {"role": "assistant", "content": _WORDS, "reasoning_content": _THOUGHT}
     try:
         thought, words, content = fmt.render(message).partition(_THOUGHT)[2].partition(_WORDS)

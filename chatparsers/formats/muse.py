@@ -12,7 +12,7 @@ Quirks:
   so is text before the calls in a message to a tool.
 - Strings are raw text, verbatim between the tags; other types are JSON.
 - Seen in the wild: no `<|eom|>` before the next message, a name twice (`get_weather.get_weather`), several invocations
-  in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or behind its name.
+  in one message, a call that is addressed to the user or to nobody or has no header, `<|message|>` in or after its name.
 """
 
 from chatparsers.core import Builder, Format, Node, Tool

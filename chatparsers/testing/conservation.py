@@ -9,7 +9,7 @@
   the next of them are one region. Arguments are one region, or a region for each argument's name and value. The part of
   a call that the prompt's prefix wrote has no region: it stands before the first one.
   A region *is* a name, an id or a value in one of these ways: the same text; a JSON string that says it; a header in
-  which the format's own pattern finds it; for a name also the name with the format's escapes, or behind a
+  which the format's own pattern finds it; for a name also the name with the format's escapes, or after a
   namespace; for a value also a
   Python literal of it, nested elements that say it, the text between the format's quotes, or the number itself, with
   or without white space on both sides. An
@@ -153,7 +153,7 @@ def _spelling(format: Format) -> _Spelling:
 
 
 def _check_namespaces(message: Message) -> None:
-    """A region with a name behind a namespace begins with the namespace, not in the middle of it."""
+    """A region with a name after a namespace begins with the namespace, not in the middle of it."""
     names = "|".join(re.escape(call.name) for call in message.tool_calls)
     within = re.compile(rf"(?<=\w){_NAMESPACE}(?:{names})\b")
     for region in message.regions:
@@ -278,7 +278,7 @@ _NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
 
 
 def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
-    """How much of ``text`` may be the name, or the name behind a namespace."""
+    """How much of ``text`` may be the name, or the name after a namespace."""
     yield from _beginnings(text, name, spelling)
     found = re.match(_NAMESPACE + re.escape(name), text)
     if found is not None:
@@ -286,7 +286,7 @@ def _named(text: str, name: str, spelling: _Spelling) -> Iterator[int]:
 
 
 def _means(text: str, name: str) -> bool:
-    """Whether ``text`` is the name, or the name behind a namespace."""
+    """Whether ``text`` is the name, or the name after a namespace."""
     return text == name or re.fullmatch(_NAMESPACE + re.escape(name), text) is not None
 
 

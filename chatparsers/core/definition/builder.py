@@ -64,7 +64,7 @@ class Primitives:
         return n.End()
 
     def line_start(self) -> Node:
-        """Succeeds without reading at the start of a line, and right behind markup. For parsing only. ``&{line}``"""
+        """Succeeds without reading at the start of a line, and right after markup. For parsing only. ``&{line}``"""
         return n.LineStart()
 
     def sequence(self, *items: Nodelike) -> Node:

@@ -70,7 +70,7 @@ class _Found:
         self.many = False
 
     def behind(self, found: Iterable[str], once: bool = False) -> list[str]:
-        """What stands behind the closing tag in the texts; ``once``: of those that do not repeat the tag."""
+        """What stands after the closing tag in the texts; ``once``: of those that do not repeat the tag."""
         texts = sorted(text[len(self.closer) :] for text in found if text.startswith(self.closer))
         return [text for text in texts if not (once and text.startswith(self.closer))]
 

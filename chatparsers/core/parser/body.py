@@ -333,7 +333,7 @@ class BodyCompiler:
         code.emit(m.DRAFT)
 
     def _resume(self, parts: _Sections) -> None:
-        """Looks at the start of the turn, and behind a section: white space before a section, or before the end of the
+        """Looks at the start of the turn, and after a section: white space before a section, or before the end of the
         turn, is no content."""
         openers, stops = self.code.spellings(parts.stops), self.code.spellings(self.outline.stops)
         widths = sorted({len(text) - len(text.lstrip(WHITE)) for text in openers} - {0}, reverse=True)

@@ -97,11 +97,11 @@ NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED at label
     If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker. If the text ends within a call right behind a section (`RESUME`,
+    `SPELT`. Holds the beginning of a marker. If the text ends within a call right after a section (`RESUME`,
     `BEHIND`), that and the white space before it are markup, and the label is next.
 RESUME at stop widths
     Notes where the text after white space begins. If the turn ends there, or by a text that ``stop`` looks for, the
-    white space is markup; and behind a section (`BEHIND`), so is the beginning of a marker that ``at`` looks for, with
+    white space is markup; and after a section (`BEHIND`), so is the beginning of a marker that ``at`` looks for, with
     which the text ends. Holds both. ``widths``: how much white space such markers begin with, the most first.
 GAP
     Reads the white space that `RESUME` found, without that of a marker that follows, if the machine is still in it.

@@ -185,7 +185,7 @@ class Toolset:
         return tool
 
     def meant(self, name: str) -> str:
-        """The declared name that ``name`` means: itself, or what stands in it behind a namespace (``functions.f``,
+        """The declared name that ``name`` means: itself, or what stands in it after a namespace (``functions.f``,
         ``default_api:f``). A name that means no tool is returned as it is."""
         places = self._checked.places
         if name in places:

@@ -16,7 +16,7 @@ __all__ = ["NOTHING", "NO_CLOSERS", "Closers", "Ends", "Follow", "Look", "squeez
 NAME = "\0"
 """Stands for the argument's name in a closing tag that has it."""
 _WINDOW = 256
-"""How far behind a closing tag its reader looks: after so much white space, the tag closes."""
+"""How far after a closing tag its reader looks: after so much white space, the tag closes."""
 _NO_SPACE = dict.fromkeys(map(ord, " \t\r\n"))
 _WS = r"[ \t\r\n]*"
 
@@ -27,7 +27,7 @@ def squeezed(text: str) -> str:
 
 
 class Ends(NamedTuple):
-    """The texts behind a closing tag, without white space, as far as they are known: all up to the end of the calls
+    """The texts after a closing tag, without white space, as far as they are known: all up to the end of the calls
     (``over``), and all up to the name of the next call's tool (``calls``)."""
 
     over: tuple[str, ...]
@@ -84,7 +84,7 @@ class Follow:
         return 1 if len(text) - at >= _WINDOW else -1
 
     def ended(self, text: str, at: int, final: bool, tools: Iterable[str]) -> int:
-        """The same for the end of the call, and behind it the end of the turn or the next call of one of ``tools``.
+        """The same for the end of the call, and after it the end of the turn or the next call of one of ``tools``.
         ``final``: the turn ends with the text."""
         rest = squeezed(text[at : at + _WINDOW])
         begun = False

@@ -266,7 +266,7 @@ class GemmaScanner(Transcoder):
         not yet there), and whether more text cannot change that.
 
         It does not if the string's own quote follows: a near one, and behind it a comma or a bracket. The next quote
-        behind a string that was cut short begins one of another call. With prose behind the marker, the next call must
+        after a string that was cut short begins one of another call. With prose after the marker, the next call must
         be near, or the brackets before it and the end of the turn.
         """
         n = end if end >= 0 else len(text)

@@ -262,7 +262,7 @@ class _Raw(Transcoder):
         return closes
 
     def _next_tag(self, text: str, at: int) -> int:
-        """The same for the tag of an argument that the call has not given, at ``at`` behind white space."""
+        """The same for the tag of an argument that the call has not given, at ``at`` after white space."""
         rest = squeezed(text[at : at + _AHEAD])
         begun = 0
         for before, behind in self.stops.named:
@@ -604,7 +604,7 @@ _WHITE = " \t\r\n"
 _LONGEST_NAME = 64
 _any_name = re.compile(rf"""[^<>"'\r\n]{{0,{_LONGEST_NAME}}}""").match
 _AHEAD = 512
-"""How far behind a closing tag the reader of a text about markup looks for the next argument."""
+"""How far after a closing tag the reader of a text about markup looks for the next argument."""
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _tag_goes_on = re.compile(r"""[\w"'>]""").match
 _text_goes_on = re.compile(

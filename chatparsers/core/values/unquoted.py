@@ -31,7 +31,7 @@ _KEYS = {":": r",[A-Za-z_]\w{0,63}:", "=": rf",{_WS}[A-Za-z_]\w{{0,63}}[:=]"}
 _SPACED_KEY = rf",{_WS}[A-Za-z_]\w{{0,63}}{_WS}[:=]"
 _LONGEST_NAME = 100
 _WIDE = 64
-"""The most white space behind a string, before what may follow it."""
+"""The most white space after a string, before what may follow it."""
 _special = re.compile("[\ud800-\udbff]").fullmatch
 _word = re.compile(rf"([-+.\w]{{1,64}}){_WS}").match
 _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
@@ -39,7 +39,7 @@ _scalar = re.compile(rf"{NUMBER}|[Tt]rue|[Ff]alse|null|None").fullmatch
 
 class Ends:
     """The patterns for one pair of markers: ``quote`` stands around strings, each of ``closers`` is a form of the
-    marker that ends a call, ``openers`` begin one, ``sign`` stands behind the value's key, ``names`` are those of the
+    marker that ends a call, ``openers`` begin one, ``sign`` stands after the value's key, ``names`` are those of the
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
     ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
     marker before other text, which only ``string`` finds."""
@@ -84,7 +84,7 @@ def ends(
 
 
 class Behind:
-    """What may stand behind a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
+    """What may stand after a string in the bracket ``open``: ``whole`` matches it, ``begun`` its beginning at the end
     of the text."""
 
     def __init__(self, quote: str, closers: tuple[str, ...], open: str) -> None:
@@ -122,7 +122,7 @@ def _beginnings(texts: Iterable[str]) -> str:
 
 @lru_cache(maxsize=64)
 def behind_string(quote: str, closers: tuple[str, ...], open: str) -> Behind:
-    """What may stand behind a string; compiled once."""
+    """What may stand after a string; compiled once."""
     return Behind(quote, closers, open)
 
 
