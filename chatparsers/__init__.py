@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from .chat.rows import parse_many
     from .chat.sample import Kind, Sample
     from .core.definition.features import Features
-    from .core.errors import (
+    from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+    from .core.format import Format, Turn
+    from .core.message import Diagnostic, Message, Region, ToolCall
+    from .core.parser.stream import Stream
+    from .detection.detect import Detection, detect
+    from .detection.recover import Recovered, recover
+    from .doctor.check import check
+    from .doctor.report import Finding, Report
+    from .errors import (
         AmbiguousFormat,
         ChatParsersError,
         DefinitionError,
@@ -36,14 +44,6 @@ if TYPE_CHECKING:
         TemplateError,
         UnknownFormat,
     )
-    from .core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-    from .core.format import Format, Turn
-    from .core.message import Diagnostic, Message, Region, ToolCall
-    from .core.parser.stream import Stream
-    from .detection.detect import Detection, detect
-    from .detection.recover import Recovered, recover
-    from .doctor.check import check
-    from .doctor.report import Finding, Report
     from .formats import FormatRef
     from .grammar import Grammar, Trigger, Weakened
     from .plugins import hookimpl
@@ -114,15 +114,15 @@ __all__ = [
 ]
 
 _HOME = {
-    "AmbiguousFormat": "core.errors",
+    "AmbiguousFormat": "errors",
     "CallArguments": "core.events",
     "CallEnd": "core.events",
     "CallStart": "core.events",
     "Chat": "chat.chat",
-    "ChatParsersError": "core.errors",
+    "ChatParsersError": "errors",
     "Content": "core.events",
     "Conversation": "chat.conversation",
-    "DefinitionError": "core.errors",
+    "DefinitionError": "errors",
     "Detection": "detection.detect",
     "Diagnostic": "core.message",
     "Event": "core.events",
@@ -134,29 +134,29 @@ _HOME = {
     "Grammar": "grammar",
     "Grown": "chat.conversation",
     "Kind": "chat.sample",
-    "LoadError": "core.errors",
+    "LoadError": "errors",
     "Message": "core.message",
-    "OutputError": "core.errors",
+    "OutputError": "errors",
     "Placeholder": "chat.placeholders",
     "PromptMessage": "chat.read_back",
     "Reasoning": "core.events",
     "Recovered": "detection.recover",
     "Region": "core.message",
     "Report": "doctor.report",
-    "RequestError": "core.errors",
+    "RequestError": "errors",
     "Rollout": "chat.rollout",
     "Sample": "chat.sample",
-    "SchemaError": "core.errors",
+    "SchemaError": "errors",
     "SpecialTokens": "tokens",
     "Stream": "core.parser.stream",
-    "TemplateError": "core.errors",
+    "TemplateError": "errors",
     "ToolCall": "core.message",
     "Trace": "templates.trace",
     "TraceSpan": "templates.trace",
     "Trigger": "grammar",
     "TemplateFormat": "chat.record",
     "Turn": "core.format",
-    "UnknownFormat": "core.errors",
+    "UnknownFormat": "errors",
     "Weakened": "grammar",
     "check": "doctor.check",
     "clean_output": "chat.chat",

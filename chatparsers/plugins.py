@@ -30,9 +30,9 @@ from warnings import warn
 import pluggy
 
 from .core.definition.check import check_model
-from .core.errors import DefinitionError, did_you_mean
-from .core.kept import SharedLock
+from .errors import DefinitionError, did_you_mean
 from .formats import FormatRef
+from .kept import SharedLock
 
 __all__ = ["BUILTIN", "FormatRef", "Hooks", "PluginWarning", "Plugins", "Selection", "hookimpl", "plugins"]
 

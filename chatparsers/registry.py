@@ -17,10 +17,10 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from .core.definition.idioms import Options
-from .core.errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .core.format import Format
-from .core.public import public
+from .errors import AmbiguousFormat, DefinitionError, UnknownFormat, did_you_mean
 from .formats import FormatRef, chatparsers_register_formats
+from .public import public
 
 if TYPE_CHECKING:
     from .plugins import Plugins

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import chatparsers
 from chatparsers import Chat
-from chatparsers.core.errors import ChatParsersError
+from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Capabilities, Template
 
 PAGE = Path(__file__).resolve().parent / "capabilities.md"

@@ -24,9 +24,9 @@ from typing import Any
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import chatparsers
-from chatparsers.core.errors import ChatParsersError
 from chatparsers.doctor.check import examined
 from chatparsers.doctor.mend import mends
+from chatparsers.errors import ChatParsersError
 
 PAGE = Path(__file__).resolve().parent / "checked.md"
 MODELS = "| Template | Format | Tokenizer | Errors and warnings | Notes |"

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.errors import RequestError
 from ..core.events import Event
 from ..core.format import Turn
 from ..core.message import FinishReason, Message
+from ..errors import RequestError
 from ..tokens import Detokenizer, Vocabulary
 
 __all__ = ["Answer", "end_ids"]

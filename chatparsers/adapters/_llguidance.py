@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 import llguidance
 import numpy as np
 
-from ..core.errors import RequestError
 from ..core.format import Turn
+from ..errors import RequestError
 
 __all__ = ["llguidance_masks"]
 

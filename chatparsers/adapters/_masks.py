@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ..core.errors import RequestError
 from ..core.format import Turn
+from ..errors import RequestError
 from ._answer import end_ids
 
 __all__ = ["Engine", "Mask", "Rows", "mask_maker"]

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..chat.chat import Chat
-from ..core.errors import LoadError
+from ..errors import LoadError
 from ..registry import get_format
 from ..tokens import ModelFiles
 

@@ -24,8 +24,8 @@ from llama_cpp._internals import LlamaSampler
 from llama_cpp.llama_chat_format import LlamaChatCompletionHandlerRegistry
 
 from ..chat.chat import Chat, load
-from ..core.errors import RequestError
 from ..core.format import Turn
+from ..errors import RequestError
 from ..grammar import Grammar
 from ..serving import OpenAIChat, Usage
 from ._answer import Answer, end_ids

@@ -28,8 +28,8 @@ from ..chat.request import Request
 from ..chat.sample import Kind
 from ..chat.shapes import shape_of
 from ..chat.spoken import Chunk, Spoken, spelt
-from ..core.errors import RequestError
 from ..core.format import Turn
+from ..errors import RequestError
 
 __all__ = ["Renderer"]
 

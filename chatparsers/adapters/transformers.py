@@ -19,10 +19,10 @@ import torch
 from transformers import LogitsProcessor, StoppingCriteria
 from transformers.generation.streamers import BaseStreamer
 
-from ..core.errors import RequestError
 from ..core.events import Event
 from ..core.format import Turn
 from ..core.message import Message
+from ..errors import RequestError
 from ._answer import Answer
 from ._masks import Engine, Rows
 

@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import ChatParsersError
 from ..core.format import Turn
+from ..errors import ChatParsersError
 from ..templates.probe.turns import common, outside_marker
 from ..templates.trace import Trace
 

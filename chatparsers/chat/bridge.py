@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.errors import ChatParsersError
 from ..core.format import Turn
+from ..errors import ChatParsersError
 from ..templates.jinja.environment import Asked
 from ..templates.messages import reasoning_of
 from ..templates.trace import Trace

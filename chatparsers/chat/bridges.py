@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..core.errors import ChatParsersError
 from ..core.format import Turn
 from ..core.message import Message, ToolCall
+from ..errors import ChatParsersError
 from .bridge import generated, stand_in
 from .compare import Verdict, compare
 from .parts import Said

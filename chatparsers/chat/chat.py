@@ -12,17 +12,17 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, get_args
 
-from ..core.errors import LoadError, RequestError, TemplateError, did_you_mean, warn_user
 from ..core.format import Format, ToolChoice, Turn
-from ..core.kept import cached
 from ..core.message import Message
-from ..core.public import made_by, public
-from ..core.schema.tools import Tools, read_tools
 from ..detection.detect import CONTENT_ONLY, Detection, analysed, by_name, detect_in
 from ..detection.limits import needed
 from ..detection.names import known
 from ..detection.shown import knows_reasoning
+from ..errors import LoadError, RequestError, TemplateError, did_you_mean, warn_user
+from ..kept import cached
+from ..public import made_by, public
 from ..registry import get_format, list_formats
+from ..schema.tools import Tools, read_tools
 from ..templates import Template
 from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
 from ..templates.jinja.limits import DEFAULT, Limits, limited

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..core.errors import ChatParsersError, TemplateError
 from ..core.format import Format
+from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.messages import reasoning_of
 from ..templates.probe.edges import opening

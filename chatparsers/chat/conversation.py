@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.message import Message
-from ..core.public import made_by, public
+from ..public import made_by, public
 from ..templates.messages import own
 from ..templates.probe.turns import common
 from ..templates.rewrite.history import History

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
-from ..core.errors import RequestError
 from ..core.format import Turn
+from ..errors import RequestError
 from ..templates.messages import own
 from ..templates.trace import Trace
 from ..tokens.pieces import Offsets, as_text, encoded

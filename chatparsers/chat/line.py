@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import warn_user
 from ..core.format import Turn
+from ..errors import warn_user
 from ..tokens.growing import common_ids
 from .bridge import Delta, History, in_order, stand_in
 from .compare import Break, Difference, Verdict, compare

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from ..core.format import ToolChoice
-from ..core.schema.tools import Tools
+from ..schema.tools import Tools
 
 __all__ = ["BindOptions", "PrepareOptions"]
 

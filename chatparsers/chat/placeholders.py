@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from ..core.public import public
+from ..public import public
 from ..templates.probe.parts import part_kind
 from ..templates.trace import Trace
 from .around import Around

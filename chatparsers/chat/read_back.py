@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ..core.errors import TemplateError
 from ..core.format import Format
-from ..core.public import public
+from ..errors import TemplateError
+from ..public import public
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import ANY, Headers
 from ..templates.probe.turns import MARKER

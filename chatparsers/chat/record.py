@@ -10,11 +10,11 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Node
 from ..core.definition.tree import first, walk
 from ..core.definition.write import write
-from ..core.errors import DefinitionError
 from ..core.format import Format
-from ..core.public import public
-from ..core.schema.tools import Toolset
 from ..detection.detect import Detection
+from ..errors import DefinitionError
+from ..public import public
+from ..schema.tools import Toolset
 from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens

@@ -14,10 +14,10 @@ from datetime import datetime
 from os import urandom
 from typing import Any, Protocol, cast
 
-from ..core.errors import RequestError, TemplateError
 from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.schema.tools import read_tools
+from ..errors import RequestError, TemplateError
+from ..schema.tools import read_tools
 from ..templates.jinja.environment import Asked
 from ..templates.jinja.limits import account
 from ..templates.trace import Marked, tracing

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import RequestError, warn_user
 from ..core.format import Turn
 from ..core.message import Message
-from ..core.public import public
 from ..core.shown import Shown
+from ..errors import RequestError, warn_user
+from ..public import public
 from ..templates.messages import own
 from .compare import Break, Difference
 from .ends import joined_message

@@ -17,10 +17,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from ..core.errors import ChatParsersError, LoadError, RequestError, UnknownFormat
 from ..core.format import Format, Turn
 from ..core.message import Message
-from ..core.public import public
+from ..errors import ChatParsersError, LoadError, RequestError, UnknownFormat
+from ..public import public
 from ..registry import get_format
 from ..tokens.loaders import is_template_text
 from .chat import Chat, load

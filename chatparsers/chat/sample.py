@@ -14,9 +14,9 @@ from enum import IntEnum
 from math import nan
 from typing import Any
 
-from ..core.errors import RequestError
-from ..core.public import public
 from ..core.shown import Shown
+from ..errors import RequestError
+from ..public import public
 from .placeholders import Placeholder
 
 __all__ = ["Kind", "Marks", "Sample"]

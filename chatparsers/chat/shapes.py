@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ..core.errors import ChatParsersError
 from ..core.format import Format, Turn
 from ..core.message import Message
+from ..errors import ChatParsersError
 from ..templates.messages import reasoning_of
 
 __all__ = ["Shape", "read_answer", "shape_of", "written_after"]

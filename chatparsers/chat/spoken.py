@@ -13,10 +13,10 @@ from operator import index
 from os import urandom
 from typing import Any
 
-from ..core.errors import RequestError
 from ..core.format import Turn
 from ..core.message import Message
 from ..core.parser.stream import Stream
+from ..errors import RequestError
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 

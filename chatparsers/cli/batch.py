@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.plain import one_line
+from ..plain import one_line
 from .files import Refused, items, print_json, to_json
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..core.plain import one_line, plain_lines
+from ..plain import one_line, plain_lines
 from .files import Refused, existing, items, print_json, writable
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ __all__ = ["run"]
 def run(arguments: Namespace) -> int:
     """Prints the report of each model. Returns 0 if all are fine, 1 if there are findings (with ``--strict``, notes
     too), 2 if a model could not be checked."""
-    from ..core.errors import ChatParsersError
     from ..doctor.check import examined, names
+    from ..errors import ChatParsersError
     from .request import chat_of
 
     for name in arguments.only:

@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Sequence
 from typing import TextIO
 
-from ..core.errors import ChatParsersError
-from ..core.plain import one_line
+from ..errors import ChatParsersError
 from ..lazy import load_reference
+from ..plain import one_line
 from .arguments import build_parser
 from .files import Refused
 

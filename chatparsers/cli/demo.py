@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from ..core.errors import UnknownFormat, did_you_mean
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
+from ..errors import UnknownFormat, did_you_mean
 from .files import Refused
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from ..core.plain import one_line
+from ..plain import one_line
 from .files import Refused, existing, name_of, print_json, read_template
 
 if TYPE_CHECKING:

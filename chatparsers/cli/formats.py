@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..core.plain import one_line
+from ..plain import one_line
 from .files import Refused, print_json, read_text
 
 __all__ = ["run"]
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
 
 def _row(info: Any) -> dict[str, Any]:
     """One format as JSON data. Its features are null if its module cannot be loaded, as a plugin's may fail to."""
-    from ..core.errors import ChatParsersError
+    from ..errors import ChatParsersError
 
     has: dict[str, bool | None] = dict.fromkeys(("reasoning", "tools", "parallel", "ids"))
     try:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from .files import Refused, name_of, read_text, to_json
 from .request import turn_of
 

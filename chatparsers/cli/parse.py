@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..core.plain import one_line
+from ..plain import one_line
 from .files import Refused, name_of, print_json, read_text, standard_input, to_json
 from .request import turn_of
 

@@ -82,10 +82,10 @@ def _said(message: Message) -> str:
 def show_model(chat: Chat, record: Sequence[tuple[str, str]], path: str) -> None:
     """Writes a page about a model: its record, and a conversation with the kind and the loss mask of each part; of a
     template that no known format reads, also what its analysis found."""
-    from ..core.errors import ChatParsersError
     from ..detection.analysis import analyse
     from ..display import Card, diagram, show, strip
     from ..display.picture import Picture, page
+    from ..errors import ChatParsersError
 
     parts: list[Picture | str] = [Card("what is known of it", tuple(record))]
     try:

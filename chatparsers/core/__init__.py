@@ -6,11 +6,11 @@ from here. The modules of the core may change without notice.
 
 from __future__ import annotations
 
+from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ..values import Elements, Gemma, Json, Python, Raw
 from .definition.idioms import Builder
 from .definition.nodes import Node, Nodelike, Tag
 from .format import Format
-from .schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
-from .values import Elements, Gemma, Json, Python, Raw
 
 __all__ = [
     "ANY_ARGUMENT",

@@ -4,7 +4,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from .public import public
+from ..public import public
 
 __all__ = ["CallArguments", "CallEnd", "CallStart", "Content", "Event", "Reasoning"]
 

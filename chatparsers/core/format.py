@@ -12,15 +12,17 @@ from functools import lru_cache
 from os import urandom
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from ..errors import RequestError, warn_user
+from ..kept import cached
 from ..lazy import load_reference
+from ..public import made_by, public
+from ..schema.tools import Tools, Toolset, read_tools
 from .definition.check import check_model
 from .definition.features import Features, features_of, late_ids, preserved_tokens, tree_of
 from .definition.idioms import Builder, Options
 from .definition.nodes import Node
 from .definition.write import calls_of, names_of, write
 from .definition.wrong import check_texts
-from .errors import RequestError, warn_user
-from .kept import cached
 from .message import Message
 from .parser.readable import check_names, check_values
 from .parser.request import ToolChoice, read_choice, read_response_format, read_schema
@@ -28,8 +30,6 @@ from .parser.start import start
 from .parser.stream import Piece, Start, Stream, opened
 from .parser.tokenizer import Named, read_tokenizer
 from .parser.transcript import call_id
-from .public import made_by, public
-from .schema.tools import Tools, Toolset, read_tools
 from .shown import Shown
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, make_dataclass
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-from .public import public
+from ..public import public
 from .shown import Shown
 
 __all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", "RegionKind", "ToolCall"]

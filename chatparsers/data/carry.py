@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..core.errors import RequestError
 from ..core.format import Format
+from ..errors import RequestError
 
 __all__ = ["Changed", "carry", "differences"]
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.errors import RequestError, did_you_mean
+from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
 
 __all__ = [

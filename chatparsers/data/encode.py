@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ..chat.chat import Chat
 from ..chat.rows import Model, Source, said_once, source_of
 from ..chat.sample import Sample
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .columns import added, as_table, message_lists
 from .kept_tokenizer import KeptTokenizer

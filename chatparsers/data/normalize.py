@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..chat.rows import Model, said_once, source_of
-from ..core.errors import RequestError
 from ..core.format import Format
+from ..errors import RequestError
 from .arrow import pyarrow as pa
 from .columns import MESSAGES, TEXTS, array, as_table, plain, seeds, unpadded
 from .shapes.catalog import TURNS, Shape, named_shape

@@ -9,8 +9,8 @@ from os import PathLike
 from typing import Any
 
 from ..chat.rows import Model, RowReader, Source, as_text, said_once, source_of
-from ..core.errors import ChatParsersError, RequestError, UnknownFormat
 from ..core.message import Message
+from ..errors import ChatParsersError, RequestError, UnknownFormat
 from ..registry import get_format
 from .arrow import pyarrow as pa
 from .columns import (

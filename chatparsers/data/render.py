@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any
 
 from ..chat.rows import Kept, Model, said_once, source_of, tool_list
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .columns import added, as_table, json_texts, message_lists
 

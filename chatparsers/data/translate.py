@@ -8,8 +8,8 @@ from typing import Any
 
 from ..chat.rows import Model, said_once, source_of
 from ..chat.sample import Sample
-from ..core.errors import ChatParsersError
 from ..core.format import Format
+from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .carry import Changed, carry
 from .columns import added, as_table

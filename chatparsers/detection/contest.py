@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..core.errors import ChatParsersError
 from ..core.format import Format
 from ..core.message import Message
+from ..errors import ChatParsersError
 from ..registry import FormatInfo
 from ..templates.probe.edges import opening as prompt_prefix
 from .shown import ARGUMENTS, TOOLS, Probe

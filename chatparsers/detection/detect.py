@@ -30,10 +30,10 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
-from ..core.errors import ChatParsersError, DefinitionError, LoadError
 from ..core.format import Format
-from ..core.public import public
 from ..core.shown import Shown
+from ..errors import ChatParsersError, DefinitionError, LoadError
+from ..public import public
 from ..registry import get_format, list_formats
 from ..templates import Template
 from ..templates.builtins import builtin_named

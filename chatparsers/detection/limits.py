@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.schema.tools import Toolset
+from ..schema.tools import Toolset
 
 __all__ = ["TYPES", "Limit", "needed"]
 

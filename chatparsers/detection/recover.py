@@ -16,13 +16,13 @@ from typing import NamedTuple
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body
 from ..core.definition.tree import first, head, once
-from ..core.errors import ChatParsersError, RequestError
 from ..core.events import CallEnd
 from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
-from ..core.public import public
-from ..core.schema.tools import Tools, Toolset, read_tools
+from ..errors import ChatParsersError, RequestError
+from ..public import public
 from ..registry import get_format, list_formats
+from ..schema.tools import Tools, Toolset, read_tools
 
 __all__ = ["Recovered", "recover"]
 

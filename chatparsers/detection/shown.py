@@ -12,8 +12,8 @@ from ..core.definition.features import reasoning_spans
 from ..core.definition.idioms import Options
 from ..core.definition.thoughts import THOUGHTS
 from ..core.definition.tree import first
-from ..core.errors import TemplateError
 from ..core.format import Format
+from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
 

@@ -10,8 +10,8 @@ import json
 import re
 from collections.abc import Iterator
 
-from ..core.errors import ChatParsersError, TemplateError
 from ..core.format import Format
+from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.probe.differences import is_marker, units
 from .limits import Limit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from ..core.public import public
+from ..public import public
 from .looks import cut, for_html, for_terminal
 from .picture import Picture
 

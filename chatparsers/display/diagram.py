@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ..core.definition import nodes as n
 from ..core.definition.idioms import Options
 from ..core.format import Format
-from ..core.public import public
+from ..public import public
 from .card import box
 from .looks import for_html, for_terminal
 from .picture import Picture

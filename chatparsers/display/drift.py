@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.public import public
+from ..public import public
 from ..templates.probe.turns import common
 from ..tokens.growing import common_ids
 from .looks import for_html, for_terminal

@@ -15,7 +15,7 @@ from ..chat.marks import answer_runs, token_runs
 from ..chat.sample import Kind, Sample
 from ..core.format import Turn
 from ..core.message import Message
-from ..core.public import public
+from ..public import public
 from .drawing import drawn_chips
 from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
 from .picture import Picture

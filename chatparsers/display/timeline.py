@@ -10,7 +10,7 @@ from ..chat.sample import Kind
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.format import Turn
 from ..core.message import Message
-from ..core.public import public
+from ..public import public
 from .drawing import drawn_steps
 from .looks import LOOKS, coloured, columns, for_html, for_terminal
 from .picture import Picture

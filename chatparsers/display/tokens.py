@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.format import Turn
 from ..core.message import Message
-from ..core.public import public
+from ..public import public
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 

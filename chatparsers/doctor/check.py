@@ -7,9 +7,9 @@ from os import PathLike
 from typing import Any
 
 from ..chat.chat import Chat, load
-from ..core.errors import ChatParsersError, TemplateError
-from ..core.public import public
+from ..errors import ChatParsersError, TemplateError
 from ..plugins import plugins
+from ..public import public
 from .cost import cost
 from .ends import ends
 from .format import format_found

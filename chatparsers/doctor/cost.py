@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..core.errors import TemplateError
+from ..errors import TemplateError
 from ..templates.jinja.limits import account, current
 from .report import Fact, Finding
 from .subject import CLOCK, TOOLS, Messages, Subject, answer, user

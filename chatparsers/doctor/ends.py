@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..chat.sample import Kind
-from ..core.errors import ChatParsersError, UnknownFormat
+from ..errors import ChatParsersError, UnknownFormat
 from ..registry import get_format
 from .report import Fact, Finding
 from .subject import Subject, answer, call, excerpt, quoted, result, sampled, user

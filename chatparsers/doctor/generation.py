@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 from ..chat.chat import Chat
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from ..templates.jinja.environment import variables_of
 from .subject import CLOCK, Messages, Subject, conversations, sampled, with_source
 

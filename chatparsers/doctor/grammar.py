@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Literal
 
-from ..core.errors import ChatParsersError, RequestError, SchemaError, TemplateError
 from ..core.format import Turn
 from ..core.message import Message
 from ..detection.analysis.accepted import accepts, accepts_ids, marked, reading_of, without_ends
+from ..errors import ChatParsersError, RequestError, SchemaError, TemplateError
 from ..grammar.ir import Text, TokenRef
 from ..grammar.regular.automaton import TooLarge
 from ..lazy import load_reference

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.errors import ChatParsersError, TemplateError
+from ..errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
 from .report import Finding
 from .subject import CLOCK, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..chat.sample import Kind, Sample
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from ..templates.probe.turns import common
 from .generation import loud, marked, spans_of, tagged
 from .report import Fact, Finding

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ..chat.chat import Chat
-from ..core.errors import ChatParsersError
+from ..errors import ChatParsersError
 from ..templates.rewrite.declared import declared
 from ..templates.rewrite.polyfills import describe
 from .check import examined

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.errors import TemplateError
+from ..errors import TemplateError
 from ..templates.jinja.undefined import watched
 from .report import Finding
 from .subject import CLOCK, HELLO, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user

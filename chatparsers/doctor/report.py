@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from ..core.public import public
+from ..public import public
 
 __all__ = ["LEVELS", "Fact", "Finding", "Report", "Severity"]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from ..chat.chat import Chat
 from ..chat.sample import Sample
-from ..core.errors import TemplateError
 from ..core.format import Format
 from ..detection.detect import CONTENT_ONLY
+from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Capabilities, Template
 from ..templates.probe.roles import role_headers

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..core.errors import DefinitionError
 from ..core.format import Format
-from ..core.public import public
+from ..errors import DefinitionError
 from ..lazy import load_reference
+from ..public import public
 
 __all__ = ["FormatRef", "chatparsers_register_formats"]
 

@@ -24,7 +24,7 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Node, Span, Tag
 from ..core.definition.tree import children, tokens, walk
 from ..core.format import Format
-from ..core.values import Json, Python
+from ..values import Json, Python
 from . import FormatRef
 
 __all__ = [

@@ -22,8 +22,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..chat.chat import Chat
-from ..core.errors import ChatParsersError
-from ..core.plain import one_line
+from ..errors import ChatParsersError
+from ..plain import one_line
 from ..serving import ApiError
 from .answer import Answer, Answers
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of

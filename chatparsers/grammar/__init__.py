@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any
 
-from ..core.errors import RequestError, SchemaError, did_you_mean, warn_user
-from ..core.kept import Kept
-from ..core.public import public
 from ..core.shown import Shown
+from ..errors import RequestError, SchemaError, did_you_mean, warn_user
+from ..kept import Kept
+from ..public import public
 from .budget import MAX_SIZE, MAX_WORK, Budget
 from .reading.read import Reading, Request, Trigger, read
 from .regular.automaton import TooLarge

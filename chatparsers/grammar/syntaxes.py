@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ..core import values
-from ..core.errors import DefinitionError
-from ..core.kept import kept
-from ..core.values.gemma import gemma_key
-from ..core.values.raw import StopFinder, raw_transcoder
+from .. import values
+from ..errors import DefinitionError
+from ..kept import kept
+from ..values.gemma import gemma_key
+from ..values.raw import StopFinder, raw_transcoder
 from . import ir
 from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..core.errors import RequestError, did_you_mean
+from ..errors import RequestError, did_you_mean
 
 __all__ = ["TARGETS", "Target", "target_of"]
 

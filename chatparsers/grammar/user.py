@@ -18,7 +18,7 @@ from parsimonious.exceptions import ParseError, VisitationError
 from parsimonious.grammar import Grammar as Peg
 from parsimonious.nodes import Node, NodeVisitor
 
-from ..core.errors import ChatParsersError, RequestError
+from ..errors import ChatParsersError, RequestError
 from .ir import ANY, Alt, Chars, Ir, Ref, Rep, Seq, Shared, Text, TokenRef, alt, charset, complement, seq
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NoReturn, TypeAlias
 
-from ..core.errors import DefinitionError
+from ..errors import DefinitionError
 
 if sys.version_info >= (3, 11):
     from re import _constants as _op

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from ..core import Argument, Builder, Format, Gemma, Json, Node, Raw, Tool
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Space, Span
-from ..core.errors import DefinitionError
+from ..errors import DefinitionError
 from ..templates.probe.differences import is_marker, units
 from .patterns import ANY, Group, Look, Maybe, OneOf, Parts, Run, White, read_pattern, refuse, texts
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core import Format
-from ..core.errors import ChatParsersError, DefinitionError
 from ..core.message import Message
+from ..errors import ChatParsersError, DefinitionError
 from ..templates.probe.differences import shared_end, shared_start
 from .read import read_response_template
 

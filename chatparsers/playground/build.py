@@ -26,8 +26,8 @@ from typing import Any
 import jinja2
 
 from .. import __version__
-from ..core.errors import LoadError
 from ..display.looks import STYLE
+from ..errors import LoadError
 from ..registry import list_formats
 from .examples import examples
 from .reading import SECTIONS, sections

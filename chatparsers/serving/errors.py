@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.errors import ChatParsersError, LoadError, UnknownFormat
+from ..errors import ChatParsersError, LoadError, UnknownFormat
 
 __all__ = ["ApiError"]
 

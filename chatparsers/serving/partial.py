@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.values.json import JsonScanner
 from ..templates import from_json, to_json
+from ..values.json import JsonScanner
 
 __all__ = ["ArgumentsFilter", "object_text", "partial_object"]
 

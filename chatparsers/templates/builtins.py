@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-from ..core.errors import LoadError, did_you_mean
+from ..errors import LoadError, did_you_mean
 
 __all__ = ["UNKNOWN", "builtin_named", "builtin_names", "builtin_source"]
 

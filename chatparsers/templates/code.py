@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import TemplateError
+from ..errors import TemplateError
 from .jinja.environment import compile_source, strftime_now
 from .jinja.exact import to_json
 from .jinja.failure import explain

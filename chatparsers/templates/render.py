@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, time
 from typing import Any
 
-from ..core.errors import TemplateError
 from ..core.format import Format
-from ..core.kept import cached
+from ..errors import TemplateError
+from ..kept import cached
 from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited

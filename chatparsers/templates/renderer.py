@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import ChatParsersError, TemplateError
 from ..core.format import Format
-from ..core.kept import cached
+from ..errors import ChatParsersError, TemplateError
+from ..kept import cached
 from .jinja.failure import place
 from .probe.capabilities import probe_tools
 from .probe.edges import opening

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from ..core.public import public
+from ..public import public
 from .jinja.traced import Traced, merged, tracing
 
 __all__ = ["Marked", "Source", "Trace", "TraceSpan", "part_of", "tracing"]

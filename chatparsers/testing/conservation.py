@@ -37,7 +37,7 @@ from ..core.definition.nodes import Args, EachArg, Header, Implied, JsonText, Na
 from ..core.definition.tree import walk
 from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
-from ..core.values import Elements, Gemma, Json, Raw
+from ..values import Elements, Gemma, Json, Raw
 
 __all__ = ["check_conservation"]
 

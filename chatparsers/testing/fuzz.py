@@ -33,10 +33,10 @@ from .. import get_format, list_formats
 from ..core import format as turns
 from ..core.definition.nodes import Body
 from ..core.definition.tree import walk
-from ..core.errors import ChatParsersError, OutputError, RequestError, SchemaError
 from ..core.format import Format, Turn
 from ..core.message import Message
 from ..core.parser.stream import Stream
+from ..errors import ChatParsersError, OutputError, RequestError, SchemaError
 from .check import check_cuts, check_message, check_prefixes, same
 from .chunkings import characters, random_cuts
 from .scenarios import TOOLS

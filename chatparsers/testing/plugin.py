@@ -24,8 +24,8 @@ from typing import Any
 
 import pytest
 
-from ..core.errors import TemplateError, UnknownFormat
 from ..core.format import Format
+from ..errors import TemplateError, UnknownFormat
 from ..registry import get_format
 from ..templates import Template
 from .matrix import Record, feed_in_every_way, table

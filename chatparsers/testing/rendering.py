@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import TemplateError
 from ..core.format import Format, Turn
 from ..detection.detect import prompt_prefix
+from ..errors import TemplateError
 from ..templates import Template
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops

@@ -17,7 +17,7 @@ from ..core.definition.idioms import Options
 from ..core.definition.nodes import Args, Literal, Token, Value
 from ..core.definition.tree import once
 from ..core.format import Format
-from ..core.values import Raw
+from ..values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
 
 __all__ = ["TOOLS", "Call", "Scenario", "own_markers", "raw_stops", "scenarios"]

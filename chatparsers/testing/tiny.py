@@ -34,12 +34,12 @@ from ..chat.chat import Chat
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Literal, Value
 from ..core.definition.tree import once
-from ..core.errors import ChatParsersError
 from ..core.format import Format
-from ..core.values import Raw
+from ..errors import ChatParsersError
 from ..registry import get_format
 from ..templates.builtins import builtin_source
 from ..tokens import ModelFiles
+from ..values import Raw
 
 __all__ = ["TinyModel", "main", "tiny_model"]
 

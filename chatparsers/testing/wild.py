@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from ..core.definition.idioms import Options
 from ..core.definition.nodes import Body, Literal, Token
 from ..core.definition.tree import first, once
-from ..core.errors import DefinitionError
 from ..core.format import Format
+from ..errors import DefinitionError
 
 __all__ = ["broken", "call_openers", "fragments", "sample", "samples"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import Any, BinaryIO
 
-from ..core.errors import LoadError
+from ..errors import LoadError
 
 __all__ = ["kind_of", "opened", "path_of", "read_json", "read_text"]
 

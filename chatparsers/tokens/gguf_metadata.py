@@ -13,7 +13,7 @@ from pathlib import Path
 from struct import Struct, error, unpack_from
 from typing import Any, TypeVar
 
-from ..core.errors import LoadError
+from ..errors import LoadError
 from .files import opened
 
 __all__ = ["Metadata"]

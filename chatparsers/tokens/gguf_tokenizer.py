@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import LoadError, warn_user
+from ..errors import LoadError, warn_user
 from .gguf_added import TokenType, added_tokens
 from .gguf_metadata import Metadata
 from .gguf_words import PRE_TOKENIZERS, PreTokenizer

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import LoadError
+from ..errors import LoadError
 from .files import kind_of, path_of, read_json, read_text
 from .model_files import ModelFiles, no_tokenizer
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..core.kept import cached
+from ..kept import cached
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

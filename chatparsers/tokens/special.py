@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.public import public
+from ..public import public
 from .vocabulary import AddedToken, TokenizerLike, Vocabulary
 
 __all__ = ["SpecialTokens"]

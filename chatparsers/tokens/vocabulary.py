@@ -26,8 +26,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
-from ..core.errors import RequestError
-from ..core.kept import SharedLock
+from ..errors import RequestError
+from ..kept import SharedLock
 
 __all__ = ["AddedToken", "Piece", "Pieces", "TokenizerLike", "Vocabulary"]
 

@@ -18,7 +18,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import chatparsers
 from chatparsers import Chat, Kind, Rollout, Turn
 from chatparsers.chat.spoken import spelt
-from chatparsers.core.errors import ChatParsersError
+from chatparsers.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common
 from chatparsers.tokens.pieces import encode_behind
 

@@ -24,7 +24,7 @@ import pytest
 
 import chatparsers
 from chatparsers import Chat
-from chatparsers.core.errors import ChatParsersError
+from chatparsers.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common, outside_marker
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -276,7 +276,7 @@ def test_an_interrupt_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch, templa
     assert run("detect", template) == (130, "", "")
 
 
-@pytest.mark.parametrize("module", ["chatparsers.core.errors", "argparse", "chatparsers.cli.formats"])
+@pytest.mark.parametrize("module", ["chatparsers.errors", "argparse", "chatparsers.cli.formats"])
 def test_an_interrupt_while_modules_are_imported_is_quiet(module: str) -> None:
     code = f"""if True:
         import sys

@@ -18,9 +18,9 @@ import pytest
 from chatparsers import OutputError, get_format, list_formats
 from chatparsers.core.format import Format
 from chatparsers.core.parser.instructions import MAX_HEADER
-from chatparsers.core.values.json import ObjectScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import fragments, samples
+from chatparsers.values.json import ObjectScanner
 
 pytestmark = pytest.mark.pure
 SIZE, TIMES = 500, 8

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chatparsers import Turn, get_format
-from chatparsers.core.values import json as scanner
 from chatparsers.testing import TOOLS
+from chatparsers.values import json as scanner
 
 from ..ids.conftest import byte_tokenizer
 

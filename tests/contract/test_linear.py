@@ -16,11 +16,11 @@ from chatparsers import get_format
 from chatparsers.core.format import Format
 from chatparsers.core.parser.instructions import MAX_HEADER, Item
 from chatparsers.core.parser.machine import Machine
-from chatparsers.core.values import Transcoder
-from chatparsers.core.values.json import ObjectScanner
-from chatparsers.core.values.python import PythonScanner
 from chatparsers.testing import TOOLS
 from chatparsers.testing.wild import call_openers, fragments, sample
+from chatparsers.values import Transcoder
+from chatparsers.values.json import ObjectScanner
+from chatparsers.values.python import PythonScanner
 
 PIECE = 4
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Implied
 from chatparsers.core.definition.tree import first, walk
-from chatparsers.core.errors import OutputError
 from chatparsers.core.format import Format, Turn
+from chatparsers.errors import OutputError
 from chatparsers.testing import (
     TOOLS,
     check_conservation,

@@ -19,7 +19,7 @@ import pytest
 
 import chatparsers
 from chatparsers import Message, OutputError, RequestError, Stream, Turn, get_format
-from chatparsers.core.schema import tools as tools_module
+from chatparsers.schema import tools as tools_module
 from chatparsers.testing import TOOLS
 
 from ..ids.conftest import byte_tokenizer

@@ -14,8 +14,8 @@ from chatparsers.core.definition.headless import behind_names, ending, headless
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Node
 from chatparsers.core.definition.tree import first, head, tokens, walk
-from chatparsers.core.errors import DefinitionError
 from chatparsers.core.parser.body import outline
+from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
 
 CALL = {

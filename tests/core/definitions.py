@@ -9,12 +9,12 @@ from typing import Any
 from chatparsers import CallArguments, CallEnd, CallStart, Content, Event, Message, Reasoning, Turn
 from chatparsers.core import Builder, Format, Node
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.schema.tools import Tool, Toolset
 from chatparsers.grammar import ir
 from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.reading.place import At
 from chatparsers.grammar.reading.read import Reader, Request, read
 from chatparsers.grammar.target import Target
+from chatparsers.schema.tools import Tool, Toolset
 
 TOOL = {
     "type": "function",

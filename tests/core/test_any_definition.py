@@ -55,7 +55,7 @@ from chatparsers.core.definition.nodes import (
     Value,
 )
 from chatparsers.core.definition.tree import children, walk
-from chatparsers.core.errors import DefinitionError, RequestError, SchemaError
+from chatparsers.errors import DefinitionError, RequestError, SchemaError
 
 Make = Callable[[Builder, Tool, Argument], Any]
 """A part of a definition. It gets the tool and argument of the functions around it, else the placeholders."""

@@ -27,7 +27,7 @@ from chatparsers.core import (
     Tool,
 )
 from chatparsers.core.definition.idioms import Options
-from chatparsers.core.errors import DefinitionError, SchemaError
+from chatparsers.errors import DefinitionError, SchemaError
 
 Build = Callable[[Builder], Any]
 

@@ -8,9 +8,9 @@ from copy import deepcopy
 
 import chatparsers
 from chatparsers import grammar
-from chatparsers.core.kept import Kept, kept
-from chatparsers.core.schema import tools as tool_module
-from chatparsers.core.schema.tools import Toolset
+from chatparsers.kept import Kept, kept
+from chatparsers.schema import tools as tool_module
+from chatparsers.schema.tools import Toolset
 
 
 def test_the_bytes_are_bounded_and_the_oldest_go_first() -> None:

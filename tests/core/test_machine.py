@@ -18,7 +18,7 @@ from chatparsers.core.parser import instructions as m
 from chatparsers.core.parser.compile import program
 from chatparsers.core.parser.instructions import Program
 from chatparsers.core.parser.machine import Machine
-from chatparsers.core.schema.tools import Toolset, read_tools
+from chatparsers.schema.tools import Toolset, read_tools
 
 
 def table() -> dict[str, list[str]]:

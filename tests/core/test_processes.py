@@ -20,8 +20,8 @@ import pytest
 
 import chatparsers
 from chatparsers import plugins as plugins_module
-from chatparsers.core.kept import Kept, SharedLock, cached
-from chatparsers.core.schema import tools as tools_module
+from chatparsers.kept import Kept, SharedLock, cached
+from chatparsers.schema import tools as tools_module
 
 OWN = Path(__file__).parents[1] / "templates_own"
 USER = [{"role": "user", "content": "Hello"}]

@@ -13,8 +13,8 @@ import pytest
 from definitions import random_text
 
 import chatparsers
-from chatparsers import DefinitionError, core
-from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw, values
+from chatparsers import DefinitionError, core, values
+from chatparsers.core import ANY_ARGUMENT, ANY_TOOL, Builder, Gemma, Node, Raw
 from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition import paths, write
 from chatparsers.core.definition.idioms import Options
@@ -27,10 +27,10 @@ from chatparsers.core.parser.alphabet import Alphabet
 from chatparsers.core.parser.body import outline
 from chatparsers.core.parser.code import Code, Ends, Place
 from chatparsers.core.parser.machine import Machine
-from chatparsers.core.schema.tools import Toolset
-from chatparsers.core.values import Json, Syntax
 from chatparsers.grammar.reading import read, triggers
 from chatparsers.grammar.syntaxes import _WRITERS
+from chatparsers.schema.tools import Toolset
+from chatparsers.values import Json, Syntax
 
 pytestmark = pytest.mark.one_in(1)
 

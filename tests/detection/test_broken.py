@@ -9,7 +9,7 @@ import pytest
 
 import chatparsers
 from chatparsers.core import Builder, Format, Node
-from chatparsers.core.errors import DefinitionError
+from chatparsers.errors import DefinitionError
 from chatparsers.registry import get_format, register, unregister
 
 TEMPLATE = (Path(__file__).parents[1] / "templates_own" / "hermes-2-pro.jinja").read_text(encoding="utf-8")

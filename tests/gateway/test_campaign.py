@@ -30,7 +30,7 @@ import httpx2
 from servers import Server, tiny_model
 
 import chatparsers
-from chatparsers.core import errors
+from chatparsers import errors
 from chatparsers.gateway import LlamaServer, Settings, create_app
 from chatparsers.gateway.account import Account
 from chatparsers.gateway.server import timed_protocol

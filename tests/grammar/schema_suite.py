@@ -11,14 +11,14 @@ from typing import Any
 
 from engines import FULL, compile_for
 
-from chatparsers.core.schema.document import Document
-from chatparsers.core.values import Json
 from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.ir import Alt, Ir
 from chatparsers.grammar.schemas import Output, SchemaCompiler, Weakened
 from chatparsers.grammar.syntaxes import syntax_of
 from chatparsers.grammar.target import Target
+from chatparsers.schema.document import Document
+from chatparsers.values import Json
 
 ENGINES = ("xgrammar", "llguidance")
 

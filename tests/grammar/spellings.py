@@ -32,7 +32,7 @@ from chatparsers.core.definition.nodes import (
 )
 from chatparsers.core.definition.nodes import Chars as CharsNode
 from chatparsers.core.definition.tree import through
-from chatparsers.core.values import Gemma, Json, Python
+from chatparsers.values import Gemma, Json, Python
 
 __all__ = ["Spelling"]
 

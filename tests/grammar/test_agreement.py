@@ -18,9 +18,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import chatparsers
-from chatparsers.core.schema.document import SPELLINGS, Document, type_of
-from chatparsers.core.schema.tools import Argument
 from chatparsers.grammar import Weakened
+from chatparsers.schema.document import SPELLINGS, Document, type_of
+from chatparsers.schema.tools import Argument
 
 pytestmark = pytest.mark.filterwarnings("ignore:tools. expected JSON's names of types")
 

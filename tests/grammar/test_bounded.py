@@ -13,8 +13,8 @@ from engines import compile_for
 from test_matrix import DIALECTS
 
 import chatparsers
-from chatparsers.core.schema.tools import _read as tools_read
 from chatparsers.grammar import Grammar
+from chatparsers.schema.tools import _read as tools_read
 
 FORMATS = ("hermes-2-pro", "qwen3-coder")
 

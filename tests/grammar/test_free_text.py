@@ -24,7 +24,7 @@ import chatparsers
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Think
 from chatparsers.core.definition.tree import first, tokens, walk
-from chatparsers.core.errors import DefinitionError
+from chatparsers.errors import DefinitionError
 
 TOOLS = [
     tool("get_weather", {"city": {"type": "string"}}, ["city"]),

@@ -16,7 +16,7 @@ from engines import FULL
 from grammar_report import record
 from schema_suite import Score, canonical, compiled, judges, official, spell
 
-from chatparsers.core.errors import SchemaError
+from chatparsers.errors import SchemaError
 from chatparsers.grammar.arrange import FREE, FREE_REQUIRED
 
 INSTANCES: list[Any] = [

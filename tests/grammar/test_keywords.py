@@ -19,11 +19,11 @@ import pytest
 from engines import FULL
 from schema_suite import canonical, compiled, judges, spell
 
-from chatparsers.core.errors import SchemaError
-from chatparsers.core.schema.document import Document, contradictory, reconciled
-from chatparsers.core.schema.keywords import KEYWORDS
+from chatparsers.errors import SchemaError
 from chatparsers.grammar.budget import Budget
 from chatparsers.grammar.schemas.judge import Judge
+from chatparsers.schema.document import Document, contradictory, reconciled
+from chatparsers.schema.keywords import KEYWORDS
 
 STRINGS = ["", "a", "ab", "b", "QQ==", "!!", "2024-02-29", "127.0.0.1", "x-1", '{"a": 1}', "[", "ü"]
 NUMBERS = [0, 1, -1, 2, 3, 10, 0.5, 1.5, -0.25]

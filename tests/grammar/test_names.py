@@ -22,8 +22,8 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import EachTool
 from chatparsers.core.definition.tree import walk
 from chatparsers.core.parser.readable import unreadable
-from chatparsers.core.schema.tools import Tool
 from chatparsers.detection.analysis.accepted import accepts
+from chatparsers.schema.tools import Tool
 
 FORMATS = [info.name for info in list_formats()]
 UNUSUAL = (

@@ -13,7 +13,7 @@ from samples import Walk, closers, tool, walk_bytes
 from test_generated import byte_vocabulary, check
 from test_matrix import DIALECTS, TOOL_FORMATS, compare, compiled, mutations
 
-from chatparsers.core.errors import SchemaError
+from chatparsers.errors import SchemaError
 
 NAMES = ["a", "b", "c", "d", "long_name", "e"]
 PATTERNS = ["^a", "b$", "^[ab]*$", "x|y", "^.{2}$"]

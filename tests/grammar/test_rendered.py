@@ -16,10 +16,10 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Value
 from chatparsers.core.definition.tree import once
 from chatparsers.core.format import Format
-from chatparsers.core.values import Raw
 from chatparsers.testing import Entry
 from chatparsers.testing.rendering import Inexpressible, render
 from chatparsers.testing.scenarios import Scenario, scenarios
+from chatparsers.values import Raw
 
 UNCLOSED = {
     "deepseek-ai-DeepSeek-R1-Distill-Llama-8B": "does not close the section of calls",

@@ -19,7 +19,7 @@ from toy import toy_tokenizer
 
 import chatparsers
 from chatparsers import grammar as grammars
-from chatparsers.core.errors import RequestError, SchemaError
+from chatparsers.errors import RequestError, SchemaError
 from chatparsers.grammar.user import read_gbnf
 
 WEATHER = TOOLS[:1]

@@ -23,8 +23,8 @@ from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.nodes import Body, Literal, Token, Value
 from chatparsers.core.definition.tree import walk
 from chatparsers.core.format import Format
-from chatparsers.core.values import Elements, Raw, Syntax
 from chatparsers.tokens import Vocabulary
+from chatparsers.values import Elements, Raw, Syntax
 
 __all__ = ["END", "LlguidanceMask", "Mask", "XgrammarMask", "pieces", "sample", "toy_tokenizer"]
 

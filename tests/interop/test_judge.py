@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format, list_formats
-from chatparsers.core.errors import ChatParsersError
+from chatparsers.errors import ChatParsersError
 from chatparsers.interop import read_response_template, write_response_template
 
 from .test_read import ROWS, TOOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chatparsers import load
-from chatparsers.core.errors import TemplateError
+from chatparsers.errors import TemplateError
 from chatparsers.testing import Entry, Inexpressible, Scenario, check_expected, render, scenarios
 
 _WANTED = (

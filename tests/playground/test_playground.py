@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from chatparsers.cli.main import main
-from chatparsers.core.errors import LoadError
 from chatparsers.display.looks import STYLE
+from chatparsers.errors import LoadError
 from chatparsers.playground import build as building
 from chatparsers.playground.examples import examples
 from chatparsers.playground.reading import SECTIONS, Asked, answer, sections

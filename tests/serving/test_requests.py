@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chatparsers import get_format
-from chatparsers.core.errors import LoadError, RequestError
+from chatparsers.errors import LoadError, RequestError
 from chatparsers.serving import (
     AnthropicMessages,
     ApiError,

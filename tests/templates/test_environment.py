@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from chatparsers.core.errors import TemplateError
+from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
 
 USER = [{"role": "user", "content": "Hi"}]

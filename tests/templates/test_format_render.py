@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chatparsers.core import Builder, Format, Node
-from chatparsers.core.errors import DefinitionError, RequestError
+from chatparsers.errors import DefinitionError, RequestError
 from chatparsers.registry import get_format, list_formats
 from chatparsers.testing.rendering import exact
 from chatparsers.testing.scenarios import Scenario, raw_stops, scenarios

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import chatparsers
-from chatparsers.core.errors import TemplateError
+from chatparsers.errors import TemplateError
 from chatparsers.templates import Limits, Template
 from chatparsers.templates.jinja.limits import DEFAULT, Meter, account, current
 

@@ -14,7 +14,7 @@ import jinja2
 import pytest
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from chatparsers.core.errors import TemplateError
+from chatparsers.errors import TemplateError
 from chatparsers.templates import Template
 
 TOOL = {

@@ -12,7 +12,7 @@ import pytest
 
 import chatparsers
 from chatparsers import RequestError
-from chatparsers.core.schema.tool_shapes import open_ai_shaped
+from chatparsers.schema.tool_shapes import open_ai_shaped
 
 QWEN = chatparsers.get_format("qwen3")
 SCHEMA: dict[str, Any] = {

@@ -11,7 +11,7 @@ import pytest
 
 import chatparsers
 from chatparsers.chat.request import Request
-from chatparsers.core.errors import ChatParsersError
+from chatparsers.errors import ChatParsersError
 from chatparsers.templates.builtins import builtin_names
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.jinja.limits import DEFAULT, account

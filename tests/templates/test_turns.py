@@ -11,7 +11,7 @@ import pytest
 
 import chatparsers
 from chatparsers import get_format
-from chatparsers.core.errors import TemplateError
+from chatparsers.errors import TemplateError
 from chatparsers.templates import Capabilities, Template
 from chatparsers.templates.jinja.environment import environment
 from chatparsers.templates.probe.roles import role_headers

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer, normalizers
 
-from chatparsers.core.errors import LoadError
+from chatparsers.errors import LoadError
 from chatparsers.tokens import Detokenizer, SpecialTokens, Vocabulary, read_model, read_tokenizer
 from chatparsers.tokens.gguf_metadata import Metadata
 

@@ -12,7 +12,7 @@ from struct import pack
 import pytest
 
 import chatparsers
-from chatparsers.core.errors import LoadError, RequestError
+from chatparsers.errors import LoadError, RequestError
 from chatparsers.tokens import read_model, read_tokenizer
 from chatparsers.tokens.vocabulary import Vocabulary
 
@@ -63,7 +63,7 @@ def test_json_that_is_deep_or_long(tmp_path: Path, content: str, reason: str) ->
 @needs_posix
 def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path, name: str) -> None:
     code = (
-        "import sys; from chatparsers.core.errors import LoadError\n"
+        "import sys; from chatparsers.errors import LoadError\n"
         "from chatparsers.tokens import read_model, read_tokenizer\n"
         "try: read_tokenizer(sys.argv[1]) if 'tokenizer.json' in sys.argv[1] else read_model(sys.argv[1])\n"
         "except LoadError as error: print(error)\n"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer
 
-from chatparsers.core.errors import LoadError
+from chatparsers.errors import LoadError
 from chatparsers.tokens import ModelFiles, SpecialTokens, read_model, read_tokenizer
 
 

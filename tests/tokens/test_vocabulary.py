@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models
 
-from chatparsers.core.errors import RequestError
+from chatparsers.errors import RequestError
 from chatparsers.tokens import Detokenizer, Vocabulary
 from chatparsers.tokens import vocabulary as module
 

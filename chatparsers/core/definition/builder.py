@@ -6,7 +6,7 @@ A plain string is a literal.
 
 from __future__ import annotations
 
-from ..errors import DefinitionError
+from ...errors import DefinitionError
 from . import nodes as n
 from .nodes import Node, Nodelike, Tag, as_node
 from .operands import checked

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from ..schema.tools import ANY_TOOL, Tool
+from ...schema.tools import ANY_TOOL, Tool
 from .nodes import Body, Node, Sequence, Tag, Tagged
 from .openers import check_names, check_openers
 from .paths import check_call

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from ..errors import DefinitionError
-from ..public import public
+from ...errors import DefinitionError
+from ...public import public
 from .check import check
 from .idioms import Builder, Options
 from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Node, Span, Tag, Tagged, Think

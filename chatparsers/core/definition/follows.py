@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from ..values.closers import NAME, Ends, squeezed
+from ...values.closers import NAME, Ends, squeezed
 from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
 from .nodes.node import Silent
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..errors import DefinitionError
+from ...errors import DefinitionError
 from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
 from .tree import first, nullable, through, tokens, walk
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from ..errors import DefinitionError, did_you_mean
-from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
-from ..values import Json, Raw, Syntax
+from ...errors import DefinitionError, did_you_mean
+from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ...values import Json, Raw, Syntax
 from . import nodes as n
 from .builder import Primitives
 from .nodes import Node, Nodelike, Span, Tag, as_node

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..errors import DefinitionError
-from ..schema.tools import Argument, Tool
-from ..values import Syntax
+from ...errors import DefinitionError
+from ...schema.tools import Argument, Tool
+from ...values import Syntax
 from .nodes import Node, Span, Tag
 from .wrong import wrong
 

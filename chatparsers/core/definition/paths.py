@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import DefinitionError
-from ..values import Raw, Syntax
+from ...errors import DefinitionError
+from ...values import Raw, Syntax
 from . import nodes as n
 from .nodes import Node, Tag, of_every_kind
 from .reading import PARTS_OF_A_CALL, Reading

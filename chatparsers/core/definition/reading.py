@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..errors import did_you_mean
-from ..schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
+from ...errors import did_you_mean
+from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Tool
 from . import nodes as n
 from .nodes import Node
 from .size import checked_nodes

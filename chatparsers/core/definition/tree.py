@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
 
-from ..errors import DefinitionError
+from ...errors import DefinitionError
 from .nodes import Node, Sequence
 from .nodes.node import first, head
 

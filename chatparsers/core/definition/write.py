@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import DefinitionError, RequestError
-from ..schema.document import is_of
-from ..schema.tools import Argument, Tool, Toolset
-from ..values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
-from ..values.gemma import gemma_key
+from ...errors import DefinitionError, RequestError
+from ...schema.document import is_of
+from ...schema.tools import Argument, Tool, Toolset
+from ...values import Elements, Gemma, Json, Python, Raw, Syntax, of_every_syntax
+from ...values.gemma import gemma_key
 from . import nodes as n
 from .features import Definition
 from .nodes import Node, Span, Tag, of_every_kind

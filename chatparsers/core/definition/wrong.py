@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import NoReturn, Protocol
 
-from ..errors import DefinitionError
+from ...errors import DefinitionError
 
 __all__ = [
     "author_line",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..schema.tools import UNKNOWN
-from ..values import ObjectReader, Reader
-from ..values.base import Transcoder
-from ..values.raw import RawReader
+from ...schema.tools import UNKNOWN
+from ...values import ObjectReader, Reader
+from ...values.base import Transcoder
+from ...values.raw import RawReader
 from .instructions import NAMED
 
 if TYPE_CHECKING:

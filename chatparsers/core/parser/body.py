@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from ...values import AnswerScanner
 from ..definition.headless import behind_names, ending, headless
 from ..definition.hollow import hollow
 from ..definition.idioms import Options
@@ -45,7 +46,6 @@ from ..definition.nodes import (
 )
 from ..definition.thoughts import THOUGHTS
 from ..definition.tree import children, first, head, once, tokens
-from ..values import AnswerScanner
 from . import instructions as m
 from .code import NEVER, WHITE, Code, Ends, Label, Place, stop_finder
 from .lines import Lines

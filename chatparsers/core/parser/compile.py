@@ -17,6 +17,9 @@ from functools import lru_cache, partial
 from itertools import chain
 from typing import Any
 
+from ...errors import DefinitionError
+from ...schema.tools import UNKNOWN
+from ...values import Json, NoObject, ObjectScanner, StringScanner, Syntax
 from ..definition.features import Definition
 from ..definition.follows import Follows
 from ..definition.idioms import Options, escaped
@@ -60,9 +63,6 @@ from ..definition.nodes import (
     of_every_kind,
 )
 from ..definition.tree import begins, once, tokens
-from ..errors import DefinitionError
-from ..schema.tools import UNKNOWN
-from ..values import Json, NoObject, ObjectScanner, StringScanner, Syntax
 from . import instructions as m
 from .alphabet import Alphabet, AlphabetKey
 from .arguments import ArgumentsValue, ArgumentValue

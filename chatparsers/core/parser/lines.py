@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from ..schema.tools import Toolset
-from ..values.base import Search
-from ..values.raw import by_first
+from ...schema.tools import Toolset
+from ...values.base import Search
+from ...values.raw import by_first
 from .code import WHITE, stop_finder
 from .instructions import MAX_HEADER
 

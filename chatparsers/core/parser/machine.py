@@ -22,8 +22,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ..schema.tools import Toolset
-from ..values.base import Search, Transcoder
+from ...schema.tools import Toolset
+from ...values.base import Search, Transcoder
 from .code import WHITE
 from .instructions import (
     ABANDON,

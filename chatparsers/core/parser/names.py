@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING
 
+from ...kept import kept
 from ..definition.nodes import Tag
-from ..kept import kept
 from .code import WHITE
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ...errors import DefinitionError
+from ...schema.tools import Toolset
 from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..definition.nodes import Body
 from ..definition.tree import first, walk
-from ..errors import DefinitionError
-from ..schema.tools import Toolset
 from .alphabet import Alphabet, AlphabetKey
 from .compile import program
 from .instructions import CALL_BEGIN, NAME

@@ -13,13 +13,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from ...errors import RequestError
+from ...schema.tools import Tool, Toolset, read_tools
 from ..definition.features import Definition
 from ..definition.idioms import Options
 from ..definition.nodes import SameName
 from ..definition.tree import walk
 from ..definition.write import write
-from ..errors import RequestError
-from ..schema.tools import Tool, Toolset, read_tools
 from .start import start
 from .stream import Stream, begun
 

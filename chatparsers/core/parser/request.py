@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
-from ..errors import RequestError, did_you_mean
-from ..schema.tools import Toolset
+from ...errors import RequestError, did_you_mean
+from ...schema.tools import Toolset
 
 __all__ = ["ToolChoice", "read_choice", "read_response_format", "read_schema"]
 

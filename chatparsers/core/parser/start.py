@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from ...schema.tools import Toolset
 from ..definition.features import Definition
 from ..definition.idioms import Options
-from ..schema.tools import Toolset
 from .alphabet import Alphabet, AlphabetKey
 from .compile import program
 from .instructions import BROKEN_END, CALL_BEGIN, CALL_END

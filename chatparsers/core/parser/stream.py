@@ -19,12 +19,12 @@ from copy import copy
 from operator import index
 from typing import Any, NamedTuple, Protocol, SupportsIndex, TypeAlias, TypeGuard
 
-from ..errors import OutputError, RequestError
+from ...errors import OutputError, RequestError
+from ...public import made_by, public
+from ...schema.tools import Toolset
+from ...values.base import Transcoder
 from ..events import Content, Event
 from ..message import FinishReason, Message, RegionKind
-from ..public import made_by, public
-from ..schema.tools import Toolset
-from ..values.base import Transcoder
 from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript

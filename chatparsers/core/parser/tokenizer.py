@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import RequestError
+from ...errors import RequestError
 
 __all__ = ["Named", "read_tokenizer"]
 

@@ -21,6 +21,8 @@ from itertools import groupby
 from operator import attrgetter, is_, itemgetter
 from typing import Any, Protocol
 
+from ...schema.tools import Toolset
+from ...values.base import escape
 from ..events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..message import (
     Diagnostic,
@@ -32,8 +34,6 @@ from ..message import (
     made_call,
     made_region,
 )
-from ..schema.tools import Toolset
-from ..values.base import escape
 from . import instructions as m
 
 __all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]

@@ -12,10 +12,10 @@ from functools import partial
 from typing import Any
 
 from ...lazy import load_reference
+from ...schema.tools import UNKNOWN, Toolset
+from ...values import Json, Transcoder
 from ..definition.idioms import Builder, Options
 from ..definition.nodes import Chars, Choice, Node, Not, Peek, Sequence, Space, as_node
-from ..schema.tools import UNKNOWN, Toolset
-from ..values import Json, Transcoder
 from . import instructions as m
 from .code import Code, Label, Place
 from .recovery import CompileNode

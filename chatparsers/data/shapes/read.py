@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...chat.chat import Chat
-from ...core.errors import ChatParsersError
 from ...core.format import Format
 from ...core.parser.transcript import call_id
+from ...errors import ChatParsersError
 from .catalog import Shape, shape_of
 from .talk import Talk, Unreadable, json_text
 from .wire import decide_row

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...core.errors import ChatParsersError
 from ...core.format import Format
 from ...core.message import Message
+from ...errors import ChatParsersError
 from ...registry import get_format, list_formats
 from .talk import Talk
 from .wires import DATASET_WIRES

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ...core.errors import ChatParsersError
 from ...core.format import Format
+from ...errors import ChatParsersError
 from ...templates import Template
 from ...templates.jinja.limits import Limits, account
 from ...templates.probe.differences import is_marker, units

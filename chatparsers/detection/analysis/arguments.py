@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...core import Elements, Gemma, Json, Python, Raw
-from ...core.values import Syntax
 from ...templates.probe.differences import shared_end, shared_start, units
+from ...values import Syntax
 from .around import minus
 from .found import Arguments, Kind, Refused, Wrap
 from .probes import ASKED, Asker, Rendering

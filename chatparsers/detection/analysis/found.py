@@ -7,7 +7,7 @@ from typing import Literal
 
 from ...core import Json, Raw
 from ...core.shown import Shown
-from ...core.values import Syntax
+from ...values import Syntax
 from ..limits import Limit
 
 __all__ = [

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...core.errors import TemplateError
+from ...errors import TemplateError
 from ...templates import Template
 from ...templates.probe.differences import is_marker, shared_start, units
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from ...core import Builder
 from ...core.definition.idioms import Options
-from ...core.values import Syntax
+from ...values import Syntax
 from .analyse import Found
 from .generate import Definition
 from .probes import Rendering

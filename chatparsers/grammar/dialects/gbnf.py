@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 
-from ...core.kept import Kept, kept
+from ...kept import Kept, kept
 from .. import ir
 from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap, without
 from ..regular.automaton import Dfa, TooLarge, build

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from ...core.kept import kept
+from ...kept import kept
 from .. import ir
 from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals, overlap, without
 from ..reading.residual import CHARACTER, HEX, PAIR, residual

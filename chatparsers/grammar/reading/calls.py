@@ -10,8 +10,8 @@ from typing import Any
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, Tag
 from ...core.definition.tree import walk
-from ...core.errors import DefinitionError, SchemaError
-from ...core.schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
+from ...errors import DefinitionError, SchemaError
+from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
 from ..ir import EMPTY, NOTHING, Ir, Part, Text, alt, never
 from ..schemas import Where
 from .place import At, OtherName

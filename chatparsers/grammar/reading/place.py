@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...core.definition.nodes import Node
-from ...core.schema.tools import Tool
+from ...schema.tools import Tool
 from ..ir import EMPTY, Chars, Ir, Lang, Part, Rep, Seq, Text, charset, seq, without
 from ..regular.regex import read_regex
 from ..schemas import Where

@@ -20,7 +20,7 @@ from ...core.definition import nodes as n
 from ...core.definition.features import reasoning_spans
 from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import children, first, nullable, once, walk
-from ...core.errors import DefinitionError
+from ...errors import DefinitionError
 from .. import ir
 from ..budget import Budget
 from ..ir import ANY, EMPTY, GAP, Ir, alt, literals, never, opt, seq

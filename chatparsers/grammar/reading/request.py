@@ -12,7 +12,7 @@ from ...core.definition.idioms import Options
 from ...core.definition.nodes import Node, Token
 from ...core.definition.tree import tokens, walk
 from ...core.parser.readable import unreadable
-from ...core.schema.tools import Tool, Toolset
+from ...schema.tools import Tool, Toolset
 from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger

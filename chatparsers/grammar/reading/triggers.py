@@ -16,8 +16,8 @@ from typing import Any
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, of_every_kind
 from ...core.definition.tree import tokens, walk
-from ...core.errors import DefinitionError
-from ...core.public import public
+from ...errors import DefinitionError
+from ...public import public
 from .. import ir
 from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq
 from ..regular.regex import read_regex

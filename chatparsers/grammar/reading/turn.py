@@ -16,7 +16,7 @@ from typing import Any
 from ...core.definition import nodes as n
 from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
-from ...core.errors import DefinitionError, RequestError, SchemaError
+from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
 from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, never, opt, seq
 from ..regular.automaton import nullable

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...core.definition.nodes import Value
-from ...core.schema.document import Document
-from ...core.values import Json, Raw, Syntax
+from ...schema.document import Document
+from ...values import Json, Raw, Syntax
 from ..ir import Ir
 from ..schemas import Equal, Output, SchemaCompiler, Where, content
 from ..syntaxes import RawText, syntax_of, wordless_openers

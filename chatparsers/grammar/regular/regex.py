@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from ...core.kept import Kept
+from ...kept import Kept
 from ..ir import (
     ANYTHING,
     EMPTY,

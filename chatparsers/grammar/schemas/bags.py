@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from ...core.public import public
-from ...core.schema.document import ANYTHING
+from ...public import public
+from ...schema.document import ANYTHING
 
 __all__ = ["Bag", "Bound", "Shape", "Weakened", "Where", "crossed", "narrow", "shown", "useful"]
 

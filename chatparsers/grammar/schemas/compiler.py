@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.schema.document import ANYTHING, TYPES, Document
-from ...core.schema.keywords import KEYWORDS, NOTES, SILENT
+from ...schema.document import ANYTHING, TYPES, Document
+from ...schema.keywords import KEYWORDS, NOTES, SILENT
 from ..ir import EMPTY, NOTHING, Alt, Ir, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax

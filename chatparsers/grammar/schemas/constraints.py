@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
-from ...core.errors import SchemaError
-from ...core.schema.document import ANYTHING, SPELLINGS, TYPES
-from ...core.schema.keywords import SILENT
+from ...errors import SchemaError
+from ...schema.document import ANYTHING, SPELLINGS, TYPES
+from ...schema.keywords import SILENT
 from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import Named
 from .bags import Bag, Shape, Weakened, narrow, shown

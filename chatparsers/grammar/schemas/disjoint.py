@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.schema.document import type_of
+from ...schema.document import type_of
 from .bags import Bag, crossed, narrow
 from .listed import identities
 

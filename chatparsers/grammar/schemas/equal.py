@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from marshal import dumps
 from typing import Any
 
-from ...core.schema.keywords import KEYWORDS, NOTES
+from ...schema.keywords import KEYWORDS, NOTES
 from ..ir import Ir
 from .output import Output
 

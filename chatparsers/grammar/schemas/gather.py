@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.errors import SchemaError
-from ...core.schema.document import LEADING, Document, Unresolved, contradictory, references
-from ...core.schema.keywords import KEYWORDS, NOTES, names
+from ...errors import SchemaError
+from ...schema.document import LEADING, Document, Unresolved, contradictory, references
+from ...schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
 from .bags import Bag, Weakened, Where, shown
 from .constraints import Gather

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core.kept import kept
-from ...core.schema.document import Document, Unresolved, contradictory, type_of
-from ...core.schema.tools import Tool
+from ...kept import kept
+from ...schema.document import Document, Unresolved, contradictory, type_of
+from ...schema.tools import Tool
 from ..budget import Budget
 from ..regular.automaton import Matcher, TooLarge
 from ..regular.regex import Unsupported, read_regex

@@ -1,4 +1,4 @@
-"""What the grammar makes of each keyword: one rule for each row of `core.schema.keywords` that constrains a value.
+"""What the grammar makes of each keyword: one rule for each row of `schema.keywords` that constrains a value.
 
 ``gathers`` adds the keyword to the bag of constraints of one value, which is then written by type. ``judges`` tells
 whether a given value satisfies it. ``unsaid`` says why no grammar can enforce it. A keyword without a judge is reported
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from operator import ge, gt, le, lt
 
-from ...core.schema.keywords import ANYTHING, KEYWORDS, Keyword
+from ...schema.keywords import ANYTHING, KEYWORDS, Keyword
 from ..regular.string_formats import ENCODINGS, FORMATS
 from . import constraints as c
 from . import verdicts as v

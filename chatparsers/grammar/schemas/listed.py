@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core.errors import SchemaError
+from ...errors import SchemaError
 
 __all__ = ["check_text", "check_value", "identities", "identity"]
 

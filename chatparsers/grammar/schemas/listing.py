@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.schema.document import is_of
+from ...schema.document import is_of
 from ..ir import Ir, Part, texts
 from ..syntaxes import RawText, Syntax
 from .bags import Where

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Protocol
 
-from ...core.schema.document import type_of
+from ...schema.document import type_of
 from ..regular.string_formats import Named
 from ..steps import Steps
 from .constraints import Schema, type_names

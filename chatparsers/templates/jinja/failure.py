@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
-from ...core.errors import TemplateError
+from ...errors import TemplateError
 
 __all__ = ["Exhausted", "explain", "place"]
 

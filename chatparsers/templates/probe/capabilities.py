@@ -14,9 +14,9 @@ from datetime import datetime
 from itertools import product
 from typing import Any, Literal, Protocol
 
-from ...core.errors import TemplateError
-from ...core.kept import cached
 from ...core.shown import Shown
+from ...errors import TemplateError
+from ...kept import cached
 from ..messages import CallIds, ReasoningAs, Wants, shape
 from .turns import MARKER, NEEDLE
 

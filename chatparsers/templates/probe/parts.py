@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.errors import TemplateError
+from ...errors import TemplateError
 
 __all__ = ["part_kind", "shows_part"]
 

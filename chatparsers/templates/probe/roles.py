@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...core.errors import TemplateError
 from ...core.format import Format
+from ...errors import TemplateError
 from .edges import opening
 from .turns import MARKER, common, outside_marker
 

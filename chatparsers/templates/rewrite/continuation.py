@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.errors import TemplateError
+from ...errors import TemplateError
 from ..jinja.failure import place
 from ..messages import reasoning_of
 

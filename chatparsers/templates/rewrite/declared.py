@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from ...core.schema.document import Document, Schema, Unresolved
+from ...schema.document import Document, Schema, Unresolved
 from ..jinja.exact import to_json
 
 __all__ = ["ToolsAs", "declared"]

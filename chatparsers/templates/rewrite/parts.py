@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...core.errors import TemplateError
+from ...errors import TemplateError
 from ..jinja.failure import place
 from ..probe.parts import part_kind
 from ..render import Template

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
-from ...core.errors import ChatParsersError
-from ...core.kept import cached
+from ...errors import ChatParsersError
+from ...kept import cached
 from ..messages import reasoning_of
 from ..probe.capabilities import probe_tools, shows
 from .declared import ToolsAs

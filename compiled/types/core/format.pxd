@@ -1,1 +1,1 @@
-from .schema.tools cimport Toolset, read_tools
+from ..schema.tools cimport Toolset, read_tools

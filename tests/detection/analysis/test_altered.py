@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from chatparsers import detect, get_format, load
-from chatparsers.core.errors import ChatParsersError
 from chatparsers.detection.analysis import analyse
 from chatparsers.detection.analysis.source import module_source
 from chatparsers.detection.shown import ARGUMENTS, CALL, HISTORY, TOOLS
+from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Template
 from chatparsers.testing.scenarios import scenarios
 

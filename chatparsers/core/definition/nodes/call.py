@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ...schema.tools import ANY_TOOL, Argument, Tool
-from ...values import Json, Raw, Syntax
+from ....schema.tools import ANY_TOOL, Argument, Tool
+from ....values import Json, Raw, Syntax
 from ..wrong import check_regex, check_run, check_steps, spelt, wrong
 from .control import Tag
 from .node import Inner, Literal, Needed, Node, Opening, Reader, Rules, Silent, Unforeseen

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Protocol, TypeAlias, TypeVar
 
-from ...errors import DefinitionError
-from ...schema.tools import Argument, Tool
+from ....errors import DefinitionError
+from ....schema.tools import Argument, Tool
 from ..wrong import check_characters, spelt, wrong
 
 __all__ = [

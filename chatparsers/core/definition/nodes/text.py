@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ...errors import DefinitionError
+from ....errors import DefinitionError
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
 from .node import Begun, Needed, Opening, Reader, Rules, Silent, Unforeseen
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...errors import DefinitionError
+from ....errors import DefinitionError
 from ..wrong import spelt, wrong
 from .node import Node, Reader, Rules, Unforeseen, first, head
 

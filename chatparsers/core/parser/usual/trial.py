@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...values.base import WS
+from ....values.base import WS
 from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE

@@ -1,5 +1,5 @@
 cimport cython
-from ..values.base cimport Transcoder
+from ...values.base cimport Transcoder
 from .instructions cimport Program
 from .names cimport Names
 from .usual.steps cimport Steps

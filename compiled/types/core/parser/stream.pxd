@@ -1,5 +1,5 @@
 cimport cython
-from ..values.base cimport Transcoder
+from ...values.base cimport Transcoder
 from .machine cimport Machine
 from .transcript cimport Transcript
 cdef object _no_shortcut

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatparsers.core.schema.document import Document
-from chatparsers.core.values.base import Transcoder
-from chatparsers.core.values.elements import ElementScanner
-from chatparsers.core.values.gemma import GemmaScanner
-from chatparsers.core.values.json import JsonScanner, ObjectScanner, StringScanner
-from chatparsers.core.values.python import PythonScanner
-from chatparsers.core.values.raw import StopFinder, raw_transcoder
-from chatparsers.core.values.unquoted import NEAR
+from chatparsers.schema.document import Document
+from chatparsers.values.base import Transcoder
+from chatparsers.values.elements import ElementScanner
+from chatparsers.values.gemma import GemmaScanner
+from chatparsers.values.json import JsonScanner, ObjectScanner, StringScanner
+from chatparsers.values.python import PythonScanner
+from chatparsers.values.raw import StopFinder, raw_transcoder
+from chatparsers.values.unquoted import NEAR
 
 Read = Callable[..., Any]
 Make = Callable[[], Transcoder]

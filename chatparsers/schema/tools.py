@@ -312,7 +312,7 @@ Tools: TypeAlias = "Toolset | Iterable[AnyTool]"
 
 
 def read_tools(tools: Tools | None) -> Toolset:
-    """The tools of a request: a list, of which each is in one of the shapes of `chatparsers.core.schema.tool_shapes`.
+    """The tools of a request: a list, of which each is in one of the shapes of `chatparsers.schema.tool_shapes`.
 
     Those of another turn are returned themselves. Raises `RequestError` for anything else.
     """

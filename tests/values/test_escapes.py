@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatparsers.core.values.raw import StopFinder, raw_transcoder
+from chatparsers.values.raw import StopFinder, raw_transcoder
 
 Read = Callable[..., Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import chatparsers
-from chatparsers.core.values.raw import StopFinder, raw_transcoder
+from chatparsers.values.raw import StopFinder, raw_transcoder
 
 _STRING, _UNION, _OBJECT = frozenset({"string"}), frozenset({"string", "number"}), frozenset({"object"})
 _TOKEN = "\ud800"

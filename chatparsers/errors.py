@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from .public import public
 
 if TYPE_CHECKING:
-    from .message import DiagnosticCode, Message
+    from .core.message import DiagnosticCode, Message
 
 __all__ = [
     "AmbiguousFormat",

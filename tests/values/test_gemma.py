@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import chatparsers
-from chatparsers.core.errors import DefinitionError
-from chatparsers.core.values.gemma import GemmaScanner
+from chatparsers.errors import DefinitionError
+from chatparsers.values.gemma import GemmaScanner
 
 Read = Callable[..., Any]
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from chatparsers.core.values.python import PythonScanner
+from chatparsers.values.python import PythonScanner
 
 Read = Callable[..., Any]
 

@@ -11,7 +11,7 @@ __all__ = ["one_line", "plain_lines"]
 def one_line(text: str, most: int | None = None) -> str:
     """``text`` in one line, with control characters escaped; at most ``most`` characters of it.
 
-    >>> from chatparsers.core.plain import one_line
+    >>> from chatparsers.plain import one_line
     >>> one_line("red\\x1b[31m\\nnext")
     'red\\\\x1b[31m next'
     """

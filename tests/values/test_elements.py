@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chatparsers.core import Elements
-from chatparsers.core.errors import DefinitionError
-from chatparsers.core.schema.document import Document
-from chatparsers.core.values.elements import ElementScanner
+from chatparsers.errors import DefinitionError
+from chatparsers.schema.document import Document
+from chatparsers.values.elements import ElementScanner
 
 Read = Callable[..., Any]
 

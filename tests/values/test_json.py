@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chatparsers.core.values.json import JsonScanner, StringScanner
+from chatparsers.values.json import JsonScanner, StringScanner
 
 Read = Callable[..., Any]
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from chatparsers.core.values.base import Transcoder
+from chatparsers.values.base import Transcoder
 
 
 @dataclass
