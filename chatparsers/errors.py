@@ -14,20 +14,6 @@ from .public import public
 if TYPE_CHECKING:
     from .core.message import DiagnosticCode, Message
 
-__all__ = [
-    "AmbiguousFormat",
-    "ChatParsersError",
-    "DefinitionError",
-    "LoadError",
-    "OutputError",
-    "RequestError",
-    "SchemaError",
-    "TemplateError",
-    "UnknownFormat",
-    "did_you_mean",
-    "warn_user",
-]
-
 _MOST_TEXTS, _LONGEST_TEXT = 256, 1_000
 _warned: dict[str | tuple[str, type[Warning], int], int] = {}
 """What `warnings` remembers of the texts of `warn_user`."""

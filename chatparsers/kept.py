@@ -18,8 +18,6 @@ from threading import Lock, RLock
 from typing import Any, Generic, Protocol, TypeVar, overload
 from weakref import WeakSet
 
-__all__ = ["Kept", "Lockable", "SharedLock", "cached", "kept", "renewed_in_child"]
-
 _V = TypeVar("_V")
 _A = TypeVar("_A", bound=str | tuple[Any, ...])
 

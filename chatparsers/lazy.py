@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazy_names", "load_reference"]
-
 
 def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
     """A ``__getattr__`` for a package: each name is imported from its module in ``homes`` when it is first used.

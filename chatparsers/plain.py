@@ -5,8 +5,6 @@ Whatever shows such words in a terminal or a log writes them through here, so th
 
 from __future__ import annotations
 
-__all__ = ["one_line", "plain_lines"]
-
 
 def one_line(text: str, most: int | None = None) -> str:
     """``text`` in one line, with control characters escaped; at most ``most`` characters of it.

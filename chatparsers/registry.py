@@ -25,8 +25,6 @@ from .public import public
 if TYPE_CHECKING:
     from .plugins import Plugins
 
-__all__ = ["FormatInfo", "by_precedence", "get_format", "list_formats", "register", "unregister"]
-
 _BUILTIN = "chatparsers"
 _REGISTERED = "register()"
 

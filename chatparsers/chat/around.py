@@ -17,8 +17,6 @@ from ..errors import ChatParsersError
 from ..templates.probe.turns import common, outside_marker
 from ..templates.trace import Trace
 
-__all__ = ["Around", "Asked", "Rendered", "first_stop", "turns_of"]
-
 _QUESTION, _WORDS, _NEXT = "A question", "Some words", "The next words"
 _ID = "call00000"
 _ORDER = {"reasoning": 0, "content": 1}

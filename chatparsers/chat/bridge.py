@@ -27,8 +27,6 @@ from .places import turn_end, words_of
 from .request import Request
 from .shapes import shape_of
 
-__all__ = ["Delta", "History", "delta_at", "generated", "in_order", "stand_in"]
-
 _WORDS, _QUESTION = "Words of it", "A question"
 
 

@@ -22,8 +22,6 @@ from .request import Model, Request
 from .segment import Segment
 from .shapes import Shape
 
-__all__ = ["Bridge", "Bridges", "bridges_of", "is_proved"]
-
 _TOOL = {
     "type": "function",
     "function": {

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from ..interop import WrittenTemplate
     from .options import BindOptions, PrepareOptions
 
-__all__ = ["Chat", "clean_output", "load"]
-
 _AUTO = "auto"
 """The name that stands for the analysis of the template."""
 _DEFAULT_SYNTAX = "hermes-2-pro"

@@ -22,8 +22,6 @@ from .request import Request
 from .segment import Segment, Step
 from .shapes import read_answer
 
-__all__ = ["Break", "Difference", "Verdict", "compare", "same_message"]
-
 
 @dataclass(frozen=True, slots=True)
 class Break:

@@ -18,8 +18,6 @@ from ..templates.probe.edges import opening
 from ..templates.renderer import Rewritten
 from ..templates.rewrite.continuation import check_final
 
-__all__ = ["continued"]
-
 _END, _THOUGHT = "\ue000", "\ue001"  # from the private use area: they mark the place of a cut
 
 

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from ..core.format import Turn
     from .options import PrepareOptions
 
-__all__ = ["Conversation", "Grown"]
-
 
 @public
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,6 @@ from .request import Request
 from .sample import Kind, Run, Sample
 from .shapes import read_answer
 
-__all__ = ["How", "TrainOn", "encode", "encode_turns"]
-
 TrainOn: TypeAlias = Literal["all", "last"] | Callable[[Mapping[str, Any], int], bool]
 """Which answers a loss counts: all, the last, or those for which a function of the message and its index is true."""
 

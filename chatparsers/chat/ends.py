@@ -23,8 +23,6 @@ from .request import Request
 from .shapes import written_after
 from .spoken import Spoken
 
-__all__ = ["Following", "behind_answer", "following", "joined_message"]
-
 
 class Following(NamedTuple):
     """The text that is put behind an answer. ``closer``: of what it was cut off in. ``text``: what the

@@ -20,8 +20,6 @@ from .request import Request
 from .segment import Segment, Step, opened
 from .spoken import Spoken
 
-__all__ = ["Line"]
-
 
 class _Mark(NamedTuple):
     """A state right behind a sampled answer."""

@@ -12,18 +12,6 @@ from .placeholders import Placeholder
 from .places import Place
 from .sample import Kind, Run
 
-__all__ = [
-    "Indexed",
-    "Span",
-    "answer_runs",
-    "in_tokens",
-    "inside",
-    "starting",
-    "stop_run",
-    "token_runs",
-    "traced_runs",
-]
-
 _KINDS = {
     "reasoning": Kind.REASONING,
     "content": Kind.CONTENT,

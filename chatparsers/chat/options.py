@@ -9,8 +9,6 @@ from typing import Any, TypedDict
 from ..core.format import ToolChoice
 from ..schema.tools import Tools
 
-__all__ = ["BindOptions", "PrepareOptions"]
-
 
 class PrepareOptions(TypedDict, total=False):
     """The keywords of `Chat.prepare`, for calls that pass them on."""

@@ -21,8 +21,6 @@ from .sample import Kind, Run
 from .shapes import read_answer
 from .spoken import Chunk, Spoken, spelt
 
-__all__ = ["Column", "Given", "Said", "given"]
-
 Messages = tuple[tuple[int, Mapping[str, Any]], ...]
 
 

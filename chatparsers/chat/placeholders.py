@@ -15,8 +15,6 @@ from ..templates.probe.parts import part_kind
 from ..templates.trace import Trace
 from .around import Around
 
-__all__ = ["Placeholder", "find_placeholders", "has_parts"]
-
 
 @public
 class Placeholder(NamedTuple):

@@ -20,8 +20,6 @@ from ..templates.probe.turns import MARKER, common, outside_marker
 from ..templates.trace import Trace, TraceSpan
 from .around import Around, Asked, first_stop, turns_of
 
-__all__ = ["NUMBER", "Place", "Places", "find_places", "missing", "turn_end", "words_of"]
-
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
 """What may count the messages; not the number in a special token's name."""
 

@@ -16,8 +16,6 @@ from ..templates.trace import TOOLS, Trace
 from .marks import Indexed, Span
 from .request import Request
 
-__all__ = ["quoted_in", "quoted_markers"]
-
 _HOSTS = ("system", "developer")
 """Roles whose words are the host's own."""
 

@@ -23,8 +23,6 @@ from ..templates.trace import Trace, TraceSpan
 from .places import NUMBER, Places, find_places
 from .request import Request
 
-__all__ = ["PromptMessage", "read_back"]
-
 
 @public
 @dataclass(frozen=True, slots=True)

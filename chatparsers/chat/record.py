@@ -19,8 +19,6 @@ from ..templates import Template
 from ..templates.probe.roles import ANY, role_headers
 from ..tokens import ModelFiles, SpecialTokens
 
-__all__ = ["RoleMarkers", "TemplateFormat", "record"]
-
 
 @dataclass(frozen=True, slots=True)
 class RoleMarkers:

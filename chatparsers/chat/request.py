@@ -25,8 +25,6 @@ from ..tokens.markers import markers_of
 from ..tokens.vocabulary import Vocabulary
 from .around import Around, Rendered
 
-__all__ = ["Model", "Request", "plain_messages"]
-
 _FREE = (
     *("now", "id_seed", "response_format", "parallel_tool_calls"),
     *("add_generation_prompt", "continue_final_message"),

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from .options import PrepareOptions
 
-__all__ = ["Rollout"]
-
 
 @public
 class Rollout(Shown):

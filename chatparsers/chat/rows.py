@@ -25,19 +25,6 @@ from ..registry import get_format
 from ..tokens.loaders import is_template_text
 from .chat import Chat, load
 
-__all__ = [
-    "Kept",
-    "Model",
-    "Opened",
-    "RowReader",
-    "Source",
-    "parse_many",
-    "said_once",
-    "source_of",
-    "to_row",
-    "tool_list",
-]
-
 Model: TypeAlias = "str | PathLike[str] | Chat | Format"
 """A model's files (folder, file or template), a format's name, or an object that was made of one."""
 

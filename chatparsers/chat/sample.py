@@ -19,8 +19,6 @@ from ..errors import RequestError
 from ..public import public
 from .placeholders import Placeholder
 
-__all__ = ["Kind", "Marks", "Sample"]
-
 Run = tuple[int, int, int]
 """First place, place behind the last, value."""
 

@@ -18,8 +18,6 @@ from .request import Request
 from .sample import Sample
 from .spoken import spelt
 
-__all__ = ["Segment", "Step", "opened", "sample_of"]
-
 
 class Step(NamedTuple):
     """What stands behind an answer. ``delta``: all that the template writes there; ``generated``: the last part of it,

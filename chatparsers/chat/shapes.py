@@ -11,8 +11,6 @@ from ..core.message import Message
 from ..errors import ChatParsersError
 from ..templates.messages import reasoning_of
 
-__all__ = ["Shape", "read_answer", "shape_of", "written_after"]
-
 _WORDS, _THOUGHT = "永Words", "永Thought"
 
 

@@ -20,8 +20,6 @@ from ..errors import RequestError
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["Chunk", "Spoken", "spelt"]
-
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

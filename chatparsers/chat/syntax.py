@@ -11,8 +11,6 @@ from ..core.definition.nodes import Body, Node, Sequence
 from ..core.definition.tree import walk
 from ..core.format import Format
 
-__all__ = ["with_calls"]
-
 
 def with_calls(own: Format, other: Format) -> Format:
     """``own``, which has no calls, with those of ``other``; just ``other`` where ``own`` has no reasoning to keep."""

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .options import PrepareOptions
 
-__all__ = ["Training"]
-
 
 class Training:
     """The part of `Chat` that makes samples."""

@@ -8,8 +8,6 @@ from typing import NoReturn
 from .. import __version__
 from .files import Refused
 
-__all__ = ["build_parser"]
-
 _DESCRIPTION = "Streaming parsers and grammars for the answers of open-weights chat models."
 _REQUEST = (
     "a JSON file with the list of tools, OpenAI-shaped (or an object with it under 'tools'); - reads stdin"

@@ -15,8 +15,6 @@ from .files import Refused, items, print_json, to_json
 if TYPE_CHECKING:
     from ..data.batch.run import Outcome
 
-__all__ = ["run"]
-
 _STDOUT = "-"
 
 

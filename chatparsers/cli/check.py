@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..chat.chat import Chat
     from ..doctor.report import Report
 
-__all__ = ["run"]
-
 
 def run(arguments: Namespace) -> int:
     """Prints the report of each model. Returns 0 if all are fine, 1 if there are findings (with ``--strict``, notes

@@ -17,8 +17,6 @@ from ..plain import one_line
 from .arguments import build_parser
 from .files import Refused
 
-__all__ = ["run"]
-
 _SHOW_TRACEBACK = "CHATPARSERS_TRACEBACK"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ..core.format import Format, Turn
     from .demos import Sample
 
-__all__ = ["run"]
-
 _SPEED = 70.0
 _GRAMMAR_LINES = 4
 _WIDTH = 100

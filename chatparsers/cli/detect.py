@@ -11,8 +11,6 @@ from .files import Refused, existing, name_of, print_json, read_template
 if TYPE_CHECKING:
     from ..templates import Template
 
-__all__ = ["run"]
-
 _MODEL_FILES = (".json", ".gguf")
 
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ..chat.chat import Chat
     from ..detection.analysis.probes import Rendering
 
-__all__ = ["emit_module", "explain"]
-
 _STYLES = {
     "title": "1",
     "label": "1;36",

@@ -7,20 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any, TextIO
 
-__all__ = [
-    "Refused",
-    "existing",
-    "items",
-    "name_of",
-    "print_json",
-    "read_json",
-    "read_template",
-    "read_text",
-    "standard_input",
-    "to_json",
-    "writable",
-]
-
 
 class Refused(Exception):
     """The command cannot do what it was asked. The text tells the user why."""

@@ -10,8 +10,6 @@ from typing import Any
 from ..plain import one_line
 from .files import Refused, print_json, read_text
 
-__all__ = ["run"]
-
 _COLUMNS = ("name", "title", "reasoning", "tools", "parallel", "ids", "aliases", "origin")
 
 

@@ -12,8 +12,6 @@ from ..errors import ChatParsersError
 from .files import Refused, name_of, read_text, to_json
 from .request import turn_of
 
-__all__ = ["check", "info", "run"]
-
 
 def run(arguments: Namespace) -> int:
     """Prints the grammar; returns 1 if the request constrains nothing, because then there is no grammar."""

@@ -15,8 +15,6 @@ from .show import show_model
 if TYPE_CHECKING:
     from ..chat.chat import Chat
 
-__all__ = ["differences", "rows", "run"]
-
 _FIRST = ("format", "score", "stops")
 _SAID = ("thinking_switches", "thinking_default")
 """Fields that stand in the row of thinking."""

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 
 from ..lazy import load_reference
 
-__all__ = ["main"]
-
 _COMMAND = "chatparsers.cli.command:run"
 _INTERRUPTED = 130
 

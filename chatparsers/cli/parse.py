@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..core.message import Message
     from ..core.parser.stream import Stream
 
-__all__ = ["event_record", "read_ids", "run"]
-
 _READ = 65_536
 _word = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

@@ -8,8 +8,6 @@ from argparse import Namespace
 from .files import items
 from .request import chat_of, thinking_of
 
-__all__ = ["run"]
-
 
 def run(arguments: Namespace) -> int:
     """Prints the prompt as it is, without a line end of its own."""

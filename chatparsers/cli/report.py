@@ -10,8 +10,6 @@ from pathlib import Path
 from .files import existing, items, print_json, read_text, to_json
 from .parse import read_ids
 
-__all__ = ["run"]
-
 
 def run(arguments: Namespace) -> int:
     """Writes the report, and says on standard error what was left out."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ..chat.chat import Chat
     from ..core.format import Turn
 
-__all__ = ["chat_of", "thinking_of", "turn_of"]
-
 _ANYTHING: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 
 

@@ -7,8 +7,6 @@ from argparse import Namespace
 from ..lazy import load_reference
 from .files import Refused
 
-__all__ = ["run"]
-
 _SERVE = "chatparsers.gateway.serve:run"
 _PACKAGES = ("anyio", "httpx2", "prometheus_client", "starlette", "uvicorn")
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..core.format import Turn
     from ..core.message import Message
 
-__all__ = ["show_diagram", "show_model", "show_output"]
-
 _MOST = 200
 """How many outputs a page shows."""
 _CONVERSATION = [

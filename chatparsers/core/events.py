@@ -6,8 +6,6 @@ from typing import TypeAlias
 
 from ..public import public
 
-__all__ = ["CallArguments", "CallEnd", "CallStart", "Content", "Event", "Reasoning"]
-
 
 @public
 @dataclass(slots=True)

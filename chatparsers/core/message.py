@@ -9,8 +9,6 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 from ..public import public
 from .shown import Shown
 
-__all__ = ["Diagnostic", "DiagnosticCode", "FinishReason", "Message", "Region", "RegionKind", "ToolCall"]
-
 _Record = TypeVar("_Record")
 RegionKind: TypeAlias = Literal["reasoning", "content", "call", "markup"]
 DiagnosticCode: TypeAlias = Literal[

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..lazy import load_reference
 
-__all__ = ["Shown"]
-
 
 class Shown:
     """A base of what has a picture: a notebook shows it as HTML, and its ``repr`` as text."""

@@ -13,8 +13,6 @@ from typing import Any
 from ..core.format import Format
 from ..errors import RequestError
 
-__all__ = ["Changed", "carry", "differences"]
-
 _ANY: list[dict[str, Any]] = [{"name": "any"}]
 Message = dict[str, Any]
 

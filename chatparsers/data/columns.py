@@ -13,24 +13,6 @@ from typing import Any
 from ..errors import RequestError, did_you_mean
 from .arrow import pyarrow as pa
 
-__all__ = [
-    "CALLS",
-    "DIAGNOSTICS",
-    "MESSAGES",
-    "TEXTS",
-    "Structs",
-    "added",
-    "as_table",
-    "in_slices",
-    "json_texts",
-    "message_lists",
-    "plain",
-    "seeds",
-    "strings",
-    "unpadded",
-    "values",
-]
-
 _SLICE = 1024
 TEXTS = pa.list_(pa.string())
 CALLS = pa.list_(pa.struct([("id", pa.string()), ("name", pa.string()), ("arguments", pa.string())]))

@@ -18,8 +18,6 @@ from .columns import added, as_table, message_lists
 from .kept_tokenizer import KeptTokenizer
 from .render import Tools
 
-__all__ = ["Encode", "sample_columns"]
-
 _IGNORED = -100
 _LEFT_OUT = pa.list_(pa.struct([("message", pa.int32()), ("why", pa.string())]))
 

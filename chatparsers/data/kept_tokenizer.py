@@ -13,8 +13,6 @@ from typing import Any
 
 from ..tokens.markers import marker_pattern
 
-__all__ = ["Encoded", "KeptTokenizer"]
-
 _SEEN = 8192
 """So many parts are remembered by their hash. A part is kept when it comes again: an answer comes once."""
 _KEPT = 2_000_000

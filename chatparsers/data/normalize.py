@@ -17,8 +17,6 @@ from .shapes.read import answers, as_extra, read_rendered, read_row
 from .shapes.talk import Talk, Unreadable, json_text
 from .shapes.wire import NONE, Decision, decide, wire_named
 
-__all__ = ["Normalize", "Report", "talk_columns"]
-
 AUTO = "auto"
 _NESTED = frozenset(
     {

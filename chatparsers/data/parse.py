@@ -26,8 +26,6 @@ from .columns import (
     values,
 )
 
-__all__ = ["Parse"]
-
 
 class Parse:
     """Adds what each output says: ``content``, ``reasoning``, ``tool_calls``, ``complete``, ``diagnostics``, ``error``.

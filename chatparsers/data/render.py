@@ -13,8 +13,6 @@ from ..errors import ChatParsersError
 from .arrow import pyarrow as pa
 from .columns import added, as_table, json_texts, message_lists
 
-__all__ = ["Render", "Tools"]
-
 
 class Tools:
     """The tools of each row: of a column, one list for all, or none. Lists that repeat are read once."""

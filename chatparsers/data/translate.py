@@ -18,8 +18,6 @@ from .normalize import AUTO, Normalize
 from .render import Render
 from .shapes.talk import Talk, json_text
 
-__all__ = ["Translate"]
-
 
 class Translate:
     """Reads rows of any shape as `Normalize` does, and adds ``text``: each conversation as the model ``to`` has it.

@@ -12,8 +12,6 @@ from ..registry import FormatInfo
 from ..templates.probe.edges import opening as prompt_prefix
 from .shown import ARGUMENTS, TOOLS, Probe
 
-__all__ = ["Contest", "reads", "writes"]
-
 
 class Contest:
     """Formats tried on the probes. ``best``: the name of the highest-ranked format that returns all probes."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ..schema.tools import Toolset
 
-__all__ = ["TYPES", "Limit", "needed"]
-
 TYPES = ("array", "boolean", "null", "number", "object")
 """The parts that are JSON types of arguments."""
 _ALIKE = {"integer": "number"}

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from ..registry import by_precedence
 from ..templates.builtins import UNKNOWN, builtin_names
 
-__all__ = ["Known", "known"]
-
 _LONGEST = 256
 """The characters of a name that are looked at."""
 

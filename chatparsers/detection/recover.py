@@ -24,8 +24,6 @@ from ..public import public
 from ..registry import get_format, list_formats
 from ..schema.tools import Tools, Toolset, read_tools
 
-__all__ = ["Recovered", "recover"]
-
 
 @public
 @dataclass(frozen=True)

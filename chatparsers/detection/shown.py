@@ -17,24 +17,6 @@ from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
 
-__all__ = [
-    "ARGUMENTS",
-    "CALL",
-    "CONTENT",
-    "CONTENT_ONLY",
-    "HISTORY",
-    "TOOLS",
-    "Probe",
-    "behind_thoughts",
-    "context_of",
-    "cut_out",
-    "knows_reasoning",
-    "probes_of",
-    "several_calls",
-    "turn_of",
-    "without_end",
-]
-
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
 

@@ -17,8 +17,6 @@ from ..templates.probe.differences import is_marker, units
 from .limits import Limit
 from .shown import ARGUMENTS, CALL, HISTORY, TOOLS
 
-__all__ = ["tells", "untold"]
-
 _NAME = "probe_tool"
 _OBJECT = re.compile(
     r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\n]{1,60}?,'

@@ -9,8 +9,6 @@ from ..public import public
 from .looks import cut, for_html, for_terminal
 from .picture import Picture
 
-__all__ = ["Card", "box"]
-
 _LINES = 40
 """How many lines of a long text a terminal shows."""
 

@@ -16,8 +16,6 @@ from .card import box
 from .looks import for_html, for_terminal
 from .picture import Picture
 
-__all__ = ["Diagram", "diagram"]
-
 _WIDE = 400
 """The width in pixels beyond which parts stand one below the other."""
 _TOOL = {

@@ -10,8 +10,6 @@ from ..chat.sample import Kind
 from ..core.message import Message
 from .looks import LOOKS, columns, for_terminal
 
-__all__ = ["drawn_chips", "drawn_steps"]
-
 _COLUMN, _HIGH, _STEP, _PAD, _GAP = 7.3, 22, 28, 6, 30
 """In pixels: a character's width, the height of a box, from a box to the next, inside a box, between columns."""
 _MOST = 36

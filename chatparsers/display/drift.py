@@ -12,8 +12,6 @@ from ..tokens.growing import common_ids
 from .looks import for_html, for_terminal
 from .picture import Picture
 
-__all__ = ["Drift", "drift"]
-
 _AROUND = 120
 
 

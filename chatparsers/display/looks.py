@@ -9,20 +9,6 @@ from typing import NamedTuple, TextIO
 
 from ..chat.sample import Kind
 
-__all__ = [
-    "CUT",
-    "LOOKS",
-    "MOST",
-    "STYLE",
-    "Look",
-    "coloured",
-    "columns",
-    "cut",
-    "for_html",
-    "for_terminal",
-    "wants_colour",
-]
-
 
 class Look(NamedTuple):
     """How a kind is drawn: its name, its letter, a colour of the Okabe–Ito palette, the terminal's code for it."""

@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 
 from .looks import STYLE
 
-__all__ = ["Picture", "page"]
-
 
 class Picture(ABC):
     """A picture. ``str()`` is its text without colours; a notebook shows its HTML."""

@@ -21,8 +21,6 @@ from .drift import drift
 from .picture import Picture
 from .strip import strip
 
-__all__ = ["show"]
-
 
 @singledispatch
 def show(thing: Any) -> Picture:

@@ -21,8 +21,6 @@ from .looks import LOOKS, MOST, coloured, cut, for_html, for_terminal
 from .picture import Picture
 from .tokens import MOST_TOKENS, Token, holds, spelt, states
 
-__all__ = ["Chip", "Strip", "strip"]
-
 _LONG, _SEEN = 2_000, 600
 """The middle of a longer text is folded; so many characters before and after it are shown."""
 _ROWS = 500

@@ -15,8 +15,6 @@ from .drawing import drawn_steps
 from .looks import LOOKS, coloured, columns, for_html, for_terminal
 from .picture import Picture
 
-__all__ = ["Step", "Timeline", "timeline"]
-
 _WIDEST = 32
 """In columns: an arrow stands no further to the right, but for longer pieces."""
 _KINDS: dict[type, Kind] = {

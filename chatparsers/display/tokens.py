@@ -12,8 +12,6 @@ from ..public import public
 from ..tokens.detokenizer import Detokenizer
 from ..tokens.vocabulary import Vocabulary
 
-__all__ = ["MOST_TOKENS", "Token", "holds", "spelt", "states"]
-
 MOST_TOKENS = 4_000
 """How many tokens of one text have a tip of their own."""
 _MOST_CHARACTERS = 20_000

@@ -11,8 +11,6 @@ from typing import Any
 from ..chat.chat import Chat
 from ..core.message import Message
 
-__all__ = ["bundle"]
-
 _SECRET = re.compile(
     r"key|secret|password|passwd|authorization|credential|bearer|(?:access|api|auth)[-_]?token", re.I
 )

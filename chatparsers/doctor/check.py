@@ -21,8 +21,6 @@ from .report import LEVELS, Fact, Finding, Report
 from .subject import Subject
 from .tokens import ids
 
-__all__ = ["CHECKS", "Check", "check", "examined", "names"]
-
 Check = Callable[[Subject], Iterable[Finding | Fact]]
 
 CHECKS: Mapping[str, Check] = {

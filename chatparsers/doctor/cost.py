@@ -9,8 +9,6 @@ from ..templates.jinja.limits import account, current
 from .report import Fact, Finding
 from .subject import CLOCK, TOOLS, Messages, Subject, answer, user
 
-__all__ = ["cost"]
-
 _STEEP = 8
 """How many times the work four times the turns may take."""
 

@@ -16,8 +16,6 @@ from ..grammar.ir import Ir, Ranges
 from ..grammar.reading.read import Reading
 from ..grammar.regular.automaton import Dfa, TooLarge, build
 
-__all__ = ["drawn"]
-
 _DEEP, _STEPS = 60, 40
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEXYZ0123456789 .,-é永"
 

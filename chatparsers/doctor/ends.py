@@ -11,8 +11,6 @@ from ..registry import get_format
 from .report import Fact, Finding
 from .subject import Subject, answer, call, excerpt, quoted, result, sampled, user
 
-__all__ = ["ends"]
-
 
 def ends(model: Subject) -> Iterator[Finding | Fact]:
     """Whether the stop is the same in the template and in all files, is one token, is trained, and stands in the

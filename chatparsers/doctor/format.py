@@ -13,8 +13,6 @@ from ..registry import list_formats
 from .report import Fact, Finding
 from .subject import Subject
 
-__all__ = ["format_found"]
-
 
 def format_found(model: Subject) -> Iterator[Finding | Fact]:
     """Which format reads the template, how sure that is, and whether the model's name says another."""

@@ -21,8 +21,6 @@ from ..errors import ChatParsersError
 from ..templates.jinja.environment import variables_of
 from .subject import CLOCK, Messages, Subject, conversations, sampled, with_source
 
-__all__ = ["loud", "marked", "spans_of", "tagged", "with_tags"]
-
 Span = tuple[int, int]
 _BEGIN, _END = "\U000f0000", "\U000f0001"
 _FIRST, _BITS = 0xF0010, 0xF8000

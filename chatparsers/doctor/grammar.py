@@ -25,8 +25,6 @@ from .draw import drawn
 from .report import Fact, Finding
 from .subject import CLOCK, Subject, call, quoted, user
 
-__all__ = ["grammar"]
-
 _DIALECTS: tuple[Literal["gbnf", "lark", "structural_tag"], ...] = ("gbnf", "lark", "structural_tag")
 _ENGINES = {"xgrammar": "structural tags", "llguidance": "Lark"}
 _DRAWS = 8

@@ -12,8 +12,6 @@ from ..templates.probe.turns import common
 from .report import Finding
 from .subject import CLOCK, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 
-__all__ = ["append_only", "arguments", "loses", "whitespace"]
-
 _PARTS = (
     ("tools", "tools", "the definitions of tools", "warning"),
     ("tool_calls", "calls", "calls", "warning"),

@@ -12,8 +12,6 @@ from .generation import loud, marked, spans_of, tagged
 from .report import Fact, Finding
 from .subject import Messages, Subject, conversations, excerpt, quoted, sampled
 
-__all__ = ["bridge", "masks"]
-
 _CONTEXT = (Kind.SYSTEM, Kind.USER, Kind.RESULT)
 
 

@@ -31,8 +31,6 @@ from .report import Report
 from .stops import folder_of, naming_stop
 from .subject import TOOLS, Subject, answer, call, result, unasked_headers, user, with_prompt, with_source
 
-__all__ = ["Mend", "diff", "mends", "refuse_files", "written_to"]
-
 _CANDIDATES = 80
 """How many edits are tried for one finding."""
 _ARGUMENTS = re.compile(r"([\w.]+(?:\['\w+'\])*[.'\[]+arguments(?:'\])?)\s*\|\s*tojson(?:\([^)]*\))?")

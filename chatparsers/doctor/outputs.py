@@ -10,8 +10,6 @@ from urllib.parse import quote
 
 from .report import Report
 
-__all__ = ["RULES", "github", "html", "sarif"]
-
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 _SHOWN_ON = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json", "tokenizer.json")
 RULES = "https://github.com/chatparsers/chatparsers/blob/main/docs/check.md"

@@ -11,8 +11,6 @@ from ..templates.jinja.undefined import watched
 from .report import Finding
 from .subject import CLOCK, HELLO, SYSTEM, Messages, Subject, answer, call, excerpt, quoted, result, user
 
-__all__ = ["prompt"]
-
 _VARIABLE = re.compile(r"'(\w+)' is undefined")
 _GIVEN = re.compile(
     r"messages|tools|documents|functions|datetime|add_generation_prompt|continue_\w+|\w+_token"

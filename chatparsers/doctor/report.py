@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from ..public import public
 
-__all__ = ["LEVELS", "Fact", "Finding", "Report", "Severity"]
-
 Severity = Literal["error", "warning", "note"]
 LEVELS: tuple[Severity, ...] = ("error", "warning", "note")
 

@@ -20,8 +20,6 @@ from ..tokens.files import read_json, read_text
 from ..tokens.loaders import read_model
 from ..tokens.model_files import ModelFiles
 
-__all__ = ["folder_of", "naming_stop"]
-
 _GENERATION = "generation_config.json"
 _NAMING = ("tokenizer_config.json", "special_tokens_map.json", "config.json", _GENERATION)
 _TEXTS = [("eos_token", "content"), ("eos_token",)]

@@ -20,26 +20,6 @@ from ..templates import Capabilities, Template
 from ..templates.probe.roles import role_headers
 from ..tokens.model_files import no_tokenizer
 
-__all__ = [
-    "CLOCK",
-    "HELLO",
-    "SYSTEM",
-    "TOOLS",
-    "Messages",
-    "Subject",
-    "answer",
-    "call",
-    "conversations",
-    "excerpt",
-    "quoted",
-    "result",
-    "sampled",
-    "unasked_headers",
-    "user",
-    "with_prompt",
-    "with_source",
-]
-
 Messages = Sequence[Mapping[str, Any]]
 CLOCK = datetime(2024, 1, 1).strftime
 """The time of all renderings that are compared."""

@@ -8,8 +8,6 @@ from typing import Any
 from .report import Fact, Finding
 from .subject import Subject, quoted, user
 
-__all__ = ["ids"]
-
 _TEXTS = (
     "Plain words.",
     "naïve café 永 😀",

@@ -27,18 +27,6 @@ from ..core.format import Format
 from ..values import Json, Python
 from . import FormatRef
 
-__all__ = [
-    "Entry",
-    "HostNames",
-    "catalog_text",
-    "collect",
-    "host_table",
-    "main",
-    "page_text",
-    "table",
-    "thoughts",
-]
-
 _PACKAGE = __name__.rpartition(".")[0]
 _HERE = Path(__file__).resolve().parent
 _NAME = re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*")

@@ -7,28 +7,6 @@ from dataclasses import replace
 
 from chatparsers.core import ANY_TOOL, Argument, Builder, Node, Python, Raw, Tag, Tool
 
-__all__ = [
-    "addressee",
-    "again",
-    "bracket_calls",
-    "bracket_start",
-    "call_id",
-    "deepseek_section",
-    "function_call",
-    "headed_call",
-    "invoke",
-    "json_calls",
-    "keyed_call",
-    "keyed_value",
-    "listed",
-    "marked_end",
-    "marked_section",
-    "python_call",
-    "python_lines",
-    "sections",
-    "tagged_call",
-]
-
 _ATTRIBUTE = r"""[^"'<>\n]"""
 
 

@@ -30,8 +30,6 @@ from typing import Any
 from ..serving import ApiError, Request
 from .settings import Settings
 
-__all__ = ["ANSWER", "CHOICES", "DEPTH", "MAX_SIZE", "MAX_WORK", "READING", "VALUES", "Account", "characters"]
-
 READING = 4
 """How many bodies of the largest size may arrive or wait to be read at once."""
 VALUES = 100_000

@@ -14,8 +14,6 @@ from .engine import Batch, End, EngineError
 from .probable import Probable
 from .record import Record
 
-__all__ = ["Answer", "Answers"]
-
 _LATE_IDS = 64
 _REGIONS: dict[type, str] = {Content: "content", Reasoning: "reasoning"}
 """The regions of events; the others are of calls."""

@@ -22,8 +22,6 @@ from ..serving import (
     read_responses,
 )
 
-__all__ = ["CHAT", "COUNT", "MESSAGES", "RESPONSES", "Api", "api_of", "ending"]
-
 
 def _openai(error: ApiError) -> dict[str, Any]:
     return error.openai()

@@ -39,8 +39,6 @@ from .respond import Responding, watch
 from .same_ids import same_ids
 from .settings import Settings
 
-__all__ = ["create_app"]
-
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
 _POSTED = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}

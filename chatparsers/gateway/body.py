@@ -11,8 +11,6 @@ from typing import Any
 from ..serving import ApiError
 from .account import DEPTH, Account
 
-__all__ = ["read_body"]
-
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half of a surrogate pair may be escaped; UTF-8 itself has none."""
 _SURROGATE = re.compile("[\ud800-\udfff]")

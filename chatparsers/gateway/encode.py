@@ -16,8 +16,6 @@ from typing import Any
 from ..serving import ApiError
 from ..tokens.growing import GrowingIds
 
-__all__ = ["LONGEST", "PIECE", "Encoder"]
-
 Span = tuple[int, int]
 PIECE = 65_536
 """How many characters a piece has at least, if a longer text can be cut."""

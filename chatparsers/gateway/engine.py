@@ -14,18 +14,6 @@ from ..grammar import Grammar
 from ..serving import ApiError
 from ..serving.logprobs import TokenLogprob
 
-__all__ = [
-    "Batch",
-    "End",
-    "Engine",
-    "EngineError",
-    "Job",
-    "Placed",
-    "control_markers",
-    "joined",
-    "marker_texts",
-]
-
 Placed: TypeAlias = tuple[int, TokenLogprob]
 """A token with its place in a batch: among its ids, or in its text if the stream is fed text."""
 

@@ -20,8 +20,6 @@ from starlette.datastructures import Headers
 from ..serving import ApiError
 from .settings import Settings
 
-__all__ = ["Guard", "KeyFile", "is_loopback"]
-
 _LOOK = 1.0
 _LARGEST = 1_000_000
 _no_text = re.compile(rb"[\0-\x08\x0e-\x1f\x7f]").search

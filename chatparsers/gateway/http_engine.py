@@ -17,8 +17,6 @@ from .engine import Batch, End, Engine, EngineError, Job, control_markers, joine
 from .lines import Lines, read_data
 from .turns import Share, Turns
 
-__all__ = ["HttpEngine", "Read", "count_of", "ids_of", "text_of"]
-
 _CLIENT_ERRORS = (400, 413, 422)
 _BUSY = (429, 503)
 _SHOWN = 500

@@ -7,8 +7,6 @@ from typing import Any
 
 from .engine import EngineError
 
-__all__ = ["Lines", "read_data", "read_object"]
-
 _decode = json.JSONDecoder().raw_decode
 _LONGEST = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"

@@ -12,8 +12,6 @@ from .http_engine import HttpEngine, Read, count_of, ids_of, text_of
 from .lost_ids import LostIds, Spelling
 from .probable import placed, records
 
-__all__ = ["LlamaServer"]
-
 _NAMES = {"repetition_penalty": "repeat_penalty"}
 _TRIGGERS = {"token": 0, "word": 1, "pattern": 3}
 """llama.cpp's numbers for the kinds of triggers. Our patterns are over the whole output."""

@@ -21,8 +21,6 @@ from ..core.format import Dialect
 from .account import Account
 from .engine import Batch, End, Engine, EngineError, Job
 
-__all__ = ["Local"]
-
 _NAMES = {"temperature": "temp", "repetition_penalty": "repeat_penalty"}
 
 

@@ -17,8 +17,6 @@ from typing import Any
 
 from ..tokens import Vocabulary
 
-__all__ = ["LostIds", "Spelling"]
-
 
 class Spelling:
     """What the ids of a tokenizer spell. One serves all answers."""

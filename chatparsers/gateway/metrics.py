@@ -20,8 +20,6 @@ from prometheus_client import (
 )
 from prometheus_client.multiprocess import MultiProcessCollector
 
-__all__ = ["Metrics", "kind_of_dropped"]
-
 _COUNTERS = {
     "requests": (
         "Requests by API and status; a stream that failed later has the status of its error.",

@@ -12,8 +12,6 @@ from .http_engine import HttpEngine, count_of, text_of
 from .lines import read_object
 from .probable import placed, records
 
-__all__ = ["Ollama"]
-
 _NAMES = {"repetition_penalty": "repeat_penalty"}
 
 

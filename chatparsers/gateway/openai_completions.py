@@ -13,8 +13,6 @@ from .engine import Batch, End, EngineError, Job
 from .http_engine import HttpEngine, count_of, ids_of, text_of
 from .probable import columns, placed
 
-__all__ = ["VLLM", "OpenAICompletions", "SGLang"]
-
 _LONG = 4096
 """The limit of an answer, if neither the request nor the engine gives one."""
 _STANDARD = frozenset({"temperature", "top_p", "presence_penalty", "frequency_penalty", "seed"})

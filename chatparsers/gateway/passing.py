@@ -14,8 +14,6 @@ from .http_engine import HttpEngine
 from .record import LEFT, Record
 from .work import until_left
 
-__all__ = ["Passing"]
-
 _KEPT = (b"content-type", b"retry-after")
 
 

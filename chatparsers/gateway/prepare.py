@@ -27,8 +27,6 @@ from .same_ids import known_ids
 from .settings import Settings
 from .work import until_left
 
-__all__ = ["Prepared", "Preparing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:

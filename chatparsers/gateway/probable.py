@@ -16,8 +16,6 @@ from ..core.parser.stream import Stream
 from ..serving.logprobs import TokenLogprob, TopLogprob, cut
 from .engine import Batch, EngineError, Placed
 
-__all__ = ["Probable", "columns", "placed", "records"]
-
 _UNLIKELY = -9999.0
 """What the API says of a token that is next to impossible; JSON has no minus infinity."""
 _BY_ID = "token_id:"

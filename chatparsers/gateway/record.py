@@ -15,8 +15,6 @@ from ..core.message import Message
 from ..serving import ApiError, Usage
 from .metrics import Metrics
 
-__all__ = ["LEFT", "Log", "Record", "request_id"]
-
 LEFT = 499
 """The status of a request whose client left, in the metrics and the log."""
 

@@ -6,8 +6,6 @@ from ..serving import ApiError, Request
 from .account import CHOICES
 from .engine import Engine
 
-__all__ = ["check"]
-
 _GRAMMARS = (
     *("guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs"),
     *("regex", "ebnf", "grammar", "json_schema", "structural_tag"),

@@ -33,8 +33,6 @@ from .record import LEFT, Record
 from .settings import Settings
 from .work import until_left
 
-__all__ = ["Responding", "watch"]
-
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),

@@ -12,8 +12,6 @@ from difflib import SequenceMatcher
 from ..chat.chat import Chat
 from .engine import Engine, EngineError, marker_texts
 
-__all__ = ["known_ids", "same_ids", "telling_text"]
-
 _TELLING = (
     "We're sure 'TIS Ann'sBox, I'LL say:  two   blanks, a\ttab.\n\nThe 1st of 22, 333, 4444 and 1234567 (3.14%)\r\n\r\n"
     "def getItem_v2(self):\n    return {'a': [1, -2], \"b\": x**2}  # HelloWorld XMLHttp\n\n\n"

@@ -31,8 +31,6 @@ from .openai_completions import VLLM, OpenAICompletions, SGLang
 from .server import timed_protocol
 from .settings import Settings
 
-__all__ = ["KINDS", "run", "settings_of"]
-
 KINDS: dict[str, type[HttpEngine]] = {
     "llama-server": LlamaServer,
     "vllm": VLLM,

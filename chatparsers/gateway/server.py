@@ -13,8 +13,6 @@ from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-__all__ = ["HEAD_SECONDS", "HEAD_SIZE", "timed_protocol"]
-
 HEAD_SECONDS = 20.0
 """How long a connection may take for the head of its next request."""
 HEAD_SIZE = 65_536

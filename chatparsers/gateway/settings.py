@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["Settings"]
-
 _ORIGIN = re.compile(r"\*|[a-z][a-z0-9+.-]*://[^/?#\s]+")
 _HOST = re.compile(r"\*|[^/:\s]+|[0-9a-fA-F:.]+")
 _PATH = re.compile(r"/[^?#\s]+")

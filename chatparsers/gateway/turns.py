@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-__all__ = ["EVENTS", "Share", "Turns"]
-
 EVENTS = 64
 """How many events of an engine a stream reads before it looks whether the round is still the same: some two
 milliseconds."""

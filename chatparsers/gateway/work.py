@@ -17,8 +17,6 @@ from typing import Generic, TypeVar
 import anyio
 from starlette.types import Receive
 
-__all__ = ["Left", "Work", "until_left"]
-
 T = TypeVar("T")
 _LANDING = 10_000
 """How many instructions an exception that was raised in a thread has to land."""

@@ -22,8 +22,6 @@ from functools import lru_cache
 
 from .ir import EMPTY, NOTHING, Ir, Order, Rep, Shared, State, alt, seq
 
-__all__ = ["FREE", "FREE_REQUIRED", "MOST_PAIRS", "Member", "arrange"]
-
 FREE = 6
 """Up to this many members, any order is generated."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["MAX_SIZE", "MAX_WORK", "Budget"]
-
 MAX_SIZE = 16_000_000
 """How many characters a grammar may have."""
 MAX_WORK = 3_000_000

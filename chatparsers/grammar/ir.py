@@ -18,45 +18,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-__all__ = [
-    "ANY",
-    "ANYTHING",
-    "BLANKS",
-    "CHAIN",
-    "EMPTY",
-    "NOTHING",
-    "SPACES",
-    "Alt",
-    "Blank",
-    "Chars",
-    "Encoding",
-    "Free",
-    "Ir",
-    "Lang",
-    "Order",
-    "Part",
-    "Ranges",
-    "Ref",
-    "Rep",
-    "Seq",
-    "Shared",
-    "State",
-    "Text",
-    "TokenRef",
-    "alt",
-    "charset",
-    "closed",
-    "complement",
-    "literal_text",
-    "literals",
-    "never",
-    "opt",
-    "overlap",
-    "seq",
-    "texts",
-    "without",
-]
-
 Ranges = tuple[tuple[int, int], ...]
 """Code points as sorted, disjoint, inclusive intervals."""
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any, TypeVar
 
-__all__ = ["Steps", "run"]
-
 T = TypeVar("T")
 Steps = Generator["Generator[Any, Any, Any]", Any, T]
 

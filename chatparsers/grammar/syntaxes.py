@@ -18,17 +18,6 @@ from .arrange import Member, arrange
 from .ir import EMPTY, NOTHING, Ir, alt, charset, never, seq
 from .regular.regex import read_regex
 
-__all__ = [
-    "ElementsSyntax",
-    "GemmaSyntax",
-    "JsonSyntax",
-    "PythonSyntax",
-    "RawText",
-    "Syntax",
-    "syntax_of",
-    "wordless_openers",
-]
-
 
 @kept(4096, 256)
 def _json_key(name: str) -> Ir:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 
 from ..errors import RequestError, did_you_mean
 
-__all__ = ["TARGETS", "Target", "target_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Target:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 else:  # generic only in its stubs
     _NodeVisitor = NodeVisitor
 
-__all__ = ["UserGrammar", "read_gbnf"]
-
 _PEG = Peg(
     r"""
     grammar     = gap rule+ eof

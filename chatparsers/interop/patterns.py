@@ -24,21 +24,6 @@ else:
     import sre_constants as _op
     import sre_parse as _parser
 
-__all__ = [
-    "ANY",
-    "Group",
-    "Look",
-    "Maybe",
-    "OneOf",
-    "Part",
-    "Parts",
-    "Run",
-    "White",
-    "read_pattern",
-    "refuse",
-    "texts",
-]
-
 _MOST_TEXTS = 64
 """The most literals to which one pattern is expanded."""
 ANY = "."

@@ -23,8 +23,6 @@ from ..errors import DefinitionError
 from ..templates.probe.differences import is_marker, units
 from .patterns import ANY, Group, Look, Maybe, OneOf, Parts, Run, White, read_pattern, refuse, texts
 
-__all__ = ["read_response_template"]
-
 _ROOT = "response_template"
 _REASONING = ("reasoning_content", "thinking", "reasoning")
 _TEMPLATE_KEYS = ("version", "defaults", "fields", "start_anchor", "start_anchor_pattern")

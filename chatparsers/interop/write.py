@@ -20,8 +20,6 @@ from ..errors import ChatParsersError, DefinitionError
 from ..templates.probe.differences import shared_end, shared_start
 from .read import read_response_template
 
-__all__ = ["WrittenTemplate", "write_response_template"]
-
 _NAME, _OTHER, _KEY = "probe_tool", "other_tool", "probe_key"
 _VALUE, _CONTENT, _THOUGHT = "A needle.", "The answer.", "The thought."
 _TOOLS = [

@@ -32,8 +32,6 @@ from ..registry import list_formats
 from .examples import examples
 from .reading import SECTIONS, sections
 
-__all__ = ["PYODIDE", "build", "built", "cache_folder"]
-
 PYODIDE = "314.0.7"
 """The version of the npm package ``pyodide`` that the page is made for."""
 _PAGE = files(__package__) / "page"

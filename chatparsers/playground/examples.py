@@ -15,8 +15,6 @@ from typing import cast
 from ..templates.builtins import builtin_source
 from .reading import Asked
 
-__all__ = ["Example", "examples"]
-
 _part = re.compile(r"^--- (template|messages|tools|output)\n", re.MULTILINE)
 
 

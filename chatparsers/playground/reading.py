@@ -23,8 +23,6 @@ from ..errors import ChatParsersError, RequestError
 from ..registry import get_format
 from ..serving import AnthropicMessages, OpenAIChat, OpenAIResponses, Writer
 
-__all__ = ["SECTIONS", "Asked", "answer", "sections"]
-
 SECTIONS = {
     "strip": "What the output says",
     "message": "The message in three APIs",

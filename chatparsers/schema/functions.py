@@ -17,8 +17,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import RequestError
 
-__all__ = ["described"]
-
 _OUT = "write its schema as an object instead"
 _TYPES: dict[object, dict[str, Any]] = {
     int: {"type": "integer"},

@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ANYTHING", "KEYWORDS", "NOTES", "SILENT", "TYPES", "Keyword", "names"]
-
 TYPES = ("object", "array", "string", "number", "boolean", "null")
 ANYTHING = frozenset(TYPES)
 """Every JSON type. A schema without a type admits them all. A number may be an integer."""

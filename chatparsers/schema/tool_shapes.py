@@ -10,8 +10,6 @@ from typing import Any, Protocol, TypeAlias
 
 from ..errors import RequestError, did_you_mean
 
-__all__ = ["AnyTool", "Dumped", "functions_of", "open_ai_shaped"]
-
 
 class Dumped(Protocol):
     """A record of pydantic's, such as the ``Tool`` of MCP's package."""

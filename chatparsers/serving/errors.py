@@ -6,8 +6,6 @@ from typing import Any
 
 from ..errors import ChatParsersError, LoadError, UnknownFormat
 
-__all__ = ["ApiError"]
-
 _OPENAI = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
 _ANTHROPIC = {
     401: "authentication_error",

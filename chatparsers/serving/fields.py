@@ -7,18 +7,6 @@ from typing import Any
 
 from .errors import ApiError
 
-__all__ = [
-    "boolean",
-    "integer",
-    "is_null",
-    "kind_of",
-    "mapping",
-    "model_name",
-    "sequence",
-    "string",
-    "whole_request",
-]
-
 LONGEST_NAME = 1_000
 """How many characters the name of a model may have."""
 

@@ -7,8 +7,6 @@ import re
 
 from .tools import INPUT
 
-__all__ = ["FreeText", "arguments_of"]
-
 _OPENS = re.compile(rf'\s*\{{\s*"{INPUT}"\s*:\s*"')
 _HALF = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?|u[0-9a-fA-F]{0,3})?$")
 _END = re.compile(r'(?:[^"\\]|\\.)*', re.DOTALL)

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["regular"]
-
 _LONGEST = 20_000
 """How many characters the expression may have. Names that stand for names double it with each step."""
 _TOKEN = re.compile(

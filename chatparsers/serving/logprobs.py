@@ -9,17 +9,6 @@ from ..core.message import RegionKind
 from .errors import ApiError
 from .fields import boolean, integer, sequence, string
 
-__all__ = [
-    "FIELDS",
-    "INCLUDED",
-    "Logprobs",
-    "TokenLogprob",
-    "TopLogprob",
-    "asked_chat",
-    "asked_responses",
-    "cut",
-]
-
 MOST = 20
 INCLUDED = "message.output_text.logprobs"
 _NEVER_THERE = ("file_search_call.", "web_search_call.", "computer_call_output.", "code_interpreter_call.")

@@ -21,8 +21,6 @@ from .partial import ArgumentsFilter, partial_object
 from .usage import Usage
 from .writer import Writer
 
-__all__ = ["AnthropicMessage", "AnthropicMessages", "MessageEvent"]
-
 StopReason = Literal["end_turn", "max_tokens", "stop_sequence", "tool_use"]
 
 

@@ -19,8 +19,6 @@ from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer, to_data
 
-__all__ = ["ChatChunk", "ChatCompletion", "OpenAIChat"]
-
 _HERE: Any = {"here": "delta"}
 ChatFinish = Literal["stop", "length", "tool_calls"]
 

@@ -7,8 +7,6 @@ from typing import Any
 from ..templates import from_json, to_json
 from ..values.json import JsonScanner
 
-__all__ = ["ArgumentsFilter", "object_text", "partial_object"]
-
 _LONGEST = 1_000_000
 """How many characters of broken arguments are looked through for what is whole."""
 

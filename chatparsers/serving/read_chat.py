@@ -13,8 +13,6 @@ from .request import Request, response_schema, sampling, stops, template_options
 from .tools import chat_choice, chat_tools
 from .unsupported import Drops
 
-__all__ = ["read_chat"]
-
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _DROPPED = ("web_search_options", "prediction")
 _TEXT = ("text", "refusal")

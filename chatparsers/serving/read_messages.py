@@ -16,8 +16,6 @@ from .request import Request, response_schema, sampling, stops, template_options
 from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
 
-__all__ = ["read_messages"]
-
 _TEXT = ("text",)
 _ERROR = "Error: "
 _BLOCKS = ("text", "thinking", "tool_use", "tool_result")

@@ -17,8 +17,6 @@ from .request import Request, response_schema, sampling, stops, template_options
 from .tools import Toolkit, responses_choice, responses_tools
 from .unsupported import ELSEWHERE, Drops
 
-__all__ = ["read_responses"]
-
 _ROLES = ("system", "developer", "user", "assistant")
 _TEXT = ("input_text", "output_text", "text", "refusal", "summary_text", "reasoning_text")
 _DROPPED = ("max_tool_calls",)

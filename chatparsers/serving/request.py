@@ -17,8 +17,6 @@ from .fields import kind_of, mapping, sequence, string
 from .tools import Toolkit
 from .unsupported import Drops
 
-__all__ = ["Request", "response_schema", "sampling", "stops", "template_options", "text_parts"]
-
 _SAMPLING = (
     "temperature",
     "top_p",

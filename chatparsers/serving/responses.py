@@ -20,8 +20,6 @@ from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer
 
-__all__ = ["OpenAIResponses", "Response", "ResponseEvent"]
-
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Iterator
 
 from ..core.events import Content, Event
 
-__all__ = ["ContentStops"]
-
 
 class ContentStops:
     """Cuts the content at the first stop. ``found``: the stop that ended it, None so far.

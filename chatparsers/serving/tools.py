@@ -16,18 +16,6 @@ from .fields import boolean, is_null, mapping, sequence, string
 from .lark import regular
 from .unsupported import Drops
 
-__all__ = [
-    "INPUT",
-    "Spelling",
-    "Toolkit",
-    "chat_choice",
-    "chat_tools",
-    "messages_choice",
-    "messages_tools",
-    "responses_choice",
-    "responses_tools",
-]
-
 INPUT = "input"
 """The argument that holds the text of a freeform tool's call."""
 _MODES = {"auto": "auto", "any": "required", "none": "none"}

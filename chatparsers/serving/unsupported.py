@@ -13,8 +13,6 @@ from typing import Any
 from .errors import ApiError
 from .partial import object_text
 
-__all__ = ["ELSEWHERE", "Drops"]
-
 ELSEWHERE = dict.fromkeys(
     ("logprobs", "top_logprobs", "n", "return_token_ids"),
     "this API has no such field: ask by chat completions",

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..core.message import Message
 
-__all__ = ["Usage"]
-
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event
 
-__all__ = ["WholeCalls"]
-
 
 class WholeCalls:
     """Gives the events of a stream, in which each broken call is content.

@@ -19,8 +19,6 @@ from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .usage import Usage
 from .whole_calls import WholeCalls
 
-__all__ = ["Writer", "sse", "to_data"]
-
 Chunk = TypeVar("Chunk", bound=Mapping[str, Any])
 Answer = TypeVar("Answer", bound=Mapping[str, Any])
 

@@ -12,8 +12,6 @@ from importlib.resources import files
 
 from ..errors import LoadError, did_you_mean
 
-__all__ = ["UNKNOWN", "builtin_named", "builtin_names", "builtin_source"]
-
 UNKNOWN = "chatml"
 """The template for an unknown model."""
 

@@ -16,8 +16,6 @@ from .messages import Wants, described, own, own_tools
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["Code"]
-
 _KEPT = 500_000
 """The characters of probes that are kept: some two hundred."""
 

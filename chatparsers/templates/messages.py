@@ -18,20 +18,6 @@ from .jinja.limits import current
 from .jinja.traced import Traced, concatenated, interleaved
 from .probe.differences import is_marker, units
 
-__all__ = [
-    "BEFORE_CALLS",
-    "Ids",
-    "Wants",
-    "described",
-    "is_message",
-    "own",
-    "own_tools",
-    "reasoning_of",
-    "shape",
-    "special",
-    "with_texts",
-]
-
 _SCALARS = frozenset({str, int, float, bool, type(None), Traced})
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _KEYS = frozenset(_REASONING)

@@ -30,8 +30,6 @@ from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_mar
 from .rewrite.continuation import cut_at_tag, tagged
 from .rewrite.history import History
 
-__all__ = ["Template"]
-
 
 class Template:
     """A model's chat template, in the sandbox that transformers uses.

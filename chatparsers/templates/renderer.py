@@ -26,8 +26,6 @@ from .rewrite.parts import shown_parts
 from .rewrite.plan import Outline, Planner, Survey
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
 
-__all__ = ["Renderer", "Rewritten"]
-
 _ALL = frozenset(POLYFILLS)
 _CALL = {"name": "needle_written", "arguments": {"needle_word": "needle value"}}
 

@@ -26,8 +26,6 @@ from .rendering import exact
 from .scenarios import TOOLS
 from .wild import call_openers
 
-__all__ = ["bound", "load_cases", "run_case", "update_golden"]
-
 _NAMED = {tool["function"]["name"]: tool for tool in TOOLS}
 _TEXTS = ("title", "source", "text")
 _FIELDS = (*_TEXTS, "prefix", "tools", "options", "expect", "message", "format", "about")

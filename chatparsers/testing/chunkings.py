@@ -8,8 +8,6 @@ from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
-__all__ = ["at", "characters", "random_cuts", "token_ends", "token_pieces"]
-
 
 def at(text: str, cuts: Iterable[int]) -> list[str]:
     """The pieces between ``cuts`` (positions in characters), empty ones left out."""

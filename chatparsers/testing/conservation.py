@@ -39,8 +39,6 @@ from ..core.format import Format, Turn
 from ..core.message import Message, ToolCall
 from ..values import Elements, Gemma, Json, Raw
 
-__all__ = ["check_conservation"]
-
 
 def check_conservation(message: Message, turn: Turn | None = None) -> None:
     """Raises AssertionError if a region does not hold the text that its kind promises; see the module.

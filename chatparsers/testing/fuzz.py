@@ -42,8 +42,6 @@ from .chunkings import characters, random_cuts
 from .scenarios import TOOLS
 from .wild import broken, call_openers, fragments, samples
 
-__all__ = ["PATIENCE", "TARGETS", "Find", "campaign", "fault", "main"]
-
 PATIENCE = 10.0
 """The seconds of the processor that a case may take, and the seconds by the clock that it may wait without working."""
 

@@ -14,8 +14,6 @@ from .chunkings import characters, random_cuts, token_ends, token_pieces
 from .needles import prose
 from .rendering import Case
 
-__all__ = ["CHUNKINGS", "Record", "feed_in_every_way", "table"]
-
 CHUNKINGS = ("whole", "characters", "random", "tokens", "five tokens", "prefixes")
 _HEAVY = 100_000
 _FEW = 20

@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["ARGUMENT", "CONTENT", "REASONING", "find_needles", "needle", "prose"]
-
 CONTENT, REASONING, ARGUMENT = "C", "R", "A"
 
 _NEEDLE = re.compile(r"\$N[12][A-Z][0-9]*\$")

@@ -32,8 +32,6 @@ from .matrix import Record, feed_in_every_way, table
 from .rendering import Inexpressible, cannot_show, render
 from .scenarios import Scenario, scenarios
 
-__all__ = ["Cells", "Entry", "add_record", "exists", "matrix", "tokenizer_loaders"]
-
 CUTS = pytest.StashKey[int]()
 """Random cuts for each case; 16 if unset."""
 TOKENIZERS = pytest.StashKey[Path]()

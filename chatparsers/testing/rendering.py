@@ -19,8 +19,6 @@ from ..templates import Template
 from .needles import find_needles
 from .scenarios import Scenario, raw_stops
 
-__all__ = ["Case", "Expected", "Inexpressible", "cannot_show", "exact", "render"]
-
 _HISTORY = [{"role": "user", "content": "Please go on."}]
 # Fixed, so that what a template writes of today is the same in every run.
 _CLOCK = {"strftime_now": lambda form: "2025-01-01", "date_string": "2025-01-01"}

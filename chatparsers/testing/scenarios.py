@@ -20,8 +20,6 @@ from ..core.format import Format
 from ..values import Raw
 from .needles import ARGUMENT, CONTENT, REASONING, needle, prose
 
-__all__ = ["TOOLS", "Call", "Scenario", "own_markers", "raw_stops", "scenarios"]
-
 
 def _tool(name: str, properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
     described = {key: {**schema, "description": f"The {key}."} for key, schema in properties.items()}

@@ -10,8 +10,6 @@ import pytest
 from ..registry import get_format
 from .plugin import Entry, matrix
 
-__all__ = ["test_matrix"]
-
 
 def _from_options(config: pytest.Config) -> Iterator[Entry]:
     name = config.getoption("--chatparsers-format")

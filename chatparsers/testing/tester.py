@@ -24,8 +24,6 @@ from .check import check_cuts
 from .chunkings import characters, random_cuts
 from .rendering import exact
 
-__all__ = ["Tester", "tester"]
-
 _CUTS = 50
 _SEED = "tester"
 _NAME = re.compile(r"[\w.-]+")

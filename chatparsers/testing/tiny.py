@@ -41,8 +41,6 @@ from ..templates.builtins import builtin_source
 from ..tokens import ModelFiles
 from ..values import Raw
 
-__all__ = ["TinyModel", "main", "tiny_model"]
-
 _BEGIN, _END, _PAD = "<|tiny_begin|>", "<|tiny_end|>", "<|tiny_pad|>"
 _WORDS = (
     '{"', '":', '", "', '"}', '"}}', '."\n', '}"\n', '": "', "\n\n", "><", "</", ">\n", "[{", "}]", "),", "='", '="',

@@ -15,8 +15,6 @@ from ..core.definition.tree import first, once
 from ..core.format import Format
 from ..errors import DefinitionError
 
-__all__ = ["broken", "call_openers", "fragments", "sample", "samples"]
-
 _TREE = Options(tools=True)
 _SCRAPS = (
     *(

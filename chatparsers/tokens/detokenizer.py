@@ -12,8 +12,6 @@ from collections.abc import Iterable
 
 from .vocabulary import Pieces, Vocabulary
 
-__all__ = ["Detokenizer"]
-
 _EACH_BYTE = "chatparsers.each_byte"
 
 

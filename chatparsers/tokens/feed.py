@@ -26,8 +26,6 @@ from .detokenizer import Detokenizer
 from .special import SpecialTokens
 from .vocabulary import Pieces, Vocabulary
 
-__all__ = ["IdFeed", "Spelling", "id_start", "marker_ids", "stop_ids"]
-
 _UNKNOWN = "\ufffd"
 _lone = re.compile("[\ud800-\udfff]")
 _FIRST_OTHER = 0xDC00

@@ -17,8 +17,6 @@ from typing import Any, BinaryIO
 
 from ..errors import LoadError
 
-__all__ = ["kind_of", "opened", "path_of", "read_json", "read_text"]
-
 JSON_BYTES = 8_000_000
 TEXT_BYTES = 4_000_000
 

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from .gguf_metadata import Metadata
 
-__all__ = ["Added", "TokenType", "added_tokens"]
-
 
 class TokenType(IntEnum):
     """The values of ``tokenizer.ggml.token_type``."""

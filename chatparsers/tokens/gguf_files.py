@@ -18,8 +18,6 @@ from .model_files import ModelFiles
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["read_gguf"]
-
 _TEMPLATE = "tokenizer.chat_template"
 _ROLES = {
     "bos_token": "bos_token_id",

@@ -16,8 +16,6 @@ from typing import Any, TypeVar
 from ..errors import LoadError
 from .files import opened
 
-__all__ = ["Metadata"]
-
 _T = TypeVar("_T", bound=object)
 
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

@@ -19,8 +19,6 @@ from .gguf_words import PRE_TOKENIZERS, PreTokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["VOCABULARY", "build_tokenizer", "unknown_pre"]
-
 VOCABULARY = "tokenizer.ggml."
 """How the keys of a vocabulary begin."""
 _LONGEST_TOKEN = 512

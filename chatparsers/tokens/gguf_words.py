@@ -21,8 +21,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-__all__ = ["PRE_TOKENIZERS", "PreTokenizer"]
-
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:

@@ -12,8 +12,6 @@ from typing import Any
 from .pieces import as_text, encoded
 from .vocabulary import Vocabulary
 
-__all__ = ["GrowingIds", "common_ids"]
-
 
 class GrowingIds:
     """Keeps ``ids`` equal to ``tokenizer.encode(text, add_special_tokens=False).ids``, but for quoted markers.

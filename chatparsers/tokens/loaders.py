@@ -20,8 +20,6 @@ from .model_files import ModelFiles, no_tokenizer
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["checked_template", "is_template_text", "read_model", "read_tokenizer"]
-
 _TOKENIZER_BYTES = 256_000_000
 
 _FOLDER_FILES = (

@@ -13,8 +13,6 @@ from itertools import groupby
 
 from .vocabulary import Vocabulary
 
-__all__ = ["marker_pattern", "markers_of"]
-
 
 def marker_pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
     """Matches the longest of these texts at a place; None if there are none.

@@ -12,8 +12,6 @@ from ..kept import cached
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["ModelFiles", "no_tokenizer"]
-
 _ReadTokenizer: TypeAlias = "Callable[[], Tokenizer | None]"
 
 

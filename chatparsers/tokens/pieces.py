@@ -14,9 +14,6 @@ from typing import Any, overload
 
 from .vocabulary import Vocabulary
 
-__all__ = ["Offsets", "Spans", "as_text", "encode_behind", "encoded"]
-
-
 Spans = list[tuple[int, int]]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from ..public import public
 from .vocabulary import AddedToken, TokenizerLike, Vocabulary
 
-__all__ = ["SpecialTokens"]
-
 # Used if no configuration names them: added tokens that end a turn or a text in every vocabulary that has them.
 # Tokens that end a turn in one family and a part of it in another (``<|end|>``, ``<|user|>``) are not here:
 # the stops of the format name them.

@@ -29,8 +29,6 @@ from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 from ..errors import RequestError
 from ..kept import SharedLock
 
-__all__ = ["AddedToken", "Piece", "Pieces", "TokenizerLike", "Vocabulary"]
-
 Piece: TypeAlias = "str | bytes"
 
 if TYPE_CHECKING:

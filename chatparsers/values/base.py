@@ -17,8 +17,6 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["WS", "Search", "Transcoder", "escape", "white"]
-
 _T = TypeVar("_T", bound="Transcoder")
 
 Search = Callable[[str], object]

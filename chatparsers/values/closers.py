@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-__all__ = ["NOTHING", "NO_CLOSERS", "Closers", "Ends", "Follow", "Look", "squeezed"]
-
 NAME = "\0"
 """Stands for the argument's name in a closing tag that has it."""
 _WINDOW = 256

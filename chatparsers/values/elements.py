@@ -25,8 +25,6 @@ from .base import Transcoder, white
 from .closers import Closers, of_texts
 from .raw import StopFinder, raw_transcoder
 
-__all__ = ["ElementScanner"]
-
 _WINDOW = 256
 _CONTAINERS = frozenset({"object", "array"})
 

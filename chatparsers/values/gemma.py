@@ -27,8 +27,6 @@ from .base import Search, Transcoder, escape, white
 from .json import NUMBER, JsonScanner
 from .unquoted import HELD, MOST, NEAR, Ends, behind_string, ends, is_scalar
 
-__all__ = ["GemmaScanner", "gemma_key"]
-
 _WINDOW = 256
 
 _key_run = re.compile(r"[^:,{}= \t\r\n]*").match

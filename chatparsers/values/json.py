@@ -18,8 +18,6 @@ import re
 
 from .base import WS, Search, Transcoder, escape, white
 
-__all__ = ["NUMBER", "SCALAR", "STRING", "JsonScanner", "NoObject", "ObjectScanner", "StringScanner", "judge"]
-
 # Regular expressions for text that is JSON already.
 STRING = r'[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*'
 NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"

@@ -36,8 +36,6 @@ from .base import WS, Search, Transcoder, escape, white
 from .closers import NO_CLOSERS, Closers
 from .json import NUMBER, SCALAR, STRING, judge
 
-__all__ = ["PythonScanner"]
-
 _Match = Callable[..., "re.Match[str] | None"]
 
 _WINDOW = 256

@@ -40,8 +40,6 @@ from .json import SCALAR, JsonScanner
 if TYPE_CHECKING:
     from ..schema.tools import Argument, Toolset
 
-__all__ = ["EscapedString", "RawReader", "RawString", "RawTyped", "RawUnion", "StopFinder", "raw_transcoder"]
-
 Escapes = tuple[tuple[str, str], ...]
 """Characters of a string, each with its spelling in the text."""
 

@@ -18,8 +18,6 @@ from functools import lru_cache
 from .json import NUMBER
 from .raw import StopFinder
 
-__all__ = ["HELD", "MOST", "NEAR", "Ends", "ends", "is_scalar"]
-
 HELD = 128
 MOST = 8
 """The most brackets, and the most white space, before the marker."""

@@ -12,8 +12,6 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SIZES", "Looked", "browser_of", "chromium", "served", "serving"]
-
 SIZES = {"phone": (400, 800), "desktop": (1200, 900)}
 _CHECK = """
 async (source) => {

@@ -11,8 +11,6 @@ from threading import Thread
 from typing import Any
 from urllib.request import Request, urlopen
 
-__all__ = ["Engine", "complete", "served"]
-
 Engine = Callable[[list[int], int, Sequence[int]], tuple[list[int], list[float]]]
 """Ids and their logprobs, for a prompt, at most so many tokens and the ids that end them."""
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-__all__ = ["TOOLS", "as_read", "conversation", "request_of"]
-
 _NAMES = ("get_weather", "find", "clock")
 
 

@@ -22,9 +22,6 @@ from chatparsers.errors import ChatParsersError
 from chatparsers.templates.probe.turns import common
 from chatparsers.tokens.pieces import encode_behind
 
-__all__ = ["Violation", "bytewise", "chat_of", "play", "plays", "wire_of"]
-
-
 NOW = datetime(2025, 1, 1)
 
 

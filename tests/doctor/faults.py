@@ -8,23 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "DETECTED",
-    "FAULTS",
-    "FINE",
-    "FOLDERS",
-    "MARKERS",
-    "OWN",
-    "TAGGED",
-    "Fault",
-    "Folder",
-    "before",
-    "files",
-    "format_of",
-    "source",
-    "written",
-]
-
 OWN = Path(__file__).parents[1] / "templates_own"
 FINE = [
     "qwen3-coder",

@@ -16,19 +16,6 @@ from typing import Any
 
 import pytest
 
-__all__ = [
-    "FULL",
-    "PREFIX",
-    "Llguidance",
-    "Status",
-    "Xgrammar",
-    "compile_for",
-    "engines_of",
-    "llguidance",
-    "own_compiler",
-    "xgrammar",
-]
-
 
 @dataclass(frozen=True)
 class Status:

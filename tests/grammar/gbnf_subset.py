@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["faults"]
-
 _ESCAPE = r'\\(?:[nrt\\"\[\]]|u[0-9A-F]{4}|U[0-9A-F]{8})'
 _CHAR = rf"(?:[^\\\]\[\n^-]|{_ESCAPE})"
 _ATOM = re.compile(

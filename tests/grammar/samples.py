@@ -12,8 +12,6 @@ from engines import llguidance, xgrammar
 
 import chatparsers
 
-__all__ = ["MANY", "TOOLS", "Walk", "closers", "many_tools", "tool", "walk_bytes"]
-
 
 def tool(name: str, properties: dict[str, Any], required: list[str], **more: Any) -> dict[str, Any]:
     """A tool in OpenAI's form."""

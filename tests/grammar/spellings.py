@@ -34,8 +34,6 @@ from chatparsers.core.definition.nodes import Chars as CharsNode
 from chatparsers.core.definition.tree import through
 from chatparsers.values import Gemma, Json, Python
 
-__all__ = ["Spelling"]
-
 _NAMES = ("get_weather", "get_weather", "get-time", "nobody")
 _ARGUMENTS = ("city", "city", "code", "foo")
 _JSON = (

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-__all__ = ["TOOL_SCHEMAS", "variants"]
-
 STR, INT, NUM, BOOL = ({"type": kind} for kind in ("string", "integer", "number", "boolean"))
 STRS = {"type": "array", "items": STR}
 NULL = {"type": "null"}

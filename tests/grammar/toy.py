@@ -26,8 +26,6 @@ from chatparsers.core.format import Format
 from chatparsers.tokens import Vocabulary
 from chatparsers.values import Elements, Raw, Syntax
 
-__all__ = ["END", "LlguidanceMask", "Mask", "XgrammarMask", "pieces", "sample", "toy_tokenizer"]
-
 END = "<|toy_end|>"
 _WORDS = (
     '{"', '":', '", "', '"}', '"}}', '."\n', '}"\n', '": "', "\n\n", "><", "</", ">\n", "<th", "_call", "tool", "name",

@@ -14,8 +14,6 @@ import chatparsers
 from chatparsers.gateway import Batch, Job, Settings, create_app
 from chatparsers.gateway.http_engine import HttpEngine
 
-__all__ = ["APIS", "Gateway", "ask", "check_runs", "plain"]
-
 APIS = ("chat", "responses", "messages")
 _ASK = MESSAGES[0]["content"]
 

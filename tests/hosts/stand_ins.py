@@ -9,8 +9,6 @@ import types
 from functools import cache
 from typing import Any, ClassVar
 
-__all__ = ["stand_in"]
-
 
 class _Empty(type):
     """A class whose every attribute is an empty class."""

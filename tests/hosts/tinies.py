@@ -13,8 +13,6 @@ import jsonschema
 import chatparsers
 from chatparsers.testing.tiny import TinyModel, tiny_model
 
-__all__ = ["FORMATS", "MESSAGES", "RUNS", "TOOLS", "Table", "tiny", "wrong_in"]
-
 FORMATS = ("qwen3", "qwen3-coder", "hermes-2-pro", "gpt-oss", "lfm2")
 RUNS = 20
 MESSAGES = [{"role": "user", "content": "What is the weather in Oslo?"}]

@@ -17,8 +17,6 @@ from vllm.tokenizers import cached_tokenizer_from_config
 
 from chatparsers.adapters._xgrammar import _compiler, _Mask
 
-__all__ = ["Engine"]
-
 
 class Engine:
     """What the serving layer sees of an engine: ``generate`` gives the ids of ``script``, or samples under the tag."""

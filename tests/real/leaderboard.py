@@ -17,8 +17,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-__all__ = ["Case", "Leaderboard"]
-
 _LONGEST = 1500
 """Cases whose functions have more characters are left out: a prompt is read by one core."""
 

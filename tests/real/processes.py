@@ -14,8 +14,6 @@ from pathlib import Path
 
 import httpx2
 
-__all__ = ["Servers", "free_port", "process", "servers"]
-
 _PATIENCE = 600
 """How many seconds a server may take to start: a busy machine reads a model of a gigabyte slowly."""
 

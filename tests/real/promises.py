@@ -7,8 +7,6 @@ from typing import Any
 
 from roads import ROADS
 
-__all__ = ["broken", "key"]
-
 
 def key(row: Mapping[str, Any]) -> str:
     """The name of an answer in ``explained.json``."""

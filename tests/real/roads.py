@@ -13,8 +13,6 @@ import jsonschema
 from leaderboard import Case, Leaderboard
 from processes import Servers
 
-__all__ = ["ROADS", "Road", "ask", "rows"]
-
 
 @dataclass(frozen=True)
 class Road:

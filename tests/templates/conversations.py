@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["SHAPES", "Shape", "lost", "needles"]
-
 Message = dict[str, Any]
 
 _NEEDLE = re.compile(r"zq[a-z]+\d*")

@@ -11,8 +11,6 @@ from . import nodes as n
 from .nodes import Node, Nodelike, Tag, as_node
 from .operands import checked
 
-__all__ = ["Primitives"]
-
 
 @checked
 class Primitives:

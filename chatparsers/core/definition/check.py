@@ -20,8 +20,6 @@ from .paths import check_call
 from .reading import PARTS_OF_A_CALL, PROBE, Reading
 from .wrong import wrong
 
-__all__ = ["check", "check_model"]
-
 
 def check(tree: Node) -> None:
     """Raises `DefinitionError` for a tree that cannot be compiled, parsed or generated as its author means it."""

@@ -15,16 +15,6 @@ from .nodes import Args, Body, Calls, EachArg, Header, JsonName, Many, Name, Nod
 from .tree import children, once, tokens, walk
 from .wrong import author_line
 
-__all__ = [
-    "Definition",
-    "Features",
-    "features_of",
-    "late_ids",
-    "preserved_tokens",
-    "reasoning_spans",
-    "tree_of",
-]
-
 
 class Definition(Protocol):
     """What the readers of a tree need of a format. `Format` has it, and binds requests besides."""

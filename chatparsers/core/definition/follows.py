@@ -13,8 +13,6 @@ from ...values.closers import NAME, Ends, squeezed
 from .nodes import Choice, Literal, Many, Name, Node, Not, Peek, SameName, Sequence, Space, Tag, Token
 from .nodes.node import Silent
 
-__all__ = ["Follows"]
-
 _TELLING = 3
 """How many characters after the closing tag tell at least what follows."""
 _MOST = 250

@@ -7,8 +7,6 @@ from collections.abc import Collection
 from .nodes import Choice, Declared, Header, Many, Name, Node, Peek, Sequence, Space, Tag, Tagged, Token
 from .tree import begins, nullable, once, through, tokens
 
-__all__ = ["behind_names", "ending", "headless"]
-
 _NO_RUN = "(?!)"
 """The class of no character: only declared names are read."""
 

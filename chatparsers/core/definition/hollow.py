@@ -12,8 +12,6 @@ from ...errors import DefinitionError
 from .nodes import Calls, Choice, EachTool, Many, Node, Not, Peek, Sequence, Space, Token
 from .tree import first, nullable, through, tokens, walk
 
-__all__ = ["hollow"]
-
 
 def hollow(section: Node) -> Node | None:
     """An empty section of calls: its opener, white space and its closer. None if it lacks one of the two markers.

@@ -15,8 +15,6 @@ from .nodes import Node, Nodelike, Span, Tag, as_node
 from .operands import checked
 from .wrong import author_line, wrong
 
-__all__ = ["NAME_CHARS", "Builder", "Options", "escaped"]
-
 NAME_CHARS = r"""[^\s"'<>\[\](){}=,|｜]"""
 """The characters of a name in a header: any but white space, quotes, brackets and the bars of special tokens."""
 

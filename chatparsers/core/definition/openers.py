@@ -14,8 +14,6 @@ from .nodes import Choice, EachArg, Literal, Many, Name, Node, Sequence, Space, 
 from .tree import begins
 from .wrong import wrong
 
-__all__ = ["check_names", "check_openers"]
-
 _WAYS = 64
 """The most ways to begin an argument that are compared."""
 

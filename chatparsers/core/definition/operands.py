@@ -17,8 +17,6 @@ from ...values import Syntax
 from .nodes import Node, Span, Tag
 from .wrong import wrong
 
-__all__ = ["checked"]
-
 _Class = TypeVar("_Class", bound=type)
 _Kind = tuple[Callable[[object], bool], str, str]
 

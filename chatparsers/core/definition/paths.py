@@ -22,8 +22,6 @@ from .nodes import Node, Tag, of_every_kind
 from .reading import PARTS_OF_A_CALL, Reading
 from .wrong import wrong
 
-__all__ = ["check_call"]
-
 
 def check_call(reading: Reading, node: n.Tagged) -> None:
     """Raises `DefinitionError` if a path through the call is wrong."""

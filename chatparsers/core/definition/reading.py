@@ -13,8 +13,6 @@ from .size import checked_nodes
 from .tree import children, nullable, once
 from .wrong import wrong
 
-__all__ = ["PARTS_OF_A_CALL", "PROBE", "Reading"]
-
 PARTS_OF_A_CALL = (
     n.Name,
     n.SameName,

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable
 from .nodes import Chars, Many, Node, Rule
 from .wrong import wrong
 
-__all__ = ["checked_nodes"]
-
 _LARGE = 100_000
 """The most nodes and characters. The largest format of the package has 38,000."""
 _MANY = 1_000

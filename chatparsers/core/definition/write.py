@@ -25,8 +25,6 @@ from .nodes import Node, Span, Tag, of_every_kind
 from .tree import walk
 from .wrong import spelt
 
-__all__ = ["calls_of", "names_of", "write"]
-
 _SPACE = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
 _PYTHON = {"true": "True", "false": "False", "null": "None"}

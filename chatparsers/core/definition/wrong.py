@@ -10,17 +10,6 @@ from typing import NoReturn, Protocol
 
 from ...errors import DefinitionError
 
-__all__ = [
-    "author_line",
-    "check_characters",
-    "check_regex",
-    "check_run",
-    "check_texts",
-    "matches_any",
-    "spelt",
-    "wrong",
-]
-
 _SHOWN = 60
 """The most characters of a node that an error shows."""
 

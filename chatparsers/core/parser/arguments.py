@@ -13,8 +13,6 @@ from .instructions import NAMED
 if TYPE_CHECKING:
     from .machine import Machine
 
-__all__ = ["ArgumentValue", "ArgumentsValue"]
-
 
 class ArgumentsValue:
     """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes for the names that the tool

@@ -52,8 +52,6 @@ from .lines import Lines
 from .recovery import CompileNode, Recovery
 from .whole_answer import WholeAnswer, json_calls
 
-__all__ = ["UNDECLARED", "BodyCompiler", "Outline", "outline"]
-
 
 @dataclass(frozen=True, slots=True)
 class Outline:

@@ -13,8 +13,6 @@ from . import instructions as m
 from .alphabet import Alphabet
 from .instructions import Instruction
 
-__all__ = ["NEVER", "WHITE", "Code", "Ends", "Label", "Place", "stop_finder"]
-
 WHITE = " \t\r\n"
 
 NEVER: Node = Not(Sequence(()))

@@ -74,8 +74,6 @@ from .recovery import Recovery
 from .usual.steps import usual
 from .usual.texts import JSON_INSIDE
 
-__all__ = ["program"]
-
 
 @lru_cache(maxsize=1024)
 def program(

@@ -125,8 +125,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-__all__ = ["MAX_HEADER", "Instruction", "Item", "Program"]
-
 MAX_HEADER = 1024
 """The most characters that a name, an id or a run of white space in a call's header may have."""
 

@@ -18,8 +18,6 @@ from ...values.raw import by_first
 from .code import WHITE, stop_finder
 from .instructions import MAX_HEADER
 
-__all__ = ["Lines"]
-
 
 class _Names(NamedTuple):
     """The names of a request, in order, and the characters with which they begin."""

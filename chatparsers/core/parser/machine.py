@@ -90,8 +90,6 @@ from .instructions import (
     Program,
 )
 
-__all__ = ["Machine"]
-
 _white = re.compile(f"[{WHITE}]*").match
 _TOLD = 6
 """The most expectations that a diagnostic names."""

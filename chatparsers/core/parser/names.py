@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .instructions import Item
     from .machine import Machine
 
-__all__ = ["Names", "Parts", "Run", "Spelt"]
-
 Run = Callable[..., "re.Match[str] | None"]
 """Matches the longest run of a class of characters."""
 Parts = Callable[[str], "list[Item] | None"]

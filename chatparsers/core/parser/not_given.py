@@ -17,8 +17,6 @@ from .compile import program
 from .instructions import CALL_BEGIN, NAME
 from .machine import Machine
 
-__all__ = ["NotGiven"]
-
 
 @dataclass(frozen=True, slots=True)
 class NotGiven:

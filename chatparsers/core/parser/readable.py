@@ -23,8 +23,6 @@ from ..definition.write import write
 from .start import start
 from .stream import Stream, begun
 
-__all__ = ["check_names", "check_values", "unreadable"]
-
 _usual = re.compile(r"[A-Za-z0-9_-]{1,256}").fullmatch
 
 

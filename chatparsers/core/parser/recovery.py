@@ -17,8 +17,6 @@ from ..definition.tree import begins, head, tokens
 from . import instructions as m
 from .code import Code, Ends, Label, Place
 
-__all__ = ["CompileNode", "Recovery"]
-
 CompileNode = Callable[[Node, Place], None]
 """Emits a node's code for a place."""
 

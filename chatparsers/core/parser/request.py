@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeAlias
 from ...errors import RequestError, did_you_mean
 from ...schema.tools import Toolset
 
-__all__ = ["ToolChoice", "read_choice", "read_response_format", "read_schema"]
-
 ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str | Mapping[str, Any]
 """One of the three modes, or the function that the model must call: its name, or OpenAI's object that names it."""
 

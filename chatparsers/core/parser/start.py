@@ -14,8 +14,6 @@ from .machine import Machine
 from .not_given import NotGiven
 from .stream import Start
 
-__all__ = ["KEPT_PREFIX", "as_parsed", "start"]
-
 _PLAIN = Alphabet().key
 
 

@@ -29,8 +29,6 @@ from . import instructions as m
 from .machine import Machine
 from .transcript import KINDS, SERIOUS, Transcript
 
-__all__ = ["Asked", "Opening", "Piece", "Start", "Stream", "begun", "check_reason", "opened"]
-
 Piece: TypeAlias = str | SupportsIndex | Iterable[SupportsIndex]
 """What `Stream.feed` takes: text, a token id, or several ids (a list, or an array of numpy or torch)."""
 

@@ -12,8 +12,6 @@ from weakref import WeakKeyDictionary
 
 from ...errors import RequestError
 
-__all__ = ["Named", "read_tokenizer"]
-
 _digests: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 """Every tokenizer that was read, with its digest, which is empty until it is computed."""
 

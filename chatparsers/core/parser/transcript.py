@@ -36,8 +36,6 @@ from ..message import (
 )
 from . import instructions as m
 
-__all__ = ["KINDS", "SERIOUS", "Sink", "Spelling", "Transcript", "call_id"]
-
 KINDS: tuple[RegionKind, ...] = ("markup", "content", "reasoning", "call")
 """The name of each region, by the machine's item."""
 

@@ -20,8 +20,6 @@ from . import instructions as m
 from .code import Code, Label, Place
 from .recovery import CompileNode
 
-__all__ = ["WholeAnswer", "json_calls"]
-
 _FITS = "chatparsers.grammar.schemas.judge:fits"
 _GAP = Sequence.of(Space(""), Choice.of(",", ""), Space(""))
 """What models write between calls that stand together."""

@@ -12,8 +12,6 @@ from typing import Any, BinaryIO
 
 from ..arrow import pyarrow as pa
 
-__all__ = ["STDIN", "BatchError", "Input", "find_inputs", "opened"]
-
 STDIN = "-"
 _KINDS = {
     ".jsonl": "jsonl",

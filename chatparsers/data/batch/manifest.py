@@ -11,8 +11,6 @@ from typing import Any
 from ... import __version__
 from .inputs import BatchError, Input
 
-__all__ = ["MANIFEST", "begin", "read_manifest", "write_json", "write_lines"]
-
 MANIFEST = "manifest.json"
 
 

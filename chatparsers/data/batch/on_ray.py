@@ -26,8 +26,6 @@ from .schema import Schema, conform
 from .stats import Stats, stats_of
 from .units import Bad, row_of
 
-__all__ = ["OnRay", "run_on_ray"]
-
 _ROWS = 1024
 
 

@@ -11,8 +11,6 @@ from .inputs import Input
 from .stats import Stats
 from .units import units
 
-__all__ = ["progress_bar"]
-
 
 @contextmanager
 def progress_bar(inputs: Sequence[Input], limit: int | None = None) -> Iterator[Callable[[Stats, int], None]]:

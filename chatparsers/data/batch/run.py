@@ -32,8 +32,6 @@ from .stats import Stats, stats_of
 from .units import LINES, Unit, rows_of, tables_of, units
 from .work import Part, Work, read_part
 
-__all__ = ["ERRORS", "Outcome", "first_rows", "fitted", "run_batch", "run_stream", "work_of"]
-
 ERRORS = "errors.jsonl"
 _SAMPLE = 1000
 """So many rows decide the columns of lines, and the wire of a dataset."""

@@ -15,8 +15,6 @@ from ..columns import array
 from ..shapes.talk import json_text
 from .units import Bad
 
-__all__ = ["EXTRA", "Schema", "conform", "schema_of"]
-
 EXTRA = "extra"
 _TYPES = {
     "text": pa.string(),

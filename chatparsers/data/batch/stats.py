@@ -8,8 +8,6 @@ from typing import Any
 
 from ..arrow import pyarrow as pa
 
-__all__ = ["Stats", "stats_of"]
-
 
 @dataclass
 class Stats:

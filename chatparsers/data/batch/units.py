@@ -14,8 +14,6 @@ from typing import Any, BinaryIO
 from ..arrow import pyarrow as pa
 from .inputs import STDIN, BatchError, Input, opened
 
-__all__ = ["LINES", "LONGEST", "Bad", "Unit", "row_of", "rows_of", "tables_of", "units"]
-
 LINES = 10_000
 """So many lines are a unit, if they are not longer than `_BYTES` together."""
 LONGEST = 64 * 2**20

@@ -20,8 +20,6 @@ from .schema import Schema, conform
 from .stats import Stats, stats_of
 from .units import Bad, Unit, rows_of, tables_of
 
-__all__ = ["META", "Part", "Work", "read_part"]
-
 META = b"chatparsers"
 """The key of a part's metadata under which its counts are."""
 _ROW_ID = "row_id"

@@ -9,8 +9,6 @@ from .talk import Call, Talk, Unreadable, json_text
 from .tools import openai_tools
 from .turns import content_of
 
-__all__ = ["has_blocks", "read_anthropic", "read_gemini"]
-
 _BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking"})
 
 

@@ -21,8 +21,6 @@ from .tools import openai_tools, tools_in_text
 from .turns import Turns, content_of, read_system, read_turns
 from .wires import GLAIVE, OPEN_THOUGHTS, TOOLACE
 
-__all__ = ["SHAPES", "TURNS", "Shape", "named_shape", "shape_of", "turns_of"]
-
 Row = dict[str, Any]
 _HUB = "https://huggingface.co/datasets/"
 _PLAIN = Turns()

@@ -12,16 +12,6 @@ from .tools import openai_tools
 from .turns import Turns, calls_of, content_of, read_system, read_turns
 from .wire import read_answer
 
-__all__ = [
-    "read_alpaca",
-    "read_bfcl",
-    "read_glaive",
-    "read_old_swift",
-    "read_prompt",
-    "read_query",
-    "read_xlam",
-]
-
 _MESSAGES = re.compile(r"\s*\[\s*\{")
 _GLAIVE = re.compile(r"(?:\A|\n+)[ ]*(USER|A|ASSISTANT|FUNCTION RESPONSE): ?")
 

@@ -13,8 +13,6 @@ from .catalog import Shape, shape_of
 from .talk import Talk, Unreadable, json_text
 from .wire import decide_row
 
-__all__ = ["answers", "as_extra", "read_rendered", "read_row"]
-
 
 def read_row(
     row: Mapping[str, Any],

@@ -8,8 +8,6 @@ from typing import Any
 from .talk import Talk, Unreadable
 from .turns import calls_of, content_of
 
-__all__ = ["read_adp", "read_atif"]
-
 _OBSERVED = ("text_observation", "image_observation", "web_observation")
 
 

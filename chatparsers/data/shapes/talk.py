@@ -11,8 +11,6 @@ from typing import Any
 
 from ...core.parser.transcript import call_id
 
-__all__ = ["LOSSES", "Call", "Talk", "Unreadable", "json_text"]
-
 LOSSES = (
     "ids",
     "reasoning",

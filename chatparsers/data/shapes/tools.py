@@ -10,8 +10,6 @@ from typing import Any
 
 from .talk import Unreadable
 
-__all__ = ["function_of", "openai_tools", "tools_in_text"]
-
 _SPELLINGS = {
     "dict": "object",
     "int": "integer",

@@ -13,8 +13,6 @@ from .talk import Call, Talk, Unreadable, json_text
 from .tools import openai_tools, tools_in_text
 from .wire import read_answer
 
-__all__ = ["CALLS", "RESULTS", "ROLES", "Turns", "calls_of", "content_of", "read_system", "read_turns"]
-
 CALLS = "calls"
 RESULTS = "tool"
 

@@ -19,8 +19,6 @@ from ...registry import get_format, list_formats
 from .talk import Talk
 from .wires import DATASET_WIRES
 
-__all__ = ["NONE", "Decision", "candidates", "decide", "decide_row", "marked", "read_answer", "wire_named"]
-
 NONE = "none"
 """The name that stands for texts without calls or thoughts."""
 

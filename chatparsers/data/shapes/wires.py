@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from ...core import Argument, Builder, Format, Node, Python, Tool
 
-__all__ = ["DATASET_WIRES", "GLAIVE", "HERMES_PYTHON", "OPEN_THOUGHTS", "TOOLACE"]
-
 
 def _glaive(p: Builder) -> Node:
     def call(tool: Tool) -> Node:

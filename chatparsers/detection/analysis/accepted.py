@@ -19,8 +19,6 @@ from ...grammar.ir import Ir
 from ...grammar.reading.read import Reading, Request, read
 from ...grammar.regular.automaton import Dfa, build
 
-__all__ = ["accepts", "accepts_ids", "marked", "reading_of", "without_ends"]
-
 _SIGNS = 0xF1000
 """From here on, a private character stands for each marker's id."""
 _BLANK = re.compile(r"(?: |\r?\n[ \t]*)?")

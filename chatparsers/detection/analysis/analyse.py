@@ -19,8 +19,6 @@ from .probes import ASKED, Asker, Rendering
 from .proof import prove
 from .reasoning import Outline, find_outline, one_call, turn_of
 
-__all__ = ["Found", "analyse"]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

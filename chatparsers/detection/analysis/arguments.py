@@ -20,8 +20,6 @@ from .found import Arguments, Kind, Refused, Wrap
 from .probes import ASKED, Asker, Rendering
 from .questions import Asked, call_of
 
-__all__ = ["SPECIAL_NAME", "Separate", "separate"]
-
 SPECIAL = "moss&fern<ivy>oak\"sedge'reed\nlarch\\alder"
 """A text in which a word stands between any two characters that a template may escape."""
 SPECIAL_NAME = 'moss&fern"sedge'

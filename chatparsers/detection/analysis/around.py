@@ -12,8 +12,6 @@ from ...templates.probe.differences import shared_end, shared_start
 from .found import CallMarkers
 from .reasoning import Outline
 
-__all__ = ["Around", "divide", "minus"]
-
 
 @dataclass(frozen=True, slots=True)
 class Around:

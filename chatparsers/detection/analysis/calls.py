@@ -17,8 +17,6 @@ from .probes import ADDRESSEE, ASKED, CLOSED, Asker
 from .questions import ask_calls, json_with
 from .reasoning import Outline
 
-__all__ = ["find_calls"]
-
 
 def find_calls(asker: Asker, outline: Outline) -> tuple[Variant, CallMarkers, tuple[Marker, ...]] | None:
     """How calls are written; None if the template shows no calls. Raises `Refused`, which names the open question."""

@@ -10,19 +10,6 @@ from ...core.shown import Shown
 from ...values import Syntax
 from ..limits import Limit
 
-__all__ = [
-    "Analysis",
-    "Arguments",
-    "CallMarkers",
-    "ContentMarkers",
-    "Kind",
-    "Marker",
-    "ReasoningMarkers",
-    "Refused",
-    "Variant",
-    "Wrap",
-]
-
 Variant = Literal[
     "json-native",
     "name-as-key",

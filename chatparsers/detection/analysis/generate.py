@@ -16,8 +16,6 @@ from .found import Analysis, CallMarkers, ContentMarkers, ReasoningMarkers
 from .generate_calls import section_of
 from .markup import Markup
 
-__all__ = ["Definition", "to_format"]
-
 
 @dataclass(frozen=True, slots=True)
 class Definition:

@@ -13,8 +13,6 @@ from .found import Arguments, CallMarkers
 from .markup import Markup
 from .probes import ADDRESSEE, CLOSED
 
-__all__ = ["section_of"]
-
 
 def section_of(m: Markup, calls: CallMarkers, block: str = "") -> Node:
     """All calls of a turn, with the markup around them. ``block``: the text that opens a block of the turn."""

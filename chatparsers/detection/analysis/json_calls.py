@@ -14,8 +14,6 @@ from .probes import ASKED, Call, Rendering
 from .questions import DECODER, Asked, Span, json_spans, json_with
 from .reasoning import Outline
 
-__all__ = ["form_of_id", "json_calls"]
-
 
 def json_calls(asked: Asked, outline: Outline, span: Span) -> tuple[Variant, CallMarkers]:
     wire = asked.one.wire

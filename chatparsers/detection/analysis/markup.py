@@ -7,8 +7,6 @@ import re
 from ...core import Builder, Node
 from ...templates.probe.differences import is_marker, units
 
-__all__ = ["Markup"]
-
 
 class Markup:
     """Makes nodes of markup. ``marks``: texts that are one token each, though they are not spelt like a marker."""

@@ -16,8 +16,6 @@ from .probes import ASKED, Asker
 from .questions import DECODER, Asked, Span
 from .reasoning import Outline
 
-__all__ = ["named_calls"]
-
 
 def named_calls(asker: Asker, asked: Asked, outline: Outline) -> tuple[Variant, CallMarkers]:
     name, key, text = ASKED.names[0], ASKED.keys[0], ASKED.texts[0]

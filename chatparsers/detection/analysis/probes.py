@@ -16,8 +16,6 @@ from ...errors import TemplateError
 from ...templates import Template
 from ...templates.probe.differences import is_marker, shared_start, units
 
-__all__ = ["ADDRESSEE", "ASKED", "CLOSED", "HELD_BACK", "Asker", "Call", "Rendering", "Words"]
-
 ADDRESSEE = "\x01"
 """Stands for a tool's name in the header of a message that is addressed to it, if the call itself names it again."""
 CLOSED = "\x02"

@@ -26,8 +26,6 @@ from .arguments import SPECIAL_NAME
 from .found import Analysis, Refused
 from .probes import ASKED, HELD_BACK, Asker, Call, Rendering, Words
 
-__all__ = ["Proof", "prove"]
-
 
 @dataclass(frozen=True, slots=True)
 class Proof:

@@ -12,8 +12,6 @@ from .found import Refused
 from .probes import ASKED, CLOSED, Asker, Call, Rendering
 from .reasoning import one_call
 
-__all__ = ["DECODER", "Asked", "Span", "ask_calls", "call_of", "json_spans", "json_with"]
-
 DECODER = json.JSONDecoder()
 
 

@@ -17,8 +17,6 @@ from ...templates.probe.differences import shared_end, shared_start, units
 from .found import ContentMarkers, Marker, ReasoningMarkers, Refused
 from .probes import ASKED, Asker, Call, Rendering
 
-__all__ = ["Outline", "find_outline", "one_call", "turn_of"]
-
 _THINKING = (None, True, False)
 
 

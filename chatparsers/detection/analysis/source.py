@@ -22,8 +22,6 @@ from .generate import Definition
 from .probes import Rendering
 from .reasoning import turn_of
 
-__all__ = ["module_source", "sample_of"]
-
 _WIDTH = 100
 _URL = "https://huggingface.co/"
 

@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from ..ir import State
 
-__all__ = ["closing"]
-
 
 @lru_cache(maxsize=256)
 def closing(states: tuple[State, ...], count: int, closed: tuple[int, ...]) -> tuple[State, ...]:

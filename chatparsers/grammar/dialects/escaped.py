@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..ir import Ranges, overlap
 
-__all__ = ["high_spellings"]
-
 _PLANE = 0x10000
 _HALF = 0x400
 _DIGITS = "0123456789abcdef"

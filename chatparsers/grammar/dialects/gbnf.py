@@ -20,8 +20,6 @@ from ..regular.automaton import Dfa, TooLarge, build
 from ..target import Target
 from .rules import RuleWriter
 
-__all__ = ["WHITE", "GbnfWriter", "XgrammarWriter", "regex", "write_gbnf"]
-
 CONTROLS = charset([(0, 31)])
 ESCAPED = charset(['"', "\\", (0, 31)])
 HIGH = charset([(0x80, LAST)])

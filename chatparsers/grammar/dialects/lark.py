@@ -25,8 +25,6 @@ from .escaped import high_spellings
 from .gbnf import ESCAPED, HIGH
 from .rules import RuleWriter
 
-__all__ = ["write_lark"]
-
 _HIGH = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
 _ANY = "(?s:.)"
 _EMPTY = "(?:)"

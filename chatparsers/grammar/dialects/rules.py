@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 
 from ..ir import Alt, Ir, Order, Rep, Seq, Shared, State
 
-__all__ = ["RuleWriter"]
-
 _Form = tuple[str, str, Callable[[list[str]], Any]]
 """A state's hint, its text with gaps, and the function that picks the names for the gaps."""
 

@@ -38,8 +38,6 @@ from ..reading.residual import residual
 from .closing import closing
 from .gbnf import WHITE, XgrammarWriter, literal, regex
 
-__all__ = ["write_structural_tag"]
-
 _STRING = (
     r'"([^"\\\x00-\x1f]|\\(["\\/bfnrt]|u([0-9a-cA-CefEF]H{3}|[dD]([0-7]H{2}|[89abAB]H{2}\\u[dD][c-fC-F]H{2}))))*"'
 ).replace("H", "[0-9a-fA-F]")

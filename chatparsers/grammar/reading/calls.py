@@ -18,8 +18,6 @@ from .place import At, OtherName
 from .request import Request
 from .values import JSON, Values
 
-__all__ = ["CallReader"]
-
 _OBJECT: Mapping[str, Any] = {"type": "object"}
 
 

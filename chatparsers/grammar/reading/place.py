@@ -10,8 +10,6 @@ from ..ir import EMPTY, Chars, Ir, Lang, Part, Rep, Seq, Text, charset, seq, wit
 from ..regular.regex import read_regex
 from ..schemas import Where
 
-__all__ = ["At", "OtherName"]
-
 
 @dataclass(frozen=True, slots=True)
 class At:

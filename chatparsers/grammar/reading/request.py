@@ -17,8 +17,6 @@ from ..ir import Ir
 from ..schemas import Weakened
 from .triggers import Trigger
 
-__all__ = ["Reading", "Request"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:

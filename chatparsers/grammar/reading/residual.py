@@ -16,8 +16,6 @@ from ..ir import EMPTY, NOTHING, Ir, alt, seq
 from ..regular.automaton import nullable
 from ..regular.regex import read_regex
 
-__all__ = ["CHARACTER", "HEX", "PAIR", "residual"]
-
 HEX = "[0-9a-fA-F]"
 PAIR = rf"[dD](?:[0-7]{HEX}{{2}}|[89abAB]{HEX}{{2}}\\u[dD][c-fC-F]{HEX}{{2}})"
 CHARACTER = rf'(?:[^"\\\x00-\x1F]|\\(?:["\\\/bfnrt]|u(?:[0-9a-cA-CefEF]{HEX}{{3}}|{PAIR})))'

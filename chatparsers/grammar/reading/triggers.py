@@ -22,20 +22,6 @@ from .. import ir
 from ..ir import ANY, ANYTHING, BLANKS, EMPTY, SPACES, Ir, alt, seq
 from ..regular.regex import read_regex
 
-__all__ = [
-    "NO_TEXT",
-    "Trigger",
-    "beginning",
-    "distinct",
-    "holds",
-    "literal_heads",
-    "parsed_beginnings",
-    "split_heads",
-    "stretches",
-    "thoughts",
-    "words",
-]
-
 NO_TEXT = (n.Cut, n.Implied, n.End, n.Declared, n.LineStart)
 """The nodes that generate nothing."""
 

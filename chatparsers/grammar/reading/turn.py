@@ -35,8 +35,6 @@ from .triggers import (
 )
 from .values import Values
 
-__all__ = ["TurnReader", "has_calls", "start_of"]
-
 
 class TurnReader:
     """Reads the nodes of the turn. ``read`` reads any node. ``free``: the dialect has a form for text with calls."""

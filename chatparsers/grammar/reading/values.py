@@ -12,8 +12,6 @@ from ..ir import Ir
 from ..schemas import Equal, Output, SchemaCompiler, Where, content
 from ..syntaxes import RawText, syntax_of, wordless_openers
 
-__all__ = ["JSON", "Values"]
-
 JSON = Json()
 
 

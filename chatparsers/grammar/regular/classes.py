@@ -8,8 +8,6 @@ from itertools import chain
 
 from ..ir import ANY, LAST, Alt, Chars, Ir, Ranges, Rep, Seq, Shared, Text, charset
 
-__all__ = ["Classes", "sets_of"]
-
 
 def sets_of(node: Ir, found: dict[Ranges, None]) -> None:
     """Collects the sets of characters that a regular node has."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from ..budget import Budget
 from ..ir import Ranges
 
-__all__ = ["Dfa", "TooLarge", "spend"]
-
 
 class TooLarge(Exception):
     """The automaton would have more states than the limit, or take more work than is left."""

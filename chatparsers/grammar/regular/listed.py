@@ -10,8 +10,6 @@ from ..budget import Budget
 from ..ir import ANY, Alt, Lang, Ranges, Seq, Text, charset, complement
 from .dfa import Dfa, TooLarge, spend
 
-__all__ = ["excluded_texts", "not_listed"]
-
 
 def excluded_texts(lang: Lang) -> list[str] | None:
     """The texts, if a language has all texts but these; else None."""

@@ -13,17 +13,6 @@ from decimal import Decimal
 
 from ..ir import NOTHING, Alt, Chars, Ir, Part, Rep, Text, alt, opt, seq
 
-__all__ = [
-    "ANY_INTEGER",
-    "ANY_NUMBER",
-    "INTEGER",
-    "NUMBER",
-    "PLACES",
-    "integer_range",
-    "number_parts",
-    "zeros",
-]
-
 DIGIT = Chars(((48, 57),))
 FIRST = Chars(((49, 57),))
 SIGN = opt(Text("-"))

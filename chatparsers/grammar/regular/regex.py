@@ -28,8 +28,6 @@ from ..ir import (
     seq,
 )
 
-__all__ = ["Unsupported", "read_regex"]
-
 DIGITS = charset([(48, 57)])
 WORD = charset([(48, 57), (65, 90), "_", (97, 122)])
 SPACES = charset([(9, 13), 32, 160, 0x1680, (0x2000, 0x200A), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF])

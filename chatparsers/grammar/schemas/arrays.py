@@ -9,8 +9,6 @@ from ..steps import Steps
 from ..syntaxes import Syntax
 from .bags import Bag, Where, useful
 
-__all__ = ["Inner", "array"]
-
 Inner = Callable[[list[Where], int], Steps[Ir]]
 """The values inside of an object or array, under these schemas and below so many objects and arrays."""
 

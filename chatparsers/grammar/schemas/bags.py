@@ -11,8 +11,6 @@ from typing import Any
 from ...public import public
 from ...schema.document import ANYTHING
 
-__all__ = ["Bag", "Bound", "Shape", "Weakened", "Where", "crossed", "narrow", "shown", "useful"]
-
 Where = tuple[Any, str]
 """A schema and its JSON path."""
 

@@ -24,8 +24,6 @@ from .output import Output
 from .strings import string
 from .written import Written
 
-__all__ = ["SchemaCompiler"]
-
 DEEPEST = 100
 """How many levels of objects and arrays are written. A deeper value may be any value."""
 _ONLY_TYPE = SILENT | {"type"}

@@ -14,35 +14,6 @@ from ..regular.string_formats import Named
 from .bags import Bag, Shape, Weakened, narrow, shown
 from .listed import check_text, check_value, identity
 
-__all__ = [
-    "UNEVALUATED",
-    "Around",
-    "Gather",
-    "Schema",
-    "bound",
-    "count",
-    "dependent",
-    "expect",
-    "named",
-    "on_condition",
-    "on_const",
-    "on_dependent_schemas",
-    "on_items",
-    "on_media_type",
-    "on_members",
-    "on_multiple",
-    "on_names",
-    "on_not",
-    "on_pattern",
-    "on_required",
-    "on_type",
-    "on_unevaluated_members",
-    "on_unique",
-    "on_values",
-    "read_expression",
-    "type_names",
-]
-
 Schema = Mapping[str, Any]
 
 

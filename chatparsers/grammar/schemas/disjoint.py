@@ -9,8 +9,6 @@ from ...schema.document import type_of
 from .bags import Bag, crossed, narrow
 from .listed import identities
 
-__all__ = ["disjoint"]
-
 _MOST_COMPARED = 4_096
 """The most pairs of alternatives that are compared."""
 

@@ -7,8 +7,6 @@ from collections.abc import Collection, Mapping
 from ..ir import Alt, Ir, Order, Ref, Rep, Seq, Shared
 from ..steps import Steps, run
 
-__all__ = ["has_end"]
-
 
 def has_end(name: str, rules: Mapping[str, Ir], begun: Collection[str]) -> bool:
     """Whether the rule ``name`` has a finite text. The rules in ``begun`` are not yet written; they count as finite."""

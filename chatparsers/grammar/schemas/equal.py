@@ -15,8 +15,6 @@ from ...schema.keywords import KEYWORDS, NOTES
 from ..ir import Ir
 from .output import Output
 
-__all__ = ["Equal", "content"]
-
 _REFERENCES = tuple(row.name.encode() for row in KEYWORDS.values() if row.reference)
 
 

@@ -13,8 +13,6 @@ from .bags import Where
 from .output import Output
 from .strings import Parts
 
-__all__ = ["Form", "InSyntax"]
-
 
 class Form(Protocol):
     """How an object's members are written."""

@@ -21,8 +21,6 @@ from .disjoint import disjoint
 from .keywords import RULES, SPEAKING, Rule
 from .output import Output
 
-__all__ = ["Gatherer"]
-
 Together = dict[int, Where]
 """Schemas that must all hold, by their identity. Must not change once it is passed on."""
 

@@ -16,8 +16,6 @@ from .keywords import RULES
 from .listed import identities
 from .verdicts import Verdict
 
-__all__ = ["Judge", "fits", "search"]
-
 
 @kept(64, 2_000)
 def _matcher(expression: str) -> Matcher | None:

@@ -17,8 +17,6 @@ from . import verdicts as v
 from .constraints import Gather
 from .verdicts import Judged
 
-__all__ = ["RULES", "SPEAKING", "Rule", "types_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rule:

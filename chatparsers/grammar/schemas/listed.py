@@ -8,8 +8,6 @@ from typing import Any
 
 from ...errors import SchemaError
 
-__all__ = ["check_text", "check_value", "identities", "identity"]
-
 _DEEPEST = 64
 """The deepest nesting of a listed value."""
 _MOST_BITS = 4_096

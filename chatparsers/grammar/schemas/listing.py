@@ -12,8 +12,6 @@ from .bags import Where
 from .judge import Judge
 from .output import Output
 
-__all__ = ["Listing"]
-
 
 class Listing:
     """Writes listed values in one syntax."""

@@ -13,8 +13,6 @@ from .listing import Listing
 from .output import Output
 from .strings import Parts, regex, string_parts
 
-__all__ = ["Others", "others"]
-
 _MOST_PATTERNS = 4
 
 

@@ -12,8 +12,6 @@ from ..regular.numbers import NUMBER as _ANY_NUMBER
 from .bags import Bag, Bound, crossed
 from .output import Output
 
-__all__ = ["INTEGER", "NUMBER", "number"]
-
 INTEGER = Shared("integer", _ANY_INTEGER, True)
 NUMBER = Shared("number", _ANY_NUMBER, True)
 

@@ -14,8 +14,6 @@ from .judge import search
 from .listing import Listing
 from .names import others
 
-__all__ = ["Objects"]
-
 
 class Objects:
     """Writes the objects of one document."""

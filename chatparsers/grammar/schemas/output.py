@@ -11,8 +11,6 @@ from ..target import Target
 from .bags import Bag, Weakened
 from .keywords import types_of
 
-__all__ = ["Output"]
-
 _MOST_STATES = 3_000
 
 

@@ -9,8 +9,6 @@ from ..syntaxes import RawText, Syntax
 from .bags import Bag
 from .output import Output
 
-__all__ = ["Parts", "regex", "string", "string_parts"]
-
 Parts = tuple[Part, ...]
 
 _MOST_COUNTED = 256

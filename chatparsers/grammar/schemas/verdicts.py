@@ -17,38 +17,6 @@ from ..steps import Steps
 from .constraints import Schema, type_names
 from .listed import identities, identity
 
-__all__ = [
-    "Ask",
-    "Judged",
-    "Verdict",
-    "all_of",
-    "among",
-    "any_of",
-    "compared",
-    "condition",
-    "constant",
-    "contains",
-    "dependent",
-    "divided",
-    "items",
-    "kind",
-    "media_type",
-    "named",
-    "none_of",
-    "one_of",
-    "others",
-    "pattern",
-    "patterns",
-    "prefix",
-    "properties",
-    "property_names",
-    "reference",
-    "required",
-    "sized",
-    "strictly",
-    "unique",
-]
-
 Verdict = bool | None
 
 

@@ -13,8 +13,6 @@ from ..ir import EMPTY, NOTHING, Alt, Ir, Ref, Seq, Shared, Text
 from .bags import Where
 from .ends import has_end
 
-__all__ = ["Key", "Written"]
-
 Key = tuple[int, ...]
 
 

@@ -21,8 +21,6 @@ from .limits import current
 if TYPE_CHECKING:
     import jinja2
 
-__all__ = ["Asked", "asked_of", "compile_source", "environment", "strftime_now", "variables_of"]
-
 _KEPT = 65_536
 """The longest source, in characters, that is kept compiled. The last 64 templates are kept."""
 

@@ -15,8 +15,6 @@ from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, NoReturn
 
-__all__ = ["ExactNumber", "from_json", "to_json"]
-
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -7,8 +7,6 @@ from types import FrameType
 
 from ...errors import TemplateError
 
-__all__ = ["Exhausted", "explain", "place"]
-
 
 class Exhausted(Exception):
     """The template wants to do more than `Limits` allow. No `TemplateError`: probing must not take it for an answer."""

@@ -23,8 +23,6 @@ from jinja2.utils import _PassArg, generate_lorem_ipsum
 from .exact import from_json, to_json
 from .limits import Borrowed, Exhausted, Meter, current, depth_of, digits, entries
 
-__all__ = ["FILTERS", "GLOBALS", "TESTS", "Formatter", "method"]
-
 _Guard = Callable[..., Any]
 
 

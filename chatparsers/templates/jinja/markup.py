@@ -6,8 +6,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-__all__ = ["TracedMarkup"]
-
 
 class TracedMarkup(Markup):
     """Markup that knows from which source each run of its characters came."""

@@ -32,8 +32,6 @@ from .guards import FILTERS, GLOBALS, TESTS, Formatter, method
 from .limits import current
 from .traced import Traced
 
-__all__ = ["Sandbox"]
-
 _LIST_METHODS = frozenset({"append", "pop"})
 _DICT_NAMES = frozenset(dir(dict))
 # What the sandbox lets every template have of these types: all but private names, what changes an object, and `format`.

@@ -20,19 +20,6 @@ from typing import Any, SupportsIndex
 from .exact import to_json
 from .limits import Meter, current, hand_over
 
-__all__ = [
-    "Run",
-    "Traced",
-    "carried",
-    "concatenated",
-    "interleaved",
-    "merged",
-    "runs_of",
-    "tracing",
-    "untraced",
-    "within",
-]
-
 Run = tuple[int, int, int, int, int]
 """From, to; the number of the source; the first of its characters that stands here, and the place after the last. Where
 both spans have the same length, the characters are the source's own, else another spelling of them."""

@@ -11,8 +11,6 @@ from jinja2 import Undefined
 
 from .environment import environment
 
-__all__ = ["watched"]
-
 
 def watched(names: Iterable[str], written: set[str]) -> dict[str, Undefined]:
     """Undefined values for the variables of these names that no function has. When a template writes one as text, its

@@ -20,8 +20,6 @@ from ...kept import cached
 from ..messages import CallIds, ReasoningAs, Wants, shape
 from .turns import MARKER, NEEDLE
 
-__all__ = ["SWITCHES", "Capabilities", "Prober", "Writer", "probe_tools", "shows"]
-
 Messages = list[dict[str, Any]]
 
 _USER = "needleuser"

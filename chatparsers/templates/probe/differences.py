@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-__all__ = ["is_marker", "shared_end", "shared_start", "units"]
-
 _UNIT = re.compile(r"<+[^<>\s]*>*|\[/?[^\[\]\s\"'{},]*\]|\w+|.", re.DOTALL)
 _MARKER = re.compile(r"<+[^<>\s]+>+|\[/?[^\[\]\s\"'{},]+\]")
 

@@ -12,8 +12,6 @@ from ...core.definition.tree import first, tokens, walk
 from ...core.format import Format
 from .turns import MARKER, WHOLE
 
-__all__ = ["end_marker", "opening"]
-
 
 @lru_cache(maxsize=1024)
 def opening(fmt: Format, generation_prompt: str) -> str:

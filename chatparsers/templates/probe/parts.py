@@ -7,8 +7,6 @@ from typing import Any
 
 from ...errors import TemplateError
 
-__all__ = ["part_kind", "shows_part"]
-
 _TEXTUAL = ("text", "thinking", "reasoning", "input_text", "output_text", "refusal")
 _NEEDLE = "needlepart"
 

@@ -20,8 +20,6 @@ from .turns import MARKER, common, outside_marker
 if TYPE_CHECKING:
     from ..render import Template
 
-__all__ = ["ANY", "Headers", "role_headers"]
-
 _NEEDLE = "永N33DLE"
 _HELLO, _BYE = "永Hello", "永Bye"
 _USER, _ANSWER = {"role": "user", "content": _HELLO}, {"role": "assistant", "content": _BYE}

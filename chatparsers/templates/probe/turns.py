@@ -25,19 +25,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = [
-    "FOLLOW_UP",
-    "MARKER",
-    "NEEDLE",
-    "WHOLE",
-    "Renderings",
-    "as_prompted",
-    "common",
-    "cut",
-    "outside_marker",
-    "trailer",
-]
-
 NEEDLE = "永needlecontent"
 """Content for comparison; its first character begins no template's prefill."""
 

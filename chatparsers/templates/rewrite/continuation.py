@@ -14,8 +14,6 @@ from ...errors import TemplateError
 from ..jinja.failure import place
 from ..messages import reasoning_of
 
-__all__ = ["check_final", "cut_at_tag", "tagged"]
-
 _TAG = "continuefinalmessage "
 
 

@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias
 from ...schema.document import Document, Schema, Unresolved
 from ..jinja.exact import to_json
 
-__all__ = ["ToolsAs", "declared"]
-
 ToolsAs: TypeAlias = Literal["json", "compact", "typescript"]
 """How tools are written where the template shows none: whole JSON Schemas, or shorter."""
 

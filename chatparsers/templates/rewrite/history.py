@@ -18,8 +18,6 @@ from ..messages import Ids, Wants, shape
 from .plan import Survey
 from .polyfills import Message
 
-__all__ = ["History"]
-
 
 class History(list[Message]):
     """Messages for `Chat.prepare`, to which others are added at the end."""

@@ -10,8 +10,6 @@ from ..jinja.failure import place
 from ..probe.parts import part_kind
 from ..render import Template
 
-__all__ = ["shown_parts"]
-
 
 def shown_parts(template: Template, messages: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
     """The messages, with each part other than text under the type that the template reads: OpenAI's ``image_url``

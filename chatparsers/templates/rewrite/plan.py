@@ -26,8 +26,6 @@ from ..probe.capabilities import probe_tools, shows
 from .declared import ToolsAs
 from .polyfills import POLYFILLS, Message, Syntax, apply, flat_tools
 
-__all__ = ["Outline", "Plan", "Planner", "Survey"]
-
 _KEPT = 32_768
 """The kinds in the outlines for which plans are kept, about 4 MB."""
 _PROBED = ("needle_tool", "needle_word", "needledescribed")

@@ -18,8 +18,6 @@ from ..jinja.traced import concatenated, interleaved, untraced
 from ..messages import BEFORE_CALLS
 from .declared import ToolsAs, declared
 
-__all__ = ["POLYFILLS", "Message", "Syntax", "apply", "flat_tools"]
-
 Message = Mapping[str, Any]
 
 _FOLLOWS = "\n\n"

@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 from ..test_detect import Tokens, lex, write
 
-__all__ = ["KINDS", "alter"]
-
 _MARKER = re.compile(r"<[^<>\s\"'{}]{2,40}>|\[/?[A-Z_]{3,}\]")
 _NOT_ENDS = {
     "(",

@@ -9,8 +9,6 @@ from chatparsers.testing.check import check_expected
 from chatparsers.testing.rendering import Inexpressible, render
 from chatparsers.testing.scenarios import Scenario
 
-__all__ = ["INEXPRESSIBLE", "REFUSED", "read"]
-
 REFUSED, INEXPRESSIBLE = "refused", "inexpressible"
 _LACKS = ("the format has no", "a string that holds what ends it")
 

@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["STYLES", "Spec", "choose", "write"]
-
 _WORDS = re.findall(
     r"\w+",
     """

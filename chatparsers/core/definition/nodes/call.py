@@ -12,22 +12,6 @@ from ..wrong import check_regex, check_run, check_steps, spelt, wrong
 from .control import Tag
 from .node import Inner, Literal, Needed, Node, Opening, Reader, Rules, Silent, Unforeseen
 
-__all__ = [
-    "Args",
-    "Calls",
-    "Declared",
-    "EachArg",
-    "EachTool",
-    "Header",
-    "Implied",
-    "JsonName",
-    "JsonText",
-    "JsonValue",
-    "Name",
-    "SameName",
-    "Value",
-]
-
 
 class _Captured(Needed, family=True):
     """Kinds that read a run of text which the parser keeps. The grammar reads what they generate."""

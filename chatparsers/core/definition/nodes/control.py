@@ -9,8 +9,6 @@ from ..wrong import spelt, wrong
 from .node import Begun, Inner, Node, Opening, Reader, Rules, Silent, Unforeseen
 from .text import check_bounds
 
-__all__ = ["Atomic", "Cut", "Lenient", "Many", "Not", "Peek", "Ref", "Rule", "Tag", "Tagged"]
-
 
 class Tag(Enum):
     """The kinds of a run of text."""

@@ -18,30 +18,6 @@ from ....errors import DefinitionError
 from ....schema.tools import Argument, Tool
 from ..wrong import check_characters, spelt, wrong
 
-__all__ = [
-    "Begun",
-    "Choice",
-    "Inner",
-    "Leaf",
-    "Literal",
-    "Needed",
-    "Node",
-    "Nodelike",
-    "Opening",
-    "Reader",
-    "Sequence",
-    "Silent",
-    "Space",
-    "Token",
-    "Unforeseen",
-    "as_node",
-    "extended",
-    "first",
-    "head",
-    "kinds",
-    "of_every_kind",
-]
-
 _Fact = TypeVar("_Fact", bound=Callable[..., Any])
 _Row = TypeVar("_Row")
 

@@ -9,8 +9,6 @@ from ....errors import DefinitionError
 from ..wrong import check_characters, check_regex, check_texts, matches_any, wrong
 from .node import Begun, Needed, Opening, Reader, Rules, Silent, Unforeseen
 
-__all__ = ["AnyChar", "Chars", "End", "LineStart", "Until", "check_bounds"]
-
 
 def check_bounds(node: Chars | object, least: int, most: int | None) -> None:
     """Raises `DefinitionError` if nothing can come ``least`` to ``most`` times."""

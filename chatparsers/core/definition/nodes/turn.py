@@ -9,8 +9,6 @@ from ....errors import DefinitionError
 from ..wrong import spelt, wrong
 from .node import Node, Reader, Rules, Unforeseen, first, head
 
-__all__ = ["Body", "Span", "Think"]
-
 
 @dataclass(frozen=True, slots=True)
 class Span:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..instructions import Instruction, Item
     from ..machine import Machine
 
-__all__ = ["Step", "Steps", "usual"]
-
 _MOST_NAME = 99
 _NO_WHITE = f"(?=[^{WHITE}])"
 _PLAIN = {JSON_INSIDE: r'[^"\\\x00-\x1f]'}

@@ -15,8 +15,6 @@ from ...definition import nodes as n
 from ...definition.tree import once
 from ..alphabet import Alphabet
 
-__all__ = ["ARGUMENTS", "CALL", "JSON_INSIDE", "START", "VALUE", "Atom", "Text", "texts"]
-
 JSON_INSIDE = r'(?:[^"\\\x00-\x1f]|\\.|\\\Z)'
 """One character of the inside of a JSON string, or an escape; the text may end after the escape's backslash."""
 

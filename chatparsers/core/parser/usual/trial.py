@@ -19,8 +19,6 @@ from .texts import ARGUMENTS, CALL, START, VALUE, Atom
 if TYPE_CHECKING:
     from ..instructions import Instruction, Item
 
-__all__ = ["Done", "behind", "trial"]
-
 _MOST_STEPS = 500
 
 _Place = tuple[int, int]
