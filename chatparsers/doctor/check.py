@@ -14,7 +14,7 @@ from .cost import cost
 from .ends import ends
 from .format import format_found
 from .grammar import grammar
-from .history import append_only, arguments, loses, whitespace
+from .history import append_only, arguments, loses, rounds, whitespace
 from .masks import bridge, masks
 from .prompt import prompt
 from .report import LEVELS, Fact, Finding, Report
@@ -27,6 +27,7 @@ CHECKS: Mapping[str, Check] = {
     "format": format_found,
     "loses": loses,
     "append-only": append_only,
+    "rounds": rounds,
     "arguments": arguments,
     "whitespace": whitespace,
     "ends": ends,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from ..errors import ChatParsersError, TemplateError
 from ..templates.probe.turns import common
@@ -212,11 +212,16 @@ def _stand_in(model: Subject, field: str) -> str:
     found = _SHOWN[field]
     if field == "result_ids":
         return "chatparsers gives the results in the order of the calls"
+    return _prepared(model, found[0], tools=field != "system_role")
+
+
+def _prepared(model: Subject, messages: Messages, tools: bool = True) -> str:
+    """With which polyfills messages are written."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             turn = model.chat.prepare(
-                found[0], tools=model.tools if field != "system_role" else None, add_generation_prompt=False
+                messages, tools=model.tools if tools else None, add_generation_prompt=False
             )
     except ChatParsersError as error:
         return f"chatparsers refuses it: {error}"
@@ -282,6 +287,61 @@ def _steps(model: Subject) -> Iterator[tuple[str, str, Messages, dict[str, Any],
         yield "an answer behind a result, then a user's message", short, behind, said, then
     long = [message for turn in range(8) for message in (user(f"Question {turn}"), answer(f"Answer {turn}"))]
     yield "an answer in a long conversation, then a user's message", short, [*long, *question], said, then
+
+
+_ADDED: Mapping[str, dict[str, Any]] = {"a user's text": user("ByTheWay"), "a system text": SYSTEM}
+
+
+def rounds(model: Subject) -> Iterator[Finding]:
+    """Whether a round of calls keeps its thoughts, and its earlier prompt, where an agent adds texts after results."""
+    if not (model.can.tool_calls and model.can.tool_role and model.can.reasoning_with_calls):
+        return
+    told: set[str] = set()
+    for variables in ({}, model.template.thinking_kwargs(True)):
+        plain = _round(model, [], variables)
+        for what, added in _ADDED.items():
+            found = _round(model, [added], variables)
+            if plain is None or found is None or what in told:
+                continue
+            if plain.thought and not found.thought:
+                lost, text = "drops the running thought", found.text
+            elif plain.held and not found.held:
+                lost, text = "changes the prompt before it", found.text
+            else:
+                continue
+            told.add(what)
+            yield Finding(
+                "round-broken",
+                "warning",
+                f"{what} after a result {lost}, so a reminder of an agent costs the model its thought or its cache",
+                f"{quoted('FirstThought')} and the prompt before should stand in {quoted(text[-240:])}",
+                _written_with(model, added),
+            )
+
+
+class _Kept(NamedTuple):
+    """A round with texts after its results: its rendering, whether its thoughts are there, and whether it begins with
+    the prompt before."""
+
+    text: str
+    thought: bool
+    held: bool
+
+
+def _round(model: Subject, added: Messages, variables: Mapping[str, Any]) -> _Kept | None:
+    """A round of two calls; None if the template refuses it."""
+    one = [user("Q"), call({"city": "Oslo"}, reasoning="FirstThought"), result("Cold"), *added]
+    two = [*one, call({"city": "Rome"}, reasoning="SecondThought"), result("Warm"), *added]
+    before, text = (model.tried(some, generate=True, tools=True, **variables) for some in (one, two))
+    if before is None or text is None:
+        return None
+    return _Kept(text, "FirstThought" in text and "SecondThought" in text, text.startswith(before))
+
+
+def _written_with(model: Subject, added: dict[str, Any]) -> str:
+    """How the polyfills write a text after a result."""
+    messages = [user("Q"), call({"city": "Oslo"}, reasoning="FirstThought"), result("Cold"), added]
+    return f"{_prepared(model, messages)}; other hosts lose it"
 
 
 def _held(model: Subject, history: Messages, said: dict[str, Any]) -> tuple[str, str] | None:

@@ -65,6 +65,9 @@ class Renderer:
         self._planner = Planner(
             self._rendered,
             syntax,
+            thinking=lambda messages, tools: self._rendered(
+                messages, tools, **template.thinking_kwargs(True)
+            ),
             knows_results=lambda: self._knows_results,
             reads_back=lambda: self._reads_back,
             tools_as=tools_as,
@@ -175,8 +178,11 @@ class Renderer:
             return False
         return [call.name for call in found.tool_calls] == [_CALL["name"]] and "needle" not in found.content
 
-    def _rendered(self, messages: Sequence[Message], tools: list[dict[str, Any]] | None) -> str:
-        return self.template.render(messages, tools=tools, add_generation_prompt=True, strftime_now=_clock)
+    def _rendered(
+        self, messages: Sequence[Message], tools: list[dict[str, Any]] | None, **variables: Any
+    ) -> str:
+        variables = {"strftime_now": _clock, **variables}
+        return self.template.render(messages, tools=tools, add_generation_prompt=True, **variables)
 
 
 def _clock(pattern: str) -> str:

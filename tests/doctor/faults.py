@@ -252,6 +252,19 @@ FAULTS = [
         "append-only",
         before("{%- if messages|length > 8 -%}{%- set messages = messages[-7:] -%}{%- endif -%}"),
     ),
+    Fault(
+        "round-broken",
+        "rounds",
+        before(
+            "{%- set ns = namespace(last=0) -%}{%- for m in messages -%}{%- if m.role == 'user' -%}"
+            "{%- set ns.last = loop.index0 -%}{%- endif -%}{%- endfor -%}"
+            + each("dict(m, reasoning_content='') if loop.index0 < ns.last else m").replace(
+                "namespace(m=[])", "namespace(m=[], last=ns.last)"
+            )
+        ),
+        ("not-append-only", "bridge-", "mask-", "loses-reasoning"),
+        ("glm-4-5", "seed-oss", "minimax-m2"),
+    ),
     Fault("arguments-lost", "arguments", before(_TEXT_LOST), ("arguments-",)),
     Fault(
         "arguments-respelt",

@@ -53,7 +53,18 @@ CASES: dict[str, list[tuple[list[dict[str, Any]], list[dict[str, Any]]]]] = {
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, SYSTEM],
             [SYSTEM, {**SYSTEM, "content": "S2"}, USER, ANSWER, {"role": "user", "content": "S"}],
         ),
-        ([CALLED, F, SYSTEM, SYSTEM], [CALLED, {**F, "content": "F\n\nS\n\nS"}]),
+    ],
+    "round": [
+        ([CALLED, F, SYSTEM, USER, CALLED], [CALLED, {**F, "content": "F\n\nS\n\nU"}, CALLED]),
+        (
+            [CALLED, F, G, {"role": "user", "content": TEXT_PARTS}],
+            [CALLED, F, {**G, "content": "G\n\nPQ"}],
+        ),
+        ([F, ANSWER, USER], [F, ANSWER, USER]),
+        (
+            [F, {"role": "user", "content": [PICTURE]}, USER],
+            [F, {"role": "user", "content": [PICTURE]}, USER],
+        ),
     ],
     "system_role": [
         ([SYSTEM, USER], [{"role": "user", "content": "S\n\nU"}]),

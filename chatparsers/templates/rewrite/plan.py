@@ -8,6 +8,9 @@
 
 So no polyfill is chosen by a flag that could be wrong in some combination: the template was seen to show all of these
 messages in this order.
+
+One more question has needles: whether texts after a result (an agent's reminders) cost the running thought, or the
+prompt that the engine holds. Then `round` joins the plan.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import lt
 from typing import Any, NamedTuple
 
 from ...errors import ChatParsersError
@@ -32,13 +36,15 @@ _PROBED = ("needle_tool", "needle_word", "needledescribed")
 
 
 class Kind(NamedTuple):
-    """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids."""
+    """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids. ``added``: a text that
+    no answer parts from the result before it."""
 
     role: str
     text: bool = True
     calls: int = 0
     ids: bool = True
     reasoning: bool = False
+    added: bool = False
 
 
 Outline = tuple[Kind, ...]
@@ -88,6 +94,8 @@ class Survey:
                 else:
                     kind = Kind(role, bool(content), calls, ids, thought)
                     sign = _SIGNS.get(kind) or self._own.setdefault(kind, chr(_OTHERS + len(self._own)))
+            if signs and signs[-1] in _ROUND_GOES_ON:
+                sign = _ADDED.get(sign, sign)
             signs.append(sign)
 
     def keep(self, number: int) -> None:
@@ -104,10 +112,11 @@ class Survey:
         """The kinds, without repeated rounds and steps.
 
         A step is a message with the results that answer it. Two results stand for more, and two steps that are alike
-        stand for more. A user message after an assistant's begins a round. Rounds are shown once, and the last one at
-        the end. The system's messages at the start belong to no round, as later ones are something else.
+        stand for more. A user message after an assistant's begins a round, and texts after results belong to theirs.
+        Rounds are shown once, and the last one at the end. The system's messages at the start belong to no round, as
+        later ones are something else.
         """
-        signs = _RESULTS.sub(r"\1", "".join(self._signs))
+        signs = _MORE_ADDED.sub(r"\1\1", _RESULTS.sub(r"\1", "".join(self._signs)))
         start = len(signs) - len(signs.lstrip(_SYSTEMS))
         rounds = _ROUND.findall(signs[start:])
         told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
@@ -131,7 +140,7 @@ def _calls(message: Message) -> tuple[int, bool]:
     return min(len(calls), 2), False
 
 
-_ASSISTANTS, _TOOLS, _OTHERS = 0xE000, 0xE100, 0xE200
+_ASSISTANTS, _TOOLS, _AFTER, _OTHERS = 0xE000, 0xE100, 0xE200, 0xE300
 _WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
 _BOTH = (False, True)
 _KINDS = {
@@ -145,6 +154,10 @@ _KINDS = {
         sign: Kind(role, text)
         for role, both in {"user": "uU", "system": "sS", "developer": "dD"}.items()
         for text, sign in zip(_BOTH, both, strict=True)
+    },
+    **{
+        chr(_AFTER + number): Kind(role, text, added=True)
+        for number, (role, text) in enumerate(product(("user", "system", "developer"), _BOTH))
     },
 }
 """The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
@@ -160,11 +173,14 @@ _ASSISTANT = [
     ]
     for text in _BOTH
 ]
+_ADDED = {_SIGNS[kind._replace(added=False)]: sign for sign, kind in _KINDS.items() if kind.added}
+_ROUND_GOES_ON = frozenset((_WITH_ID, _WITHOUT_ID, *_ADDED.values()))
 _SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
-_A, _T = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS))
+_A, _T, _X = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS, _AFTER))
 _RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
-_ROUND = re.compile(f"[^{_A}{_T}]*[{_A}{_T}]+|[^{_A}{_T}]+")
-_STEPS = re.compile(rf"([^{_T}][{_T}]{{0,2}})(?:\1){{2,}}(?![{_T}])")
+_MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")
+_ROUND = re.compile(f"[^{_A}{_T}{_X}]*[{_A}{_T}{_X}]+|[^{_A}{_T}{_X}]+")
+_STEPS = re.compile(rf"([^{_T}{_X}][{_T}]{{0,2}}[{_X}]*)(?:\1){{2,}}(?![{_T}{_X}])")
 
 
 Render = Callable[[Sequence[Message], "list[dict[str, Any]] | None"], str]
@@ -176,7 +192,8 @@ class Planner:
 
     ``render`` renders with the template. ``knows_results``: whether the template shows results on purpose; if not, it
     prints their role by accident. ``reads_back``: whether a call written as text is read back from a rendering.
-    ``teaches``: whether the prompt tells tools and calls in the syntax even if the template shows tools.
+    ``teaches``: whether the prompt tells tools and calls in the syntax even if the template shows tools. ``thinking``:
+    as ``render``, with thoughts switched on.
     """
 
     def __init__(
@@ -184,18 +201,21 @@ class Planner:
         render: Render,
         syntax: Syntax,
         *,
+        thinking: Render,
         knows_results: Callable[[], bool],
         reads_back: Callable[[], bool],
         tools_as: ToolsAs = "json",
         teaches: Callable[[], bool] = lambda: False,
     ) -> None:
         self._render = render
+        self._thinking = thinking
         self._syntax = syntax
         self._knows_results = knows_results
         self._reads_back = reads_back
         self._tools_as = tools_as
         self._teaches = teaches
         self._plans: dict[tuple[Outline, bool, frozenset[str]], Plan] = {}
+        self._rounds: dict[tuple[tuple[str, ...], Outline, bool], bool] = {}
         self._kinds = 0  # in the outlines of the plans
 
     def plan(self, shape: Outline, tools: bool, allowed: frozenset[str]) -> Plan:
@@ -225,10 +245,45 @@ class Planner:
             if tools and not shows(text, *_PROBED):
                 lost.append((Kind("tools"), "tools"))
             if not lost:
+                if "round" not in names and self._breaks_round(names, shape, tools, allowed):
+                    together = tuple(name for name in POLYFILLS if name in {*names, "round"})
+                    text = self._try(together, messages, tools, set())
+                    if text is not None and all(_all_there(text, words, printed) for *_, words in needles):
+                        return Plan(together)
                 return Plan(names)
             if best is None or len(lost) < len(best.lost):
                 best = Plan(names, tuple(lost))
         return best or Plan(())  # refused in every way: the rendering itself says why
+
+    def _breaks_round(
+        self, names: tuple[str, ...], shape: Outline, tools: bool, allowed: frozenset[str]
+    ) -> bool:
+        """Whether texts after results cost more of their round than they do with `round`."""
+        added = tuple(dict.fromkeys(kind for kind in shape if kind.added))
+        if not added or "round" not in allowed:
+            return False
+        key = names, added, tools
+        if key not in self._rounds:
+            kept = self._kept(names, (), tools)
+            alone, together = (
+                sum(map(lt, self._kept(way, added, tools), kept)) for way in (names, (*names, "round"))
+            )
+            self._rounds[key] = together < alone
+        return self._rounds[key]
+
+    def _kept(self, names: tuple[str, ...], added: Outline, tools: bool) -> list[int]:
+        """What stays in a round with these texts after its results, with thoughts as usual and switched on: how many
+        of its thoughts are shown, and whether its earlier prompt is a prefix."""
+        step = (Kind("assistant", text=False, calls=1, reasoning=True), Kind("tool"), *added)
+        messages, _ = _written((Kind("user"), *step, *step))
+        kept: list[int] = []
+        for render in (self._render, self._thinking):
+            earlier, later = (
+                self._try(names, some, tools, set(), render) or ""
+                for some in (messages[: -len(step)], messages)
+            )
+            kept += [later.count("thoughtneedle"), bool(earlier) and later.startswith(earlier)]
+        return kept
 
     @cached
     def _printed(self) -> tuple[str, ...]:
@@ -242,7 +297,12 @@ class Planner:
         return tuple(form for form in ('\\"', "{'") if f"{form}needle" not in written)
 
     def _try(
-        self, names: tuple[str, ...], messages: list[Message], tools: bool, seen: set[bytes]
+        self,
+        names: tuple[str, ...],
+        messages: list[Message],
+        tools: bool,
+        seen: set[bytes],
+        render: Render | None = None,
     ) -> str | None:
         """The rendering with these polyfills; None if the template refuses it, or if other polyfills wrote the same
         conversation before (``seen``)."""
@@ -256,7 +316,7 @@ class Planner:
             if key in seen:
                 return None
             seen.add(key)
-            return self._render(given, shown)
+            return (render or self._render)(given, shown)
         except ChatParsersError:
             return None
 
@@ -267,6 +327,8 @@ class Planner:
         choices: list[list[tuple[int, tuple[str, ...]]]] = [[(0, ()), (1, ("alternation",))]]
         if "developer" in roles:
             choices.append([(0, ()), (1, ("developer_role",))])
+        if any(kind.added for kind in shape):
+            choices.append([(0, ()), (1, ("round",))])
         if tools:
             choices.append([(16 if self._teaches() else 0, ()), (8, ("tools",))])
         if tools or calls:

@@ -94,19 +94,29 @@ def _one_system(messages: list[Message], request: _Request) -> list[Message]:
 
 
 def _late_system_as_user(messages: list[Message], request: _Request) -> list[Message]:
-    """A system message after any other message is a user's. After a result it stands in the result: a user's message
-    would begin a new question, at which templates drop the thoughts of the running one."""
+    """A system message after any other message is a user's."""
     start = _systems(messages)
-    out = messages[:start]
-    for message in messages[start:]:
-        if message.get("role") == "system":
-            last = out[-1] if out else {}
-            if last.get("role") == "tool":
-                out[-1] = {**last, "content": _join(last.get("content"), message.get("content"))}
-                continue
-            message = {**message, "role": "user"}
+    late = [{**m, "role": "user"} if m.get("role") == "system" else m for m in messages[start:]]
+    return messages[:start] + late
+
+
+def _in_the_result(messages: list[Message], request: _Request) -> list[Message]:
+    """Texts after a result, with no answer between, stand at the result's end: a message of their own would begin a
+    new question, at which templates drop the thoughts of the running one."""
+    out: list[Message] = []
+    for message in messages:
+        last = out[-1] if out else {}
+        if last.get("role") == "tool" and _adds_text(message):
+            message = {**last, "content": _join(last.get("content"), message.get("content"))}
+            out.pop()
         out.append(message)
     return out
+
+
+def _adds_text(message: Message) -> bool:
+    content = message.get("content")
+    shown = isinstance(content, str) or (isinstance(content, list) and all(map(_is_text, content)))
+    return shown and message.get("role") in ("user", "system", "developer")
 
 
 def _system_in_user(messages: list[Message], request: _Request) -> list[Message]:
@@ -411,6 +421,7 @@ POLYFILLS: dict[str, Callable[[list[Message], _Request], list[Message]]] = {
     "flat": _flat_calls,
     "developer_role": _developer_as_system,
     "several_systems": _one_system,
+    "round": _in_the_result,
     "late_system": _late_system_as_user,
     "tools": _tools_in_system,
     "system_role": _system_in_user,
