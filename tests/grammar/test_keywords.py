@@ -20,7 +20,9 @@ from engines import FULL
 from schema_suite import canonical, compiled, judges, spell
 
 from chatparsers.errors import SchemaError
-from chatparsers.grammar.budget import Budget
+from chatparsers.grammar.budget import MAX_WORK, Budget
+from chatparsers.grammar.schemas import Output
+from chatparsers.grammar.schemas.gather import Gatherer
 from chatparsers.grammar.schemas.judge import Judge
 from chatparsers.schema.document import Document, contradictory, reconciled
 from chatparsers.schema.keywords import KEYWORDS
@@ -270,16 +272,22 @@ TOGETHER = {
 """What a keyword takes with it: without it they say nothing, or more."""
 
 
+def judged(value: Any, schema: Any, work: int = MAX_WORK) -> tuple[bool, list[tuple[str, str]]]:
+    """Whether our judge lets a value pass, and what it says that it does not know."""
+    output = Output(budget=Budget(work=work))
+    fits = Judge(Gatherer(Document(schema), output), output).fits(value, [(schema, "$")])
+    return fits, [(weak.path, weak.keyword) for weak in output.weakened]
+
+
 def test_judge(amount: Callable[[int, int, int], int]) -> None:
     """Our judge says what jsonschema says, or that it does not know."""
     counted: Counter[object] = Counter()
     wrong: list[str] = []
     for number in range(amount(300, 2_000, 50_000)):
         schema, validator, values = drawn(number)
-        judge = Judge(Document(schema), Budget())
         for one in values:
             valid = validator.is_valid(one)
-            fits, unsure = judge.fits(one, [schema])
+            fits, unsure = judged(one, schema)
             counted[None if unsure else fits] += 1
             if fits != valid and not (fits and unsure):
                 wrong.append(
@@ -291,14 +299,15 @@ def test_judge(amount: Callable[[int, int, int], int]) -> None:
 
 def test_a_schema_that_leads_back_to_itself_adds_nothing() -> None:
     schema = {"type": "array", "items": {"$ref": "#"}, "allOf": [{"$ref": "#"}]}
-    budget = Budget(work=20)
-    assert Judge(Document(schema), budget).fits([[], [[]]], [schema]) == (True, {})
+    fits, told = judged([[], [[]]], schema, work=100)
+    assert fits
+    assert {keyword for _, keyword in told} == {"$ref"}
 
 
 def test_a_refusal_counts_whatever_is_not_known() -> None:
     unknown: Any = {"pattern": "^(?=a)"}
     for schema in ({"allOf": [unknown, {"minLength": 2}]}, {"allOf": [unknown], "minLength": 2}):
-        assert Judge(Document(schema), Budget()).fits("a", [schema])[0] is False
+        assert judged("a", schema)[0] is False
 
 
 def test_language(amount: Callable[[int, int, int], int]) -> None:

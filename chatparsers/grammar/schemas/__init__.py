@@ -2,10 +2,10 @@
 
 Strategy: a schema (or several that must all hold) becomes a short list of bags; a value must satisfy one of them. A bag
 gathers all keywords that apply to one value: ``allOf`` and ``$ref`` join it, ``anyOf`` and ``oneOf`` multiply the bags
-(gather.py). Each keyword has one rule (keywords.py): how it is gathered (constraints.py), how it judges a given value
-(verdicts.py), or why no grammar enforces it. The compiler (compiler.py) writes a bag type by type: strings.py,
-numbers.py, arrays.py, objects.py (with names.py for the members that no schema lists). Listed values are judged by the
-whole schema instead (judge.py, listing.py). Members and items stay schemas until their turn comes, so recursion ends: a
+(gather.py). Each keyword has one rule (keywords.py): how it is gathered (constraints.py), or why no grammar enforces
+it. The compiler (compiler.py) writes a bag type by type: strings.py,
+numbers.py, arrays.py, objects.py (with names.py for the members that no schema lists). Listed values are judged by
+their bag instead (judge.py, listing.py). Members and items stay schemas until their turn comes, so recursion ends: a
 value is known by the identities of the schemas that apply to it, and a value met again inside itself becomes a rule
 (written.py). Equal schemas of several tools are written once (equal.py). A keyword that a grammar cannot say is left
 out, which admits more, and reported. What the compilers of one grammar share is an `Output`.

@@ -16,25 +16,18 @@ _SHORT = 4
 """Up to so many items at the beginning, each is written in its place."""
 
 
-def array(bag: Bag, syntax: Syntax, inner: Inner, depth: int) -> Steps[Ir]:
-    """The arrays of a bag."""
+def array(bag: Bag, syntax: Syntax, open_: bool, inner: Inner, depth: int) -> Steps[Ir]:
+    """The arrays of a bag. ``open_``: further items of which no schema says anything are written."""
     least, most = bag.least_items, bag.most_items
     size = max((len(prefix) for prefix, _, _ in bag.prefix), default=0)
     heads: list[Ir] = []
     for index in range(size if most is None else min(size, most)):
-        wheres = [
-            (prefix[index], f"{path}.prefixItems[{index}]")
-            if index < len(prefix)
-            else (rest, f"{path}.items")
-            for prefix, rest, path in bag.prefix
-        ]
-        head = syntax.item((yield inner(useful(wheres), depth + 1)))
+        head = syntax.item((yield inner(useful(bag.of_item(index, open_)), depth + 1)))
         if never(head):
             most = index
             break
         heads.append(head)
-    rest_wheres = useful([(rest, f"{path}.items") for _, rest, path in bag.prefix])
-    rest = syntax.item((yield inner(rest_wheres, depth + 1)))
+    rest = syntax.item((yield inner(useful(bag.of_item(size, open_)), depth + 1)))
     if never(rest):
         most = len(heads) if most is None else min(most, len(heads))
     if most is not None and most < least:

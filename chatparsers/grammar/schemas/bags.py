@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from ...kept import kept
 from ...public import public
 from ...schema.document import ANYTHING
+from ..regular.automaton import Matcher, TooLarge
+from ..regular.regex import Unsupported, read_regex
+from ..steps import Steps
 
 Where = tuple[Any, str]
 """A schema and its JSON path."""
@@ -26,6 +30,19 @@ class Weakened:
     path: str
     keyword: str
     why: str
+
+
+Verdict = bool | None
+"""Whether a value is valid; None: not known."""
+
+Accepts = Callable[[Any, "list[Where]"], Steps[Verdict]]
+"""Whether schemas accept a value."""
+
+Holds = Callable[[Accepts, Any], "Verdict | Steps[Verdict]"]
+"""What a keyword that no grammar enforces says of one value."""
+
+Unsaid = tuple[Weakened, "Holds | None"]
+"""A keyword that the grammar does not enforce, and what it says of one value, if that is known."""
 
 
 @dataclass(slots=True, eq=False)
@@ -70,10 +87,60 @@ class Bag:
     most_items: int | None = None
     maybe: dict[str, list[Where]] = field(default_factory=dict)
     """Members that a condition may bring. They are optional in the grammar."""
-    told: list[Weakened] = field(default_factory=list)
-    """The weakened keywords, by type. They are reported only if that type is written."""
+    unsaid: list[Unsaid] = field(default_factory=list)
+    """The keywords that the grammar does not enforce. They are reported if their type is written."""
     path: str = ""
     """The path of the schema that was gathered last, "" before the first."""
+
+    def weaken(self, path: str, keyword: str, why: str, holds: Holds | None = None) -> None:
+        """Leaves a keyword out of the grammar. ``holds``: what it says of a listed value, if that is known."""
+        self.unsaid.append((Weakened(path, keyword, why), holds))
+
+    def of_item(self, index: int, silent: bool = True) -> list[Where]:
+        """The schemas of the item at ``index``. ``silent``: the schema of an item of which a schema says nothing."""
+        return [
+            (prefix[index], f"{path}.prefixItems[{index}]")
+            if index < len(prefix)
+            else (silent if rest is None else rest, f"{path}.items")
+            for prefix, rest, path in self.prefix
+        ]
+
+    def of_member(self, name: str) -> tuple[list[Where], bool, list[Weakened]]:
+        """The schemas of the member ``name``, whether one of them lists it, and the patterns of which it is not known
+        whether they match."""
+        found: list[Where] = []
+        unknown: list[Weakened] = []
+        listed = False
+        for shape in self.shapes:
+            matched = False
+            if name in shape.properties:
+                found.append((shape.properties[name], f"{shape.path}.properties.{name}"))
+                matched = listed = True
+            for expression, schema in shape.patterns:
+                matches = search(expression, name)
+                if matches:
+                    found.append((schema, f"{shape.path}.patternProperties.{expression}"))
+                elif matches is None:
+                    why = f"no grammar can say the regular expression {expression!r}"
+                    unknown.append(Weakened(shape.path, "patternProperties", why))
+                matched = matched or matches is not False  # unknown: neither schema is sure to apply
+            if not matched and shape.extra is not None:
+                found.append((shape.extra, f"{shape.path}.additionalProperties"))
+        return found, listed, unknown
+
+
+def search(expression: str, text: str) -> Verdict:
+    """Whether a regular expression of JSON Schema finds a match in ``text``; None if no grammar can say it."""
+    matcher = _matcher(expression)
+    return None if matcher is None else matcher.matches(text)
+
+
+@kept(64, 2_000)
+def _matcher(expression: str) -> Matcher | None:
+    try:
+        return Matcher(read_regex(expression))
+    except (Unsupported, TooLarge, ValueError):
+        return None
 
 
 def crossed(low: Bound | None, high: Bound | None) -> bool:

@@ -11,7 +11,7 @@ from ..ir import EMPTY, NOTHING, Alt, Ir, Ref, Rep, Shared, alt, never, seq
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
 from .arrays import array
-from .bags import Bag, Weakened, Where, narrow
+from .bags import Bag, Where, narrow
 from .constraints import UNEVALUATED
 from .equal import Equal, content
 from .form import Form, InSyntax
@@ -45,8 +45,9 @@ class SchemaCompiler:
         self.output = output
         self.equal = equal or Equal(output)
         self.gatherer = Gatherer(document, output)
-        self.listing = Listing(Judge(document, output.budget), syntax, output)
-        self.objects = Objects(self.gatherer, self.listing)
+        self.judge = Judge(self.gatherer, output)
+        self.listing = Listing(self.judge, syntax, output)
+        self.objects = Objects(self.gatherer, self.judge, output)
         self.members = InSyntax(syntax, output, self.inner, self.ready)
         self.written = Written(output.rules, syntax.name[:1])
         boolean = Alt((syntax.true, syntax.false))
@@ -169,18 +170,16 @@ class SchemaCompiler:
             return node
         bags = self.gatherer.bags(wheres)
         options: list[Ir] = []
-        listed: dict[Any, Any] = {}
         for bag in bags:
             self.unseal(bag, wheres)
-            if bag.values is not None:
-                listed.update(bag.values)
-        if listed:
-            written = self.listing.write(listed, bags[0].path, wheres, raw)
+        if any(bag.values for bag in bags):
+            written = self.listing.write(bags, wheres, raw)
             options += [raw.write((), 0, None) if raw else self.anything()] if written is None else written
         for bag in bags:
             if bag.values is not None:
                 continue
             if raw is None and not bag.path:
+                self.output.report_told(bag)
                 return self.anything()
             kinds = bag.types if raw is None else self.meant(bag, raw)
             for kind in (*TYPES, "integer"):
@@ -202,7 +201,7 @@ class SchemaCompiler:
             node: Ir = yield self.objects.write(bag, self.members, depth)
             return node
         if kind == "array":
-            node = yield array(bag, self.syntax, self.inner, depth)
+            node = yield array(bag, self.syntax, self.output.target.open_objects, self.inner, depth)
             return node
         return raw.word(self.simple[0][kind]) if raw else self.simple[0][kind]
 
@@ -210,7 +209,7 @@ class SchemaCompiler:
         """Keeps ``unevaluatedProperties`` only where it is exact: if its schema is the only one that applies."""
         for schema, path in bag.sealed:
             if len(wheres) > 1 or schema is not wheres[0][0]:
-                bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
+                bag.weaken(path, "unevaluatedProperties", UNEVALUATED)
                 bag.sealed = []
 
     # raw text

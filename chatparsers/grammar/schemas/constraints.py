@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any, Protocol
 
 from ...errors import SchemaError
@@ -11,7 +13,8 @@ from ...schema.document import ANYTHING, SPELLINGS, TYPES
 from ...schema.keywords import SILENT
 from ..regular.regex import Unsupported, read_regex
 from ..regular.string_formats import Named
-from .bags import Bag, Shape, Weakened, narrow, shown
+from ..steps import Steps
+from .bags import Accepts, Bag, Holds, Shape, Verdict, Where, narrow, shown
 from .listed import check_text, check_value, identity
 
 Schema = Mapping[str, Any]
@@ -19,9 +22,6 @@ Schema = Mapping[str, Any]
 
 class Around(Protocol):
     """What a keyword may ask of the schemas around it."""
-
-    open_objects: bool
-    """Whether members and items that no schema mentions are generated."""
 
     def plain(self, schema: Schema) -> bool:
         """Whether a schema judges members only by their names."""
@@ -82,7 +82,7 @@ def on_type(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> 
         for kind in [value] if isinstance(value, str) else value:
             if kind in SPELLINGS:
                 why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
-                bag.told.append(Weakened(path, "type", why))
+                bag.weaken(path, "type", why, _always)
     if schema.get("nullable") is True:
         kinds |= {"null"}
     bag.types = kinds if bag.types is ANYTHING else narrow(bag.types, kinds)
@@ -132,7 +132,7 @@ def bound(keyword: str, lower: bool, strict: bool) -> Gather:
         number = _decimal(value, path, keyword)
         if number is None:
             why = f"a bound of more than {_MOST_DIGITS} digits is left out"
-            bag.told.append(Weakened(path, keyword, why))
+            bag.weaken(path, keyword, why)
             return
         new = (number, strict)
         if lower:
@@ -148,7 +148,7 @@ def on_multiple(bag: Bag, value: Any, path: str, schema: Schema, around: Around)
     step = _decimal(value, path, "multipleOf")
     if step is None:
         why = f"a number of more than {_MOST_DIGITS} digits is left out"
-        bag.told.append(Weakened(path, "multipleOf", why))
+        bag.weaken(path, "multipleOf", why)
         return
     if step <= 0:
         raise SchemaError(f"expected a number above 0, found {shown(value)}", f"{path}.multipleOf")
@@ -164,7 +164,7 @@ def count(keyword: str, attribute: str, lower: bool) -> Gather:
             raise SchemaError(f"expected a whole number from 0 on, found {shown(value)}", f"{path}.{keyword}")
         now = getattr(bag, attribute)
         if value > _MOST_COUNTED:
-            bag.told.append(Weakened(path, keyword, f"a grammar counts up to {_MOST_COUNTED}"))
+            bag.weaken(path, keyword, f"a grammar counts up to {_MOST_COUNTED}", _sized(value, lower))
             if not lower:
                 return
             value = _MOST_COUNTED
@@ -187,9 +187,9 @@ def named(keyword: str, sets: Named) -> Gather:
         if value in sets.expressions:
             bag.patterns.append((sets.expressions[value], path, keyword))
             if value in sets.wider:
-                bag.told.append(Weakened(path, keyword, f"{value}: {sets.wider[value]}"))
+                bag.weaken(path, keyword, f"{value}: {sets.wider[value]}")
         elif value in sets.unsaid:
-            bag.told.append(Weakened(path, keyword, f"no grammar for {value!r}"))
+            bag.weaken(path, keyword, f"no grammar for {value!r}")
 
     return add
 
@@ -197,7 +197,8 @@ def named(keyword: str, sets: Named) -> Gather:
 def on_media_type(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
     expect(value, str, "a media type", path, "contentMediaType")
     if value == "application/json":
-        bag.told.append(Weakened(path, "contentMediaType", "the inside of a string is not parsed"))
+        holds = None if "contentEncoding" in schema else _is_json
+        bag.weaken(path, "contentMediaType", "the inside of a string is not parsed", holds)
 
 
 def on_required(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
@@ -226,7 +227,7 @@ def dependent(keyword: str) -> Gather:
                     bag.dependent.append((name, tuple(needed), keyword))
                     bag.dependent += [(other, (), keyword) for other in needed]
             elif needed is not True:
-                bag.told.append(Weakened(path, keyword, "a grammar cannot look back at the members before"))
+                _look_back(bag, name, needed, path, keyword)
 
     return add
 
@@ -235,19 +236,20 @@ def on_unique(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -
     expect(value, bool, "true or false", path, "uniqueItems")
     most = schema.get("maxItems")
     if value and not (isinstance(most, (int, float)) and most <= 1):
-        bag.told.append(Weakened(path, "uniqueItems", "a grammar cannot compare items"))
+        bag.weaken(path, "uniqueItems", "a grammar cannot compare items", _unique)
 
 
 def on_condition(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
-    bag.told.append(Weakened(path, "if", "a grammar cannot decide one part of a value by another"))
+    why = "a grammar cannot decide one part of a value by another"
+    bag.weaken(path, "if", why, partial(_conditional, schema, path))
     for keyword in ("then", "else"):
         _maybe(bag, schema.get(keyword), f"{path}.{keyword}")
 
 
 def on_dependent_schemas(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
     expect(value, Mapping, "an object of schemas", path, "dependentSchemas")
-    bag.told.append(Weakened(path, "dependentSchemas", "a grammar cannot look back at the members before"))
     for name, part in value.items():
+        _look_back(bag, name, part, path, "dependentSchemas")
         _maybe(bag, part, f"{path}.dependentSchemas.{name}")
 
 
@@ -278,7 +280,7 @@ def on_unevaluated_members(bag: Bag, value: Any, path: str, schema: Schema, arou
     if value is False and around.plain(schema):
         bag.sealed.append((schema, path))
     elif value is not True:
-        bag.told.append(Weakened(path, "unevaluatedProperties", UNEVALUATED))
+        bag.weaken(path, "unevaluatedProperties", UNEVALUATED)
 
 
 def on_items(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
@@ -292,9 +294,12 @@ def on_items(bag: Bag, value: Any, path: str, schema: Schema, around: Around) ->
         raise SchemaError(
             f"expected a schema (an object, true or false), found {shown(rest)}", f"{path}.items"
         )
-    if rest is None and prefix and not around.open_objects:
-        rest = False
-    bag.prefix.append((list(prefix), True if rest is None else rest, path))
+    bag.prefix.append((list(prefix), rest if prefix or rest is not None else True, path))
+
+
+def on_contains(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
+    why = "a grammar cannot count the items that satisfy a schema"
+    bag.weaken(path, "contains", why, partial(_contains, schema, path))
 
 
 def on_not(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> None:
@@ -310,5 +315,99 @@ def on_not(bag: Bag, value: Any, path: str, schema: Schema, around: Around) -> N
         if "integer" not in kinds or "number" not in bag.types:
             bag.types = bag.types - kinds - ({"integer"} if "number" in kinds else set())
             return
-    if bag.values is None:
-        bag.told.append(Weakened(path, "not", "a grammar cannot take away"))
+    bag.weaken(path, "not", "a grammar cannot take away", partial(_refused, [(value, f"{path}.not")]))
+
+
+# what keywords that no grammar enforces say of a listed value
+
+
+def _always(accepts: Accepts, value: Any) -> Verdict:
+    return True
+
+
+def _sized(bound: float, lower: bool) -> Holds:
+    return lambda accepts, value: len(value) >= bound if lower else len(value) <= bound
+
+
+def _unique(accepts: Accepts, value: Any) -> Verdict:
+    return len(set(map(identity, value))) == len(value)
+
+
+def _is_json(accepts: Accepts, value: str) -> Verdict:
+    try:
+        json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _refused(schemas: list[Where], accepts: Accepts, value: Any) -> Steps[Verdict]:
+    """``not``."""
+    found: Verdict = yield accepts(value, schemas)
+    return None if found is None else not found
+
+
+def _conditional(schema: Schema, path: str, accepts: Accepts, value: Any) -> Steps[Verdict]:
+    """``if``, with ``then`` and ``else``."""
+    holds: Verdict = yield accepts(value, [(schema["if"], f"{path}.if")])
+    found: list[Verdict] = []
+    for keyword, wanted in (("then", True), ("else", False)):
+        if keyword in schema and holds is not (not wanted):
+            found.append((yield accepts(value, [(schema[keyword], f"{path}.{keyword}")])))
+    if holds is None:
+        return True if all(found) else None
+    return every(found)
+
+
+def _contains(schema: Schema, path: str, accepts: Accepts, value: list[Any]) -> Steps[Verdict]:
+    """``contains``, with ``minContains`` and ``maxContains``."""
+    least, most = _count(schema.get("minContains"), 1), _count(schema.get("maxContains"), float("inf"))
+    schemas = [(schema["contains"], f"{path}.contains")]
+    found: Verdict = yield _counted([accepts(item, schemas) for item in value], least, most)
+    return found
+
+
+def _count(said: Any, usual: float) -> float:
+    return said if isinstance(said, (int, float)) and not isinstance(said, bool) else usual
+
+
+def counted(schemas: list[Where], least: float, most: float, accepts: Accepts, value: Any) -> Steps[Verdict]:
+    """Whether ``least`` to ``most`` of the schemas accept a value."""
+    found: Verdict = yield _counted([accepts(value, [one]) for one in schemas], least, most)
+    return found
+
+
+def _counted(every: list[Steps[Verdict]], least: float, most: float) -> Steps[Verdict]:
+    sure = perhaps = 0
+    for one in every:
+        verdict: Verdict = yield one
+        sure += verdict is True
+        perhaps += verdict is not False
+    if perhaps < least or sure > most:
+        return False
+    return True if sure >= least and perhaps <= most else None
+
+
+def _look_back(bag: Bag, name: str, needed: Any, path: str, keyword: str) -> None:
+    """Leaves out a schema that holds if there is a member ``name``."""
+    schemas = [(needed, f"{path}.{keyword}.{name}")]
+    bag.weaken(
+        path,
+        keyword,
+        "a grammar cannot look back at the members before",
+        lambda accepts, value: accepts(value, schemas) if name in value else True,
+    )
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether all hold."""
+    known: Verdict = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        known = known and verdict
+    return known

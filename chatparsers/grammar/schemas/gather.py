@@ -9,14 +9,15 @@ itself adds nothing there, and is reported. At last the keywords of each set are
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ...errors import SchemaError
 from ...schema.document import LEADING, Document, Unresolved, contradictory, references
 from ...schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
-from .bags import Bag, Weakened, Where, shown
-from .constraints import Gather
+from .bags import Bag, Unsaid, Weakened, Where, shown
+from .constraints import Gather, counted
 from .disjoint import disjoint
 from .keywords import RULES, SPEAKING, Rule
 from .output import Output
@@ -43,9 +44,10 @@ class Gatherer:
         self.document = document
         self.budget = output.budget
         self.tell = output.report
-        self.open_objects = output.target.open_objects
         self.known: dict[int, list[Together]] = {}
         self.active: set[int] = set()
+        self.loose: dict[int, list[Unsaid]] = {}
+        """What the sets do not say of a schema, by its identity."""
         self.cyclic = False
         """Whether a schema led back to itself since the last call of `bags`."""
 
@@ -98,12 +100,11 @@ class Gatherer:
             self.known[key] = either
             return either
         found: list[Together] = [{key: (schema, path)} if SPEAKING & schema.keys() else {}]
+        loose: list[Unsaid] = []
         for keyword, ref in references(schema):
-            inner = f"{path}.{keyword}"
-            target = self.resolve(ref, schema, path, keyword)
-            step = (
-                path if path.endswith(f".{keyword}") else inner
-            )  # a chain of references is one step of the path
+            # A chain of references is one step of the path.
+            step = path if path.endswith(f".{keyword}") else f"{path}.{keyword}"
+            target = self.resolve(ref, schema, path, keyword, loose)
             found = self.both(found, (yield self.alternatives(target, step)), path, keyword)
         self.beside_reference(schema, path)
         for keyword in ("allOf", "anyOf", "oneOf"):
@@ -123,10 +124,14 @@ class Gatherer:
                 continue
             if keyword == "oneOf" and not self.disjoint(every, found):
                 why = "alternatives may hold together: any of them is generated, as under anyOf"
-                self.tell(Weakened(path, keyword, why))
+                options = [(option, f"{path}.oneOf[{index}]") for index, option in enumerate(listed)]
+                loose.append((Weakened(path, keyword, why), partial(counted, options, 1, 1)))
             united = _once([one for options in every for one in options])
             self.budget.work -= 8 * len(united)
             found = self.both(found, united, path, keyword)
+        if loose:
+            self.loose[key] = loose
+            found = self.both(found, [{key: (schema, path)}], path, loose[0][0].keyword)
         self.active.discard(key)
         self.known[key] = found
         return found
@@ -172,22 +177,23 @@ class Gatherer:
             groups.append([bag for bag in bags if bag is not None])
         return disjoint(groups)
 
-    def resolve(self, ref: Any, schema: Any, path: str, keyword: str) -> Any:
-        """The schema that a reference in ``schema`` names. If it leads out of the document, reports it and returns
-        True."""
+    def resolve(self, ref: Any, schema: Any, path: str, keyword: str, loose: list[Unsaid]) -> Any:
+        """The schema that a reference in ``schema`` names. If it leads out of the document, notes it in ``loose`` and
+        returns True."""
         try:
             return self.document.resolve(ref, schema, keyword)
         except Unresolved as reason:
             if not reason.outside:
                 raise SchemaError(reason.why, f"{path}.{keyword}") from None
-            self.tell(Weakened(path, keyword, reason.why))
+            loose.append((Weakened(path, keyword, reason.why), None))
             return True
 
     def bag(self, together: Together) -> Bag | None:
         """The keywords of all the schemas; None if they admit no value."""
         bag = Bag()
         late: list[tuple[Rule, Any, str, Any]] = []
-        for schema, path in together.values():
+        for key, (schema, path) in together.items():
+            bag.unsaid += self.loose.get(key, ())
             if SPEAKING.isdisjoint(schema):
                 continue
             bag.path = path
@@ -197,7 +203,7 @@ class Gatherer:
                 if rule is None:
                     continue
                 if rule.unsaid:
-                    bag.told.append(Weakened(path, keyword, rule.unsaid))
+                    bag.weaken(path, keyword, rule.unsaid)
                 if rule.gathers is None:
                     continue
                 if rule.late:

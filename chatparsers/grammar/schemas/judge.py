@@ -1,125 +1,175 @@
-"""Judges listed values and names by the schemas of a document: keyword by keyword, with the judges of their rules."""
+"""Judges given values (those that a schema lists, names, a call's arguments) by what is gathered for the grammar.
+
+So a keyword means the same for a value that is generated and for one that is given. A keyword that no grammar enforces
+may still say whether it holds for one value (`Bag.weaken`). A verdict is True, False, or None: not known. ``not`` and
+the like turn verdicts round, so what is not known must not count as satisfied before the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator
+from fractions import Fraction
 from typing import Any
 
-from ...kept import kept
-from ...schema.document import Document, Unresolved, contradictory, type_of
+from ...errors import SchemaError
+from ...schema.document import is_of, type_of
 from ...schema.tools import Tool
 from ..budget import Budget
-from ..regular.automaton import Matcher, TooLarge
-from ..regular.regex import Unsupported, read_regex
 from ..steps import Steps, run
-from .keywords import RULES
-from .listed import identities
-from .verdicts import Verdict
-
-
-@kept(64, 2_000)
-def _matcher(expression: str) -> Matcher | None:
-    try:
-        return Matcher(read_regex(expression))
-    except (Unsupported, TooLarge, ValueError):
-        return None
-
-
-def search(expression: Any, text: str) -> Verdict:
-    """Whether a regular expression of JSON Schema finds a match in ``text``; None if no grammar can say it."""
-    matcher = _matcher(expression) if isinstance(expression, str) else None
-    return None if matcher is None else matcher.matches(text)
+from .bags import Bag, Verdict, Weakened, Where, search
+from .constraints import UNEVALUATED
+from .gather import Gatherer
+from .keywords import types_of
+from .listed import identity
+from .output import Output
 
 
 class Judge:
     """Judges values by the schemas of a document."""
 
-    def __init__(self, document: Document, budget: Budget) -> None:
-        self.document = document
-        self.budget = budget
-        self.lists: dict[int, frozenset[Any]] = {}
-        self.known: dict[tuple[int, int], Verdict] = {}
-        self.unsure: dict[str, str] = {}
-        """The keywords that could not be judged, with the reasons."""
+    def __init__(self, gatherer: Gatherer, output: Output) -> None:
+        self.gatherer = gatherer
+        self.output = output
+        self.known: dict[tuple[int, ...], Verdict] = {}
+        """The verdicts on a value and its parts, by the identities of the part and its schemas."""
+        self.unsure: dict[Weakened, None] = {}
+        """What would have to be known to judge the value."""
 
-    def fits(self, value: Any, schemas: Iterable[Any]) -> tuple[bool, Mapping[str, str]]:
-        """Whether no schema refuses ``value``; and the keywords on which that depends and that are not judged, with
-        the reasons."""
+    def fits(self, value: Any, schemas: list[Where]) -> bool:
+        """Whether no schema refuses ``value``. Reports the keywords on which that depends and that are not known."""
+        return not schemas or self._reported(self.accepts(value, schemas))
+
+    def within(self, value: Any, bag: Bag) -> bool:
+        """The same for the schemas that are gathered in a bag."""
+        return self._reported(self._within(value, bag))
+
+    def _reported(self, steps: Steps[Verdict]) -> bool:
         self.known, self.unsure = {}, {}
-        sure = True
-        for schema in schemas:
-            verdict: Verdict = run(self.valid(value, schema))
-            if verdict is False:
-                return False, {}
-            sure = sure and verdict is True
-        return True, {} if sure else self.unsure
+        verdict = run(steps)
+        if verdict is None:
+            self.output.weakened.update(self.unsure)
+        return verdict is not False
 
-    def valid(self, value: Any, schema: Any) -> Steps[Verdict]:
-        """Whether ``value`` is valid; None if that is not known."""
-        if not isinstance(schema, Mapping):
-            return schema is not False
-        key = (id(schema), id(value))
+    def accepts(self, value: Any, schemas: list[Where]) -> Steps[Verdict]:
+        """Whether the schemas accept a value."""
+        key = (id(value), *sorted(id(schema) for schema, _ in schemas))
         if key in self.known:
             return self.known[key]
-        if self.budget.work < 0:
-            self.unsure["*"] = "the grammar is past max_work: values are not judged"
+        self.known[key] = None  # until it is known: a schema may ask for itself
+        if self.output.budget.work < 0:
+            why = "the grammar is past max_work: values are not judged"
+            self.unsure[Weakened(schemas[0][1], "*", why)] = None
             return None
-        self.budget.work -= 1
-        self.known[key] = True  # a schema that leads back to itself adds nothing
-        found: Verdict = True
-        if "enum" in schema and contradictory(schema):
-            verdicts: list[Verdict] = []
-            for option in self.document.meant(schema):
-                verdicts.append((yield self.valid(value, option)))
-            found = self.known[key] = True if True in verdicts else None if None in verdicts else False
-            return found
-        kind = type_of(value)
-        for keyword, said in schema.items():
-            rule = RULES.get(keyword)
-            if rule is None or kind not in rule.row.types:
-                continue
-            if rule.judges is None:
-                verdict: Verdict = None
-                self.unsure[keyword] = rule.unsaid or "listed values are not judged by it"
-            else:
-                judged = rule.judges(self, said, value, schema)
-                verdict = judged if judged is None or isinstance(judged, bool) else (yield judged)
-            if verdict is False:
-                found = False
+        found: Verdict = False
+        for bag in self.gatherer.bags(schemas):
+            verdict: Verdict = yield self._within(value, bag)
+            if verdict:
+                found = True
                 break
-            if verdict is None and not (rule.row.schemas or rule.row.reference):
-                self.unsure.setdefault(
-                    keyword, "no grammar can say it, so listed values are not judged by it"
-                )
-            found = found and verdict
+            found = None if verdict is None else found
         self.known[key] = found
         return found
 
-    # what the judges of the keywords ask
-
-    def finds(self, expression: Any, text: str, keyword: str) -> Verdict:
-        found = search(expression, text)
-        if found is None:
-            self.unsure[keyword] = f"no grammar can say the regular expression {expression!r}"
+    def _within(self, value: Any, bag: Bag) -> Steps[Verdict]:
+        """Whether all constraints of a bag hold for a value."""
+        self.output.budget.work -= 1
+        if not is_of(value, bag.types) or (bag.values is not None and identity(value) not in bag.values):
+            return False
+        kind = type_of(value)
+        found: Verdict = True
+        if kind == "string":
+            found = self._string(value, bag)
+        elif kind == "number":
+            found = _number(value, bag)
+        elif kind == "array":
+            found = yield self._array(value, bag)
+        elif kind == "object":
+            found = yield self._object(value, bag)
+        if found is False:
+            return False
+        for weak, holds in bag.unsaid:
+            if kind in types_of(weak.keyword):
+                said = None if holds is None else holds(self.accepts, value)
+                verdict: Verdict = (yield said) if isinstance(said, Generator) else said
+                if verdict is False:
+                    return False
+                if verdict is None:
+                    self.unsure[weak] = None
+                found = found and verdict
         return found
 
-    def listed(self, values: Any, keyword: str) -> frozenset[Any]:
-        found = self.lists.get(id(values))
-        if found is None:
-            found = self.lists[id(values)] = identities(values, "$", keyword)
+    def _string(self, text: str, bag: Bag) -> Verdict:
+        if not _between(len(text), bag.least, bag.most):
+            return False
+        found: Verdict = True
+        for expression, path, keyword in bag.patterns:
+            matches = search(expression, text)
+            if matches is False:
+                return False
+            if matches is None:
+                why = f"no grammar can say the regular expression {expression!r}"
+                self.unsure[Weakened(path, keyword, why)] = None
+            found = found and matches
         return found
 
-    def target(self, reference: Any, schema: Mapping[str, Any], keyword: str) -> Any:
-        try:
-            return self.document.resolve(reference, schema, keyword)
-        except Unresolved as reason:
-            self.unsure[keyword] = reason.why
-            return None
+    def _array(self, items: list[Any], bag: Bag) -> Steps[Verdict]:
+        if not _between(len(items), bag.least_items, bag.most_items):
+            return False
+        found: Verdict = True
+        for index, item in enumerate(items if bag.prefix else ()):
+            verdict: Verdict = yield self.accepts(item, bag.of_item(index))
+            if verdict is False:
+                return False
+            found = found and verdict
+        return found
+
+    def _object(self, members: dict[str, Any], bag: Bag) -> Steps[Verdict]:
+        if not _between(len(members), bag.least_members, bag.most_members):
+            return False
+        wanted = [
+            *bag.required,
+            *(other for name, needed, _ in bag.dependent if name in members for other in needed),
+        ]
+        if not all(name in members for name in wanted):
+            return False
+        unknown = [Weakened(path, "unevaluatedProperties", UNEVALUATED) for _, path in bag.sealed]
+        found: Verdict = True
+        for name, part in members.items():
+            schemas, _, patterns = bag.of_member(name)
+            unknown += patterns
+            for value, applied in ((name, bag.names), (part, schemas)):
+                verdict: Verdict = True
+                if applied:
+                    verdict = yield self.accepts(value, applied)
+                if verdict is False:
+                    return False
+                found = found and verdict
+        self.unsure.update(dict.fromkeys(unknown))
+        return None if unknown else found
+
+
+def _between(size: int, least: int, most: int | None) -> bool:
+    return size >= least and (most is None or size <= most)
+
+
+def _number(value: float, bag: Bag) -> bool:
+    exact = Fraction(value) if isinstance(value, int) else Fraction(repr(value))
+    for bound, sign in ((bag.low, 1), (bag.high, -1)):
+        if bound is not None:
+            above = (exact - Fraction(bound[0])) * sign
+            if above < 0 or (bound[1] and not above):
+                return False
+    return all((exact / Fraction(step)).denominator == 1 for step, _ in bag.divisors)
 
 
 def fits(tool: Tool, arguments: Any) -> bool:
     """Whether the schema of a tool does not refuse ``arguments``. What no keyword judges is not refused."""
-    return Judge(tool.document, Budget(work=_FEW)).fits(arguments, [tool.parameters])[0]
+    output = Output(budget=Budget(work=_FEW))
+    judge = Judge(Gatherer(tool.document, output), output)
+    try:
+        return judge.fits(arguments, [(tool.parameters, "$")])
+    except SchemaError:  # a malformed keyword says nothing
+        return True
 
 
 _FEW = 100_000

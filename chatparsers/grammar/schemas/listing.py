@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ...schema.document import is_of
 from ..ir import Ir, Part, texts
 from ..syntaxes import RawText, Syntax
-from .bags import Where
+from .bags import Bag, Where
 from .judge import Judge
 from .output import Output
 
@@ -21,31 +18,23 @@ class Listing:
         self.syntax = syntax
         self.output = output
 
-    def fits(self, value: Any, wheres: list[Where], path: str) -> bool:
-        """Whether no schema refuses a value. Reports the keywords that would have to judge it and cannot."""
-        fits, unsure = self.judge.fits(value, [schema for schema, _ in wheres])
-        for keyword, why in unsure.items():
-            self.output.tell(path, keyword, why)
-        return fits
-
-    def write(
-        self, listed: Mapping[Any, Any], path: str, wheres: list[Where], raw: RawText | None
-    ) -> list[Ir] | None:
-        """The listed values that all schemas allow; None if the grammar has no room for them."""
-        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in listed.values())
+    def write(self, bags: list[Bag], wheres: list[Where], raw: RawText | None) -> list[Ir] | None:
+        """The listed values of these bags that the bags allow; None if the grammar has no room for them."""
+        listed = [(key, value, bag) for bag in bags for key, value in (bag.values or {}).items()]
+        room = {key: len(value) + 6 if isinstance(value, str) else 12 for key, value, _ in listed}
+        size = sum(room.values())
         if size > self.output.budget.size:
-            self.output.tell(path, "*", "the grammar would be past max_size: any value is generated")
+            self.output.tell(bags[0].path, "*", "the grammar would be past max_size: any value is generated")
             return None
         self.output.budget.size -= size
+        values = {key: value for key, value, bag in listed if self.judge.within(value, bag)}
         found: list[Ir] = []
         plain: list[str] = []
-        for value in listed.values():
-            if not self.fits(value, wheres, path):
-                continue
+        for value in values.values():
             if raw is not None and raw.said and not is_of(value, raw.types):
                 continue
             if isinstance(value, str) and raw is not None:
-                if raw.may(value) and self._reads_back(value, path, wheres, raw):
+                if raw.may(value) and self._reads_back(value, bags[0].path, wheres, raw):
                     plain.append(raw.spelt(value))
             else:
                 literal = self.syntax.literal(value)
@@ -61,7 +50,7 @@ class Listing:
             self.output.tell(path, "enum", f"{text!r} holds what ends a value: it is not generated")
             return False
         read = raw.read(spelt)
-        if read == text or self.fits(read, wheres, path):
+        if read == text or self.judge.fits(read, wheres):
             return True
         self.output.tell(path, "enum", f"{text!r} would be read as no string: it is not generated")
         return False

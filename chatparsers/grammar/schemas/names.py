@@ -9,7 +9,7 @@ from typing import Any
 from ..ir import Ir, Lang, Part, texts
 from .bags import Bag, Shape, Where, useful
 from .gather import Gatherer
-from .listing import Listing
+from .judge import Judge
 from .output import Output
 from .strings import Parts, regex, string_parts
 
@@ -26,16 +26,17 @@ class Others:
     wheres: list[Where]
 
 
-def others(bag: Bag, named: Mapping[str, None], gatherer: Gatherer, listing: Listing) -> list[Others]:
+def others(
+    bag: Bag, named: Mapping[str, None], gatherer: Gatherer, judge: Judge, output: Output
+) -> list[Others]:
     """The members with names that are not in ``named``, one for each group of names that the same schemas concern."""
-    output = listing.output
     patterns = [(expression, schema, shape) for shape in bag.shapes for expression, schema in shape.patterns]
     if any(shape.extra is False for shape in bag.shapes) and not patterns:
         return []
     base = [Part(texts(named), False)] if named else []
     least, most = 0, None
     for schema, path in bag.names:
-        parts, least, most = _names(schema, path, least, most, gatherer, listing)
+        parts, least, most = _names(schema, path, least, most, gatherer, judge, output)
         if parts is None:
             return []
         base += parts
@@ -90,20 +91,27 @@ def _groups(
 
 
 def _names(
-    schema: Any, path: str, least: int, most: int | None, gatherer: Gatherer, listing: Listing
+    schema: Any,
+    path: str,
+    least: int,
+    most: int | None,
+    gatherer: Gatherer,
+    judge: Judge,
+    output: Output,
 ) -> tuple[list[Part] | None, int, int | None]:
     """The constraints of ``propertyNames`` on a name; None if no name is valid."""
     bags = [bag for bag in gatherer.bags([(schema, path)]) if "string" in bag.types]
     if not bags:
         return None, least, most
     if len(bags) > 1:
-        listing.output.tell(path, "propertyNames", "alternatives of names")
+        output.tell(path, "propertyNames", "alternatives of names")
         return [], least, most
     bag = bags[0]
     if bag.values is not None:
-        listed = [value for value in bag.values.values() if isinstance(value, str)]
-        names = [value for value in listed if listing.fits(value, [(schema, path)], path)]
+        names = [
+            value for value in bag.values.values() if isinstance(value, str) and judge.within(value, bag)
+        ]
         return ([Part(texts(names))] if names else None), least, most
-    listing.output.report_told(bag, "string")
+    output.report_told(bag, "string")
     tops = [bound for bound in (most, bag.most) if bound is not None]
-    return list(string_parts(bag, listing.output)), max(least, bag.least), min(tops, default=None)
+    return list(string_parts(bag, output)), max(least, bag.least), min(tops, default=None)

@@ -10,18 +10,18 @@ from ..steps import Steps
 from .bags import Bag, Where, useful
 from .form import Form
 from .gather import Gatherer
-from .judge import search
-from .listing import Listing
+from .judge import Judge
 from .names import others
+from .output import Output
 
 
 class Objects:
     """Writes the objects of one document."""
 
-    def __init__(self, gatherer: Gatherer, listing: Listing) -> None:
+    def __init__(self, gatherer: Gatherer, judge: Judge, output: Output) -> None:
         self.gatherer = gatherer
-        self.listing = listing
-        self.output = listing.output
+        self.judge = judge
+        self.output = output
 
     def write(self, bag: Bag, form: Form, depth: int) -> Steps[Ir]:
         """The objects of a bag. ``form`` says how their members are written."""
@@ -44,7 +44,7 @@ class Objects:
             self.output.budget.size -= 2 * len(name) + 40
             members.append(Member(name, node, name in bag.required))
         options: list[Ir] = []
-        for other in others(bag, named, self.gatherer, self.listing):
+        for other in others(bag, named, self.gatherer, self.judge, self.output):
             made = form.other(other.parts, other.least, other.most, other.wheres, depth + 1)
             node = made if isinstance(made, Ir) else (yield made)
             if not never(node):
@@ -54,24 +54,11 @@ class Objects:
 
     def _schemas(self, name: str, bag: Bag) -> list[Where]:
         """The schemas that a member of that name must satisfy."""
-        if not self.listing.fits(name, bag.names, bag.path):
+        if not self.judge.fits(name, bag.names):
             return [(False, "")]
-        found: list[Where] = []
-        known = False
-        for shape in bag.shapes:
-            matched = False
-            if name in shape.properties:
-                found.append((shape.properties[name], f"{shape.path}.properties.{name}"))
-                matched = known = True
-            for expression, schema in shape.patterns:
-                matches = search(expression, name)
-                if matches:
-                    found.append((schema, f"{shape.path}.patternProperties.{expression}"))
-                matched = matched or matches is not False  # unknown: neither schema is sure to apply
-            if not matched and shape.extra is not None:
-                found.append((shape.extra, f"{shape.path}.additionalProperties"))
+        found, listed, _ = bag.of_member(name)
         if (
-            not known and name in bag.maybe and not self.output.target.open_objects
+            not listed and name in bag.maybe and not self.output.target.open_objects
         ):  # open, it may have any value
             found.append(({"anyOf": [schema for schema, _ in bag.maybe[name]]}, bag.maybe[name][0][1]))
         return useful(found)

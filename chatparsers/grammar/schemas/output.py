@@ -30,10 +30,10 @@ class Output:
     def tell(self, path: str, keyword: str, why: str) -> None:
         self.weakened[Weakened(path, keyword, why)] = None
 
-    def report_told(self, bag: Bag, kind: str) -> None:
-        """Reports the weakened keywords of a type that is written."""
-        for weak in bag.told:
-            if ("number" if kind == "integer" else kind) in types_of(weak.keyword):
+    def report_told(self, bag: Bag, kind: str | None = None) -> None:
+        """Reports the keywords that are not enforced of a type that is written; without one, of all types."""
+        for weak, _ in bag.unsaid:
+            if kind is None or ("number" if kind == "integer" else kind) in types_of(weak.keyword):
                 self.report(weak)
 
     def states(self, lang: Lang) -> int | None:
