@@ -48,7 +48,7 @@ from .training import Training
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..interop import WrittenTemplate
+    from ..interop import Readers, WrittenTemplate
     from .options import BindOptions, PrepareOptions
 
 _AUTO = "auto"
@@ -498,11 +498,11 @@ class Chat(Training):
         """
         return record(self.files, self.template(), self.detection, self.format, self.tokenizer)
 
-    def response_template(self, *, reasoning: str = "reasoning_content") -> WrittenTemplate:
+    def response_template(self, *, for_: Readers = "transformers") -> WrittenTemplate:
         """The ``response_template`` of transformers for this model, and what is lost by it.
 
-        ``reasoning``: the name of the field of reasoning; some engines want ``thinking``. Raises `TemplateError` if the
-        template has no generation prompt, because the assistant's message begins after it.
+        ``for_``: who reads it, ``"transformers"`` or the ``"servers"`` vLLM and SGLang, which take other fields. Raises
+        `TemplateError` if the template has no generation prompt, because the assistant's message begins after it.
 
         >>> chat.response_template().lost[:1]
         ('white space at the ends of reasoning and content is stripped',)
@@ -515,7 +515,7 @@ class Chat(Training):
             raise TemplateError(
                 f"{self.name}: expected a generation prompt, found none: nothing marks a message"
             )
-        return write_response_template(self.format, anchor, reasoning=reasoning)
+        return write_response_template(self.format, anchor, for_=for_)
 
     def clean_output(self, text: str) -> str:
         """The content of a finished raw output: no reasoning, no calls, no markup.

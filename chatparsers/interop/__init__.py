@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from .read import read_response_template
-from .write import WrittenTemplate, write_response_template
+from .write import Readers, WrittenTemplate, write_response_template
 
-__all__ = ["WrittenTemplate", "read_response_template", "write_response_template"]
+__all__ = ["Readers", "WrittenTemplate", "read_response_template", "write_response_template"]

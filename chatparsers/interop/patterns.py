@@ -1,9 +1,9 @@
 """Regular expressions as a format's author would write them: literals, white space, classes, named groups.
 
 A regular expression says more than a format can generate. `read_pattern` takes the part that has one meaning for a
-parser that streams and for a grammar, and refuses the rest by name: look-behind, back references, anchors, and repeats
-of anything but one class. A look-ahead is read and not generated. The standard library's own parser of regular
-expressions reads them.
+parser that streams and for a grammar, and refuses the rest by name: look-behind, and repeats of anything but one class.
+Only the group ``value`` may hold such a rest: what reads values knows their syntax. A look-ahead is read and not
+generated. The standard library's own parser of regular expressions reads them.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _MOST_TEXTS = 64
 """The most literals to which one pattern is expanded."""
 ANY = "."
 """The class of a run of any characters. Such a run ends at the literal that follows it."""
+VALUE = "value"
+"""The group of an argument's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,18 @@ class OneOf:
 
 
 @dataclass(frozen=True, slots=True)
+class End:
+    """The end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What the named group read, once more."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """Parts that must follow, or must not, and are not read."""
 
@@ -76,7 +90,7 @@ class Look:
     follow: bool
 
 
-Part: TypeAlias = "str | White | Run | Group | Maybe | OneOf | Look"
+Part: TypeAlias = "str | White | Run | Group | Maybe | OneOf | End | Again | Look"
 Parts: TypeAlias = "tuple[Part, ...]"
 
 
@@ -121,6 +135,9 @@ def _part(op: Any, value: Any, names: dict[int, str], place: str) -> Iterator[Pa
         number, flags, cleared, inside = value
         if flags or cleared:
             refuse(place, "flags inside a pattern have no counterpart in a format", "leave them out")
+        if names.get(number) == VALUE:
+            yield Group(VALUE, _value(inside, names, place))
+            return
         parts = _parts(inside, names, place)
         if number in names:
             yield Group(names[number], parts)
@@ -130,10 +147,22 @@ def _part(op: Any, value: Any, names: dict[int, str], place: str) -> Iterator[Pa
         yield OneOf(tuple(_parts(option, names, place) for option in value[1]))
     elif op in (_op.ASSERT, _op.ASSERT_NOT) and value[0] > 0:
         yield Look(_parts(value[1], names, place), op is _op.ASSERT)
+    elif op is _op.AT and value in (_op.AT_END, _op.AT_END_STRING):
+        yield End()
+    elif op is _op.GROUPREF and value in names:
+        yield Again(names[value])
     else:
         refuse(
             place, f"{str(op).lower()} has no counterpart in a format", "write literals, classes and groups"
         )
+
+
+def _value(inside: Any, names: dict[int, str], place: str) -> Parts:
+    """The parts of a value; none if they nest, as a pattern of literals in brackets does."""
+    try:
+        return _parts(inside, names, place)
+    except DefinitionError:
+        return ()
 
 
 def _repeated(least: int, most: Any, inside: Any, names: dict[int, str], place: str) -> Iterator[Part]:
@@ -146,6 +175,8 @@ def _repeated(least: int, most: Any, inside: Any, names: dict[int, str], place: 
             yield White(least)
         else:
             yield run
+    elif (least, bound) == (0, 1) and op is _op.LITERAL and chr(value or 0).isspace():
+        yield White(0)
     elif (least, bound) == (0, 1):
         yield Maybe(_parts(inside, names, place))
     else:
@@ -153,6 +184,7 @@ def _repeated(least: int, most: Any, inside: Any, names: dict[int, str], place: 
 
 
 _CATEGORIES = {"CATEGORY_WORD": r"\w", "CATEGORY_DIGIT": r"\d", "CATEGORY_SPACE": r"\s"}
+_OTHERS = {"CATEGORY_NOT_WORD": r"\w", "CATEGORY_NOT_DIGIT": r"\d", "CATEGORY_NOT_SPACE": r"\s"}
 
 
 def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
@@ -160,6 +192,9 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
         return Run(ANY, least, most)
     if op is _op.NOT_LITERAL:
         return Run("^" + _escaped(value), least, most)
+    others = [_OTHERS[str(item)] for kind, item in value if kind is _op.CATEGORY and str(item) in _OTHERS]
+    if others:
+        return Run(_outside(others, value, place), least, most)
     chars = ""
     for kind, item in value:
         if kind is _op.NEGATE:
@@ -173,6 +208,19 @@ def _run(op: Any, value: Any, least: int, most: int | None, place: str) -> Run:
         else:
             refuse(place, f"the class has {str(item).lower()}, which has no counterpart in a format")
     return Run(chars, least, most)
+
+
+def _outside(others: list[str], value: Any, place: str) -> str:
+    """A class with ``\\S``, ``\\W`` or ``\\D``: alone, negated, or beside the category that makes it any character."""
+    (other,) = others if len(others) == 1 else ("",)
+    kinds = [str(kind) for kind, _ in value]
+    if other and len(value) == 1:
+        return "^" + other
+    if other and kinds == ["NEGATE", "CATEGORY"]:
+        return other
+    if other in [_CATEGORIES.get(str(item)) for _, item in value] and "NEGATE" not in kinds:
+        return ANY
+    refuse(place, "the class has a negated category beside others, which has no counterpart in a format")
 
 
 _LETTERS = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -198,7 +246,7 @@ def texts(parts: Parts, place: str) -> tuple[str, ...]:
             options.append(tuple(text for option in part.options for text in texts(option, place)))
         elif isinstance(part, Group):
             options.append(texts(part.parts, place))
-        elif isinstance(part, Look):
+        elif isinstance(part, (Look, End)):
             options.append(("",))
         else:
             refuse(place, "expected a pattern of literals, found a class of characters")

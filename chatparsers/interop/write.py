@@ -1,9 +1,10 @@
 """Writes a ``response_template`` of transformers from a format, and says what it loses.
 
 Strategy: the format writes messages that differ in one thing (`Format.render`), and the template is cut out of the
-texts: what stands before and after a thought, between a call's name and its arguments, between two calls. Then the
-template is read again (`read_response_template`). Each message that comes back changed is reported, next to what the
-language cannot say at all.
+texts: what stands before and after a thought, between a call's name and its arguments, between two calls. What differs
+between calls is a count or an id, and becomes a group; what differs between values of two types is written as
+alternatives. Then the template is read again (`read_response_template`). Each message that comes back changed is
+reported, next to what the language cannot say at all.
 """
 
 from __future__ import annotations
@@ -12,16 +13,28 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ..core import Format
 from ..core.message import Message
-from ..errors import ChatParsersError, DefinitionError
+from ..errors import ChatParsersError, DefinitionError, RequestError
 from ..templates.probe.differences import shared_end, shared_start
 from .read import read_response_template
 
+Readers: TypeAlias = Literal["transformers", "servers"]
+"""Who reads a template: transformers and what trains with it, or vLLM and SGLang."""
+_THOUGHTS: dict[Readers, str] = {"transformers": "reasoning_content", "servers": "thinking"}
 _NAME, _OTHER, _KEY = "probe_tool", "other_tool", "probe_key"
 _VALUE, _CONTENT, _THOUGHT = "A needle.", "The answer.", "The thought."
+_ID = "needle000"
+_TYPED: dict[str, tuple[str, Any]] = {
+    "count": ("integer", 375),
+    "ratio": ("number", 0.25),
+    "flag": ("boolean", True),
+    "places": ("array", ["Oslo"]),
+    "place": ("object", {"city": "Oslo"}),
+}
+"""Arguments besides `_KEY`: the type and a value of each."""
 _TOOLS = [
     {
         "type": "function",
@@ -29,7 +42,10 @@ _TOOLS = [
             "name": name,
             "parameters": {
                 "type": "object",
-                "properties": {_KEY: {"type": "string"}, "count": {"type": "integer"}},
+                "properties": {
+                    _KEY: {"type": "string"},
+                    **{key: {"type": kind} for key, (kind, _) in _TYPED.items()},
+                },
             },
         },
     }
@@ -46,15 +62,24 @@ class WrittenTemplate:
 
 
 def write_response_template(
-    format: Format, start_anchor: str | Sequence[str], *, reasoning: str = "reasoning_content"
+    format: Format, start_anchor: str | Sequence[str], *, for_: Readers = "transformers"
 ) -> WrittenTemplate:
     """The ``response_template`` of a format.
 
     ``start_anchor``: the text of the prompt, or several texts, after which the assistant's message begins (the
-    generation prompt). ``reasoning``: the name of the field of reasoning; some engines want ``thinking``.
+    generation prompt). ``for_``: who reads it. For ``"servers"`` (vLLM, SGLang) the field of thoughts is ``thinking``,
+    as they refuse any other name; for ``"transformers"`` it is ``reasoning_content``, and calls may be a list as in
+    Python, which these servers do not know (vLLM 0.33, SGLang 0.5.23).
+
+    >>> from chatparsers import get_format
+    >>> from chatparsers.interop import write_response_template
+    >>> list(write_response_template(get_format("qwen3"), "<|im_start|>assistant\\n", for_="servers").spec["fields"])
+    ['thinking', 'tool_calls', 'content']
     """
-    writer = _Writer(format)
-    fields = writer.fields(reasoning)
+    if for_ not in _THOUGHTS:
+        raise RequestError(f"for_: expected 'transformers' or 'servers', found {for_!r}")
+    writer = _TemplateWriter(format, for_)
+    fields = writer.fields()
     anchor = start_anchor if isinstance(start_anchor, str) else list(start_anchor)
     spec = {"version": 1, "defaults": {"role": "assistant"}, "start_anchor": anchor, "fields": fields}
     writer.read_back(spec)
@@ -73,35 +98,35 @@ class _Cut:
     open: str
     close: str
     content: str
-    args: dict[str, Any]
     transform: dict[str, Any]
+    args: dict[str, Any]
     each: bool = False
-    literal: bool = False
 
 
-class _Writer:
-    def __init__(self, format: Format) -> None:
+class _TemplateWriter:
+    def __init__(self, format: Format, for_: Readers) -> None:
         self.format = format
+        self.for_ = for_
         self.lost: list[str] = []
 
     def text(self, *calls: tuple[str, dict[str, Any]], content: str = "", thought: str = "") -> str:
         """A message as the format writes it."""
         return self.format.render(_message(calls, content, thought), _TOOLS)
 
-    def fields(self, reasoning: str) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         fields: dict[str, Any] = {}
         begun, _, ended = self.text(content=_CONTENT).partition(_CONTENT)
         if self.format.features.reasoning:
             try:
-                fields[reasoning] = self.reasoning(begun)
+                fields[_THOUGHTS[self.for_]] = self.reasoning(begun)
             except (_Unsaid, ChatParsersError, ValueError) as why:
                 self.lost.append(f"reasoning: {why}")
         if self.format.features.tools:
             try:
-                fields["tool_calls"] = self.calls()
+                fields["tool_calls"] = self.calls(begun)
             except (_Unsaid, ChatParsersError, ValueError) as why:
                 self.lost.append(f"calls: {why}")
-        fields["content"] = self.content(begun, ended)
+        fields["content"] = self.content(begun, ended, fields.get("tool_calls"))
         return fields
 
     def reasoning(self, content_open: str) -> dict[str, Any]:
@@ -111,10 +136,25 @@ class _Writer:
         if not open.strip() or not close.strip():
             raise _Unsaid("it has no opener or no closer of its own")
         self.lost.append("white space at the ends of reasoning and content is stripped")
+        if self.for_ == "servers":
+            self.lost.append(
+                "a thought is in the field thinking: what asks for reasoning_content does not find it"
+            )
+        else:
+            self.lost.append(
+                "vLLM and SGLang refuse the field reasoning_content: for_='servers' writes theirs"
+            )
         return {"open": open.strip(), "close": close.strip(), "content": "text"}
 
-    def content(self, begun: str, ended: str) -> dict[str, Any]:
+    def content(self, begun: str, ended: str, calls: dict[str, Any] | None) -> dict[str, Any]:
+        """The field of the answer. ``calls``: that of calls, which end an answer that has an opener and no closer."""
         stops = list(dict.fromkeys(stop.strip() for stop in self.format.stops if stop.strip()))
+        if begun.strip() and not ended.strip() and calls:
+            ends = "|".join(map(re.escape, stops))
+            close = rf"(?={calls['open_pattern']})|\s*(?:{ends})".replace("?P<name>", "").replace(
+                "?P<id>", ""
+            )
+            return {"open": begun.strip(), "close_pattern": close, "content": "text"}
         if begun.strip():
             closes = [ended.strip()] if ended.strip() else stops
             if ended.strip() and stops:
@@ -127,8 +167,12 @@ class _Writer:
         ends = "|".join(map(re.escape, stops))
         return {**({"close_pattern": rf"\s*(?:{ends})"} if ends else {}), "content": "text"}
 
-    def calls(self) -> dict[str, Any]:
+    def calls(self, begun: str) -> dict[str, Any]:
+        """The field of calls. ``begun``: what begins the answer."""
         cut = self.cut()
+        opener = r"\s*" + cut.open
+        if begun.strip() and re.match(opener, begun.strip()):  # the answer's marker looks like a tool's
+            opener = f"(?!{_pattern(begun.strip())}){opener}"
         self.lost += [
             "text before and after a call: the last part replaces the others",
             "prose that holds the opener of a call, and a call that is broken or cut off, raise an error",
@@ -137,9 +181,8 @@ class _Writer:
             self.lost.append("a value that holds its closing tag is cut there")
         if self.format.features.ids and "id" not in cut.transform:
             self.lost.append("the ids that the model writes")
-        found: dict[str, Any] = {"open": cut.open} if cut.literal else {"open_pattern": cut.open}
         return {
-            **found,
+            "open_pattern": opener,
             "close_pattern": cut.close,
             **({} if cut.each else {"repeats": True}),
             "content": cut.content,
@@ -148,85 +191,118 @@ class _Writer:
             **({"transform_each": True} if cut.each else {}),
         }
 
+    # The texts of one call and of two are cut at the name, at the arguments and between the calls.
+
     def cut(self) -> _Cut:
         """Cuts a call out of the texts. Raises `_Unsaid` for one that the language cannot say."""
         one = self.text((_NAME, {_KEY: _VALUE}))
         several = self.format.features.parallel
         two = self.text((_NAME, {_KEY: _VALUE}), (_OTHER, {_KEY: _VALUE})) if several else ""
-        before, _, behind = one.partition(_NAME)
         value = json.dumps(_VALUE)
-        found = re.search(rf'\{{\s*"{_KEY}"\s*:\s*{re.escape(value)}\s*\}}', behind)
+        found = re.search(rf'\{{\s*"{_KEY}"\s*:\s*{re.escape(value)}\s*\}}', one)
         if found is not None:
-            middle, after = behind[: found.start()], behind[found.end() :]
-            listed = _listed(before, middle, after)
-            if listed is not None:
-                return self.json(*listed, two)
-            return self.named(before, middle, after, two, found[0], "json", {})
-        found = re.search(rf"\{{{_KEY}:(?P<quote>\S+?){re.escape(_VALUE)}(?P=quote)\}}", behind)
+            return self.objects(_cut_at(one, two, found[0]))
+        found = re.search(rf"\{{{_KEY}:(?P<quote>\S+?){re.escape(_VALUE)}(?P=quote)\}}", one)
         if found is not None:
             pairs = {"unquoted_keys": True, "string_delims": [[found["quote"], found["quote"]]]}
-            middle, after = behind[: found.start()], behind[found.end() :]
-            return self.named(before, middle, after, two, found[0], "json", pairs)
-        return self.tagged(before, behind, two)
+            return self.named(_cut_at(one, two, found[0]), "json", pairs)
+        found = re.search(rf"(?P<list>\[)?{_NAME}\({_KEY}=(['\"]){re.escape(_VALUE)}\2\)(?(list)\])", one)
+        if found is not None:
+            return self.python(found)
+        return self.tagged(one, two)
 
-    def json(self, open: str, close: str, each: bool, keys: dict[str, str], two: str) -> _Cut:
-        """A call that is a JSON object with ``keys``."""
+    def objects(self, texts: _Texts) -> _Cut:
+        """Calls whose arguments are a JSON object, after the name or in an object beside it."""
+        listed = _listed(texts)
+        if listed is None:
+            return self.named(texts, "json", {})
+        open, close, each, keys = listed
+        two = texts.two
         if not open.strip():
-            raise _Unsaid("no marker stands before the calls")
-        if two and not each and two.count(open.strip()) < 2:
+            return self.bare(texts, each, keys)
+        if two and not each and _counted(two, open.strip()) < 2:
             raise _Unsaid("several JSON objects stand between one pair of markers")
-        place = "{%s}" if each else "{content.%s}"
-        function = {"name": place % keys["name"], "arguments": place % keys["args"]}
-        transform: dict[str, Any] = {"type": "function", "function": function}
-        if "id" in keys:
-            transform["id"] = place % keys["id"]
-        end = _pattern(close.strip()) or self.end_of_turn(each or not two)
-        return _Cut(r"\s*" + _pattern(open.strip()), end, "json", {}, transform, each)
+        end = _pattern(close.strip()) or self.end_of_call("" if each or not two else _pattern(open.strip()))
+        return _Cut(_pattern(open.strip()), end, "json", _object_of(keys, each), {}, each)
 
-    def end_of_turn(self, last: bool) -> str:
-        """What closes calls that have no closer of their own. ``last``: no further call can follow an open one.
-        Raises `_Unsaid` if another one can, or if nothing ends the turn."""
-        if not last:
-            raise _Unsaid("a call has no closer, and another call may follow it")
-        stops = "|".join(_pattern(stop.strip()) for stop in self.format.stops if stop.strip())
-        if not stops:
-            raise _Unsaid("a call has no closer, and no text ends the turn")
-        self.lost.append(
-            "calls that are not followed by the end of the turn raise an error: they have no closer"
+    def bare(self, texts: _Texts, each: bool, keys: dict[str, str]) -> _Cut:
+        """Calls in JSON that no marker begins: a list, or objects with the name first."""
+        if each:
+            ahead = rf'(?=\[\s*\{{\s*"{re.escape(keys["name"])}"\s*:)'
+            return _Cut(ahead, self.end_of_call(""), "json", _object_of(keys, True), {}, True)
+        if texts.after.strip() != "}" or texts.before != f'{{"{keys["name"]}": "':
+            raise _Unsaid("no marker stands before the calls")
+        begun = rf'\{{\s*"{re.escape(keys["name"])}"\s*:\s*"'
+        to = rf'"\s*,\s*"{re.escape(keys["args"])}"\s*:\s*'
+        between = texts.between.removeprefix(texts.after).removesuffix(texts.before)
+        following = f"{_pattern(between)}(?={begun})|" if texts.two else ""
+        return _Cut(
+            f'{begun}(?P<name>[^"]+){to}',
+            rf"\}}\s*(?:{following}{self.end_of_turn()})",
+            "json",
+            _after_name({}),
+            {},
         )
-        return f"(?:{stops})"
 
-    def named(
-        self,
-        before: str,
-        middle: str,
-        after: str,
-        two: str,
-        arguments: str,
-        kind: str,
-        args: dict[str, Any],
-    ) -> _Cut:
+    def named(self, texts: _Texts, kind: str, args: dict[str, Any]) -> _Cut:
         """A call with its name in a header. The markers around all calls may be there or not."""
-        between = two.partition(_NAME)[2].partition(arguments)[2].partition(_OTHER)[0]
-        header = shared_end(before, between) if two else before
+        two, before, middle, after, between = (
+            texts.two,
+            texts.before,
+            texts.middle,
+            texts.after,
+            texts.between,
+        )
         end = shared_start(after, between) if two else after
-        opener, closer = before[: len(before) - len(header)], after[len(end) :]
+        header = shared_end(before, between[len(end) :]) if two else before
+        opener, closer = self.section(before[: len(before) - len(header)]), after[len(end) :]
         if not header.strip():
             raise _Unsaid("no marker stands before each call")
         if end.strip()[:1] in ("}", "]", ","):
-            raise _Unsaid("the arguments stand inside other JSON")
-        if two and not two.partition(_OTHER)[2].startswith(middle):
-            raise _Unsaid("the header differs from call to call: it counts the calls, or has an id")
-        closed = _pattern(end) if end.strip() else self.end_of_turn(not two)
+            raise _Unsaid("the name is a key of the JSON around the arguments")
+        if two and not two.partition(_OTHER)[2].startswith(middle) and not texts.same_but_counts():
+            raise _Unsaid("the header differs from call to call")
+        begins, to = _pattern(header), _pattern(middle)
         names = r"[^\s{<]+" if not middle.strip() else rf"[^\s{re.escape(middle.strip()[0])}]+"
-        open = _maybe(opener) + _pattern(header) + f"(?P<name>{names})" + _pattern(middle)
-        function = {"name": "{name}", "arguments": "{content}"}
-        transform = {"type": "function", "function": function}
-        return _Cut(r"\s*" + open, closed + _maybe(closer), kind, args, transform)
+        name = f"(?P<name>{names})"
+        if self.format.features.ids and _ID in header + middle:
+            begins, to = (side.replace(_ID, f"(?P<id>{_until(side, _ID)}+)") for side in (begins, to))
+        elif self.format.features.ids and texts.counts():
+            begins, name, to = _around_id(header, name, re.sub(r"\d+", r"\\d+", to))
+        elif texts.counts():
+            to = re.sub(r"\d+", r"\\d+", to)
+        ended = _pattern(end) if end.strip() else self.end_of_call(_pattern(header) if two else "")
+        tail = _maybe(closer) if end.strip() else ""
+        transform = _after_name({"id": "{id}"} if "(?P<id>" in begins + name + to else {})
+        return _Cut(_maybe(opener) + begins + name + to, ended + tail, kind, transform, args)
 
-    def tagged(self, before: str, behind: str, two: str) -> _Cut:
+    def section(self, opener: str) -> str:
+        """What begins the calls after an answer, if that is a part of ``opener``, which then has an empty answer."""
+        ended = self.text(content=_CONTENT).partition(_CONTENT)[2]
+        if not opener or not ended.strip():
+            return opener
+        rest = self.text((_NAME, {_KEY: _VALUE}), content=_CONTENT).partition(_CONTENT)[2].removeprefix(ended)
+        return next((opener[at:] for at in range(len(opener)) if rest.startswith(opener[at:])), opener)
+
+    def python(self, found: re.Match[str]) -> _Cut:
+        """Calls in a list as in Python."""
+        if found["list"] is None:
+            raise _Unsaid("the calls are as in Python, without a list around them")
+        if self.for_ == "servers":
+            raise _Unsaid("the calls are a list as in Python, which vLLM 0.33 and SGLang 0.5.23 do not know")
+        self.lost.append("vLLM 0.33 and SGLang 0.5.23 do not know python-call-list")
+        open, close = found.string[: found.start()].strip(), found.string[found.end() :].strip()
+        begun = _pattern(open) or r"(?=\[\s*[A-Za-z_][A-Za-z0-9_.-]*\()"
+        transform = {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}}
+        return _Cut(begun, _pattern(close) or self.end_of_call(""), "python-call-list", transform, {}, True)
+
+    def tagged(self, one: str, two: str) -> _Cut:
         """A call whose arguments stand in tags."""
-        none = self.text((_NAME, {})).partition(_NAME)[2]
+        name = one.find(_NAME, max(0, one.find(_KEY) - len(_NAME) - 200))
+        name = one.rfind(_NAME, 0, one.find(_KEY)) if _KEY in one else name
+        behind = one[name + len(_NAME) :]
+        without = self.text((_NAME, {}))
+        none = without[without.rfind(_NAME) + len(_NAME) :]
         header = shared_start(none, behind)
         end = shared_end(none[len(header) :], behind[len(header) :])
         argument = behind[len(header) : len(behind) - len(end)]
@@ -234,21 +310,54 @@ class _Writer:
         between, value, closed = rest.partition(_VALUE)
         if not (key and value and opened.strip() and between.strip() and closed.strip()):
             raise _Unsaid("arguments are neither JSON nor in tags of their own")
-        if between.strip()[-1] in "\"'=" or closed.strip()[0] in "\"',":
+        if between.strip()[-1] in "'=" or closed.strip()[0] in "\"',":
             raise _Unsaid("values are literals of a programming language")
-        keys = rf"[^\s{re.escape(between.strip()[0])}]+"
-        tag = f"{_pattern(opened.strip())}(?P<key>{keys}){_pattern(between)}(?P<value>.*?){_pattern(closed.rstrip())}"
-        numbered = self.text((_NAME, {"count": 375}))
-        if opened + "count" + between + "375" + closed not in numbered:
-            raise _Unsaid("the wire says the type of a value")
-        return self.named(before, header, end, two, argument, "xml-inline", {"tag_pattern": tag})
+        around = [(between, closed.replace(_KEY, "(?P=key)")), *self.typed(opened, end)]
+        no_key = (
+            end.strip().removeprefix(opened.strip())[:1] if end.strip().startswith(opened.strip()) else ""
+        )
+        keys = rf"[^\s{re.escape(between.strip()[0] + no_key)}]+"
+        to, ended = _either([to for to, _ in around]), _either([ended.rstrip() for _, ended in around])
+        tag = f"{_pattern(opened.strip())}(?P<key>{keys}){to}(?P<value>.*?){ended}"
+        texts = _cut_at(one, two, argument)
+        return self.named(
+            texts, "xml-inline", {"tag_pattern": tag.replace(re.escape("(?P=key)"), "(?P=key)")}
+        )
+
+    def typed(self, opened: str, end: str) -> Iterator[tuple[str, str]]:
+        """What stands around a value of each other type."""
+        unlike: list[str] = []
+        for key, (kind, value) in _TYPED.items():
+            text = self.text((_NAME, {key: value}))
+            _, found, rest = text.partition(opened + key)
+            spelt = next((text for text in (json.dumps(value), str(value)) if text in rest), "")
+            between, found_value, closed = rest.partition(spelt) if spelt else (rest, "", "")
+            if not (found and found_value) or not closed.endswith(end):
+                unlike.append(kind)
+                continue
+            yield between, closed[: len(closed) - len(end)].replace(key, "(?P=key)")
+        if unlike:
+            self.lost.append(f"values that are no text between tags: {', '.join(unlike)}")
+
+    def end_of_call(self, following: str) -> str:
+        """What closes calls that have no closer of their own. ``following``: the opener of the next call, if there may
+        be one in an open region."""
+        if not following:
+            return rf"\s*(?:{self.end_of_turn()})"
+        self.lost.append("a value that holds the opener of a call is cut there")
+        return rf"(?=\s*{following})|\s*(?:{self.end_of_turn()})"
+
+    def end_of_turn(self) -> str:
+        return "|".join([*(_pattern(stop.strip()) for stop in self.format.stops if stop.strip()), "$"])
 
     def read_back(self, spec: dict[str, Any]) -> None:
         """Reads messages by the template, and reports those that come back changed. Calls that do are left out."""
         try:
             read = read_response_template(spec)
         except DefinitionError as error:
-            self.lost.append(f"this package cannot read it: {error}")
+            if spec["fields"].pop("tool_calls", None) is None:
+                raise
+            self.lost.append(f"calls: this package cannot read them: {error}")
             return
         for what, message in _messages(self.format, spec["fields"]):
             try:
@@ -257,10 +366,86 @@ class _Writer:
                 continue
             if _said(read.bind(tools=_TOOLS).parse(text)) == _asked(message):
                 continue
-            if message.get("tool_calls") and spec["fields"].pop("tool_calls", None):
+            if message["tool_calls"] and not _beside(message):
+                del spec["fields"]["tool_calls"]
                 self.lost.append(f"calls: {what} would not be read back")
                 return
-            self.lost.append(f"not read back: {what}")
+            self.lost.append(f"{what}, which the family writes in another form")
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """The text of one call, cut at its name and at its arguments, and the text of two. ``between``: what stands between
+    the arguments of the first and the name of the second."""
+
+    before: str
+    middle: str
+    after: str
+    between: str
+    two: str
+
+    def second(self) -> str:
+        """The second call's text after its name, as long as that of the first."""
+        return self.two[self.two.rfind(_OTHER) + len(_OTHER) :][: len(self.middle)]
+
+    def same_but_counts(self) -> bool:
+        """The headers of the two calls differ in numbers and in ids alone."""
+        return _uncounted(self.second()) == _uncounted(self.middle)
+
+    def counts(self) -> bool:
+        return bool(self.two) and self.second() != self.middle
+
+
+def _cut_at(one: str, two: str, arguments: str) -> _Texts:
+    """Cuts the texts. The name is the last before the arguments; ids are those of the first call."""
+    two = two.replace("needle001", _ID)
+    at = one.find(arguments)
+    name = one.rfind(_NAME, 0, at)
+    first = two.find(arguments)
+    second = two.rfind(_OTHER, 0, two.rfind(arguments))
+    return _Texts(
+        one[:name].replace(_NAME, _OTHER),
+        one[name + len(_NAME) : at],
+        one[at + len(arguments) :],
+        two[first + len(arguments) : second],
+        two,
+    )
+
+
+def _uncounted(text: str) -> str:
+    return re.sub(r"\d+", "0", text)
+
+
+def _counted(text: str, marker: str) -> int:
+    """How often a marker stands in the text, whatever tool it names."""
+    return len(re.findall(_pattern(marker), text.replace(_NAME, _OTHER)))
+
+
+def _object_of(keys: dict[str, str], each: bool) -> dict[str, Any]:
+    """The transform of a call that is a JSON object with ``keys``."""
+    place = "{%s}" if each else "{content.%s}"
+    function = {"name": place % keys["name"], "arguments": place % keys["args"]}
+    id = {"id": place % keys["id"]} if "id" in keys else {}
+    return {"type": "function", "function": function, **id}
+
+
+def _after_name(id: dict[str, str]) -> dict[str, Any]:
+    """The transform of a call whose name stands in the opener."""
+    return {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}, **id}
+
+
+def _around_id(header: str, name: str, to: str) -> tuple[str, str, str]:
+    """Puts the group ``id`` around what stands with the name between two markers."""
+    marker = max(header.rfind(">"), header.rfind("]")) + 1
+    end = re.search(r"<|\\\[", to)
+    cut = end.start() if end is not None else len(to)
+    return _pattern(header[:marker]), f"(?P<id>{_pattern(header[marker:])}{name}{to[:cut]})", to[cut:]
+
+
+def _until(side: str, needle: str) -> str:
+    """The class of the characters of an id: all but white space and the first of what follows."""
+    following = side[side.find(needle) + len(needle) :].lstrip("\\")[:1]
+    return rf"[^\s{re.escape(following or '<')}]"
 
 
 def _message(calls: Sequence[tuple[str, dict[str, Any]]], content: str, thought: str) -> dict[str, Any]:
@@ -277,6 +462,11 @@ def _message(calls: Sequence[tuple[str, dict[str, Any]]], content: str, thought:
             for number, (name, arguments) in enumerate(calls)
         ],
     }
+
+
+def _beside(message: dict[str, Any]) -> bool:
+    """Whether a text or a thought stands beside the calls."""
+    return bool(message["content"] or message.get("reasoning_content"))
 
 
 def _messages(format: Format, fields: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -315,10 +505,10 @@ _AFTER_ARGUMENTS = re.compile(
 )
 
 
-def _listed(before: str, middle: str, after: str) -> tuple[str, str, bool, dict[str, str]] | None:
+def _listed(texts: _Texts) -> tuple[str, str, bool, dict[str, str]] | None:
     """The markers, whether the calls stand in a list, and the keys of a call that is a JSON object; else None."""
-    begin, to = _BEFORE_NAME.fullmatch(before), _TO_ARGUMENTS.fullmatch(middle)
-    end = _AFTER_ARGUMENTS.fullmatch(after)
+    begin, to = _BEFORE_NAME.fullmatch(texts.before), _TO_ARGUMENTS.fullmatch(texts.middle)
+    end = _AFTER_ARGUMENTS.fullmatch(texts.after)
     if begin is None or to is None or end is None or bool(begin["list"]) != bool(end["list"]):
         return None
     id = begin["id"] or end["id"]
@@ -327,8 +517,23 @@ def _listed(before: str, middle: str, after: str) -> tuple[str, str, bool, dict[
 
 
 def _pattern(text: str) -> str:
-    """A regular expression for markup, with any white space where some is written."""
-    return r"\s*".join(map(re.escape, re.split(r"\s+", text)))
+    """A regular expression for markup, with any white space where some is written. A name in it is any tool's."""
+    return r"\s*".join(map(re.escape, re.split(r"\s+", text))).replace(_OTHER, r"[^\s<|>]+")
+
+
+def _either(texts: list[str]) -> str:
+    """A regular expression for any of the texts: what they share, and alternatives between."""
+    texts = list(dict.fromkeys(texts))
+    if len(texts) == 1:
+        return _pattern(texts[0])
+    begun = end = texts[0]
+    for text in texts[1:]:
+        begun = shared_start(begun, text)
+    for text in texts:
+        end = shared_end(end, text[len(begun) :])
+    parts = [text[len(begun) : len(text) - len(end)] for text in texts]
+    written = "|".join(_pattern(part) for part in dict.fromkeys(parts) if part)
+    return f"{_pattern(begun)}(?:{written}){'' if all(parts) else '?'}{_pattern(end)}"
 
 
 def _maybe(text: str) -> str:

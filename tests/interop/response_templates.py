@@ -117,3 +117,94 @@ BEAM: dict[str, Any] = {
     },
 }
 """Beam's, as smg-project/smg has it in its tests, with the look-ahead of the model's own."""
+
+CHANNELS: dict[str, Any] = {
+    "start_anchor": "<|start|>assistant",
+    "fields": {
+        "thinking": {"open": "<|channel|>analysis<|message|>", "close_pattern": r"<\|end\|>\s*"},
+        "content": {"open": "<|channel|>final<|message|>", "close_pattern": r"<\|return\|>\s*|$"},
+        "tool_calls": {
+            "open_pattern": r"to=functions\.(?P<name>\S+?)<\|channel\|>commentary\s+json<\|message\|>",
+            "close_pattern": r"<\|call\|>\s*",
+            "repeats": True,
+            "content": "json",
+            "transform": CALL,
+        },
+    },
+}
+"""A name is all but white space, and the end of the text closes an answer: as TRL has it for gpt-oss."""
+OPENED: dict[str, Any] = {
+    **JSON,
+    "start_anchor_pattern": r"<\|im_start\|>assistant\n<think>(?:\n|</think>)?",
+    "fields": {
+        **JSON["fields"],
+        "reasoning_content": {"open_pattern": r"(?=[\s\S]*?</think>)", "close": "</think>"},
+    },
+}
+del OPENED["start_anchor"]
+"""The prompt opens the thought, so its opener reads nothing: as TRL has it for Nemotron 3 and R1's distills."""
+KEYWORDS: dict[str, Any] = {
+    **JSON,
+    "fields": {
+        **JSON["fields"],
+        "tool_calls": {
+            "open_pattern": r"(?:<\|tool_call_start\|>\[|,\s*)(?P<name>\w+)\(",
+            "close_pattern": r"\)(?:\]<\|tool_call_end\|>)?\s*",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {
+                "tag_pattern": r"(?P<key>\w+)=(?P<value>'[^']*'|\[(?:[^\[\]]|\[[^\[\]]*\])*\]|[^,)]*)",
+                "value_parser": {
+                    "name": "json",
+                    "args": {"string_delims": [["'", "'"]], "allow_non_json": True},
+                },
+            },
+            "transform": CALL,
+        },
+    },
+}
+"""Values in brackets that nest: as TRL has it for LFM2.5."""
+CALL_LIST: dict[str, Any] = {
+    **JSON,
+    "fields": {
+        **JSON["fields"],
+        "tool_calls": {
+            "open": "<|tool_call_start|>",
+            "close": "<|tool_call_end|>",
+            "content": "python-call-list",
+            "transform": {"type": "function", "function": {"name": "{name}", "arguments": "{arguments}"}},
+            "transform_each": True,
+        },
+    },
+}
+AGAIN: dict[str, Any] = {
+    **TAGS,
+    "fields": {
+        **TAGS["fields"],
+        "tool_calls": {
+            "open_pattern": r"\s*<tool_call>\s*<function=(?P<name>[^>\n]+)>",
+            "close_pattern": r"</function>\s*</tool_call>",
+            "repeats": True,
+            "content": "xml-inline",
+            "content_args": {
+                "tag_pattern": r'<a\.(?P<key>[^\s>/]+)(?: kind="(?:text|json)")?>(?P<value>.*?)(?:\n)?</a\.(?P=key)>'
+            },
+            "transform": CALL,
+        },
+    },
+}
+"""The closer names the argument once more, and the opener says the kind of its value."""
+NEXT: dict[str, Any] = {
+    **JSON,
+    "fields": {
+        **JSON["fields"],
+        "tool_calls": {
+            "open_pattern": r"\s*\[TOOL_CALLS\](?P<name>[^\s\[]+)\[ARGS\]",
+            "close_pattern": r"(?=\s*\[TOOL_CALLS\])|\s*(?:<\|im_end\|>|$)",
+            "repeats": True,
+            "content": "json",
+            "transform": CALL,
+        },
+    },
+}
+"""A call is closed by the next, or by the end."""

@@ -63,6 +63,18 @@ BEAM_CALLS = (
     "<|start|>assistant to=get_time<|channel|>analysis<|message|><|call|>"
 )
 
+CHANNEL_CALLS = (
+    'to=functions.get_weather<|channel|>commentary json<|message|>{"city": "Oslo", "days": 3}<|call|>'
+    "to=functions.get_time<|channel|>commentary json<|message|>{}<|call|>"
+)
+
+PYTHON_CALLS = "<|tool_call_start|>[get_weather(city='Oslo', days=3), get_time()]<|tool_call_end|>"
+AGAIN_CALLS = (
+    '<tool_call><function=get_weather><a.city kind="text">Oslo</a.city><a.days>3\n</a.days></function></tool_call>'
+    "<tool_call><function=get_time></function></tool_call>"
+)
+NEXT_CALLS = '[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo", "days": 3}[TOOL_CALLS]get_time[ARGS]{}'
+
 ROWS: list[tuple[dict[str, Any], str, str, str, list[Any]]] = [
     (templates.JSON, "<think>\nHm.\n</think>\n\nLook." + JSON_CALLS + "<|im_end|>", "Look.", "Hm.", [WEATHER, TIME]),
     (templates.JSON, "Look at\n\nit.\n<|im_end|>\n<|endoftext|>", "Look at\n\nit.", "", []),
@@ -76,6 +88,13 @@ ROWS: list[tuple[dict[str, Any], str, str, str, list[Any]]] = [
     (templates.LINES, "Look.[CALL get_weather]\ncity: Oslo\ndays: 3[END]", "Look.", "", [WEATHER]),
     (templates.LINES, "[CALL get_time] args\n[END]", "", "", [TIME]),
     (templates.HEADER, "Look." + HEADERS + "<end>", "Look.", "", [WEATHER, TIME]),
+    (templates.CHANNELS, "<|channel|>analysis<|message|>Hm.<|end|><|channel|>final<|message|>Look.<|return|>"
+        + CHANNEL_CALLS, "Look.", "Hm.", [WEATHER, TIME]),
+    (templates.OPENED, "<think>Hm.</think>Look." + JSON_CALLS + "<|im_end|>", "Look.", "Hm.", [WEATHER, TIME]),
+    (templates.KEYWORDS, "<think>Hm.</think>Look." + PYTHON_CALLS, "Look.", "Hm.", [WEATHER, TIME]),
+    (templates.CALL_LIST, "Look." + PYTHON_CALLS + "<|im_end|>", "Look.", "", [WEATHER, TIME]),
+    (templates.AGAIN, "Look." + AGAIN_CALLS, "Look.", "", [WEATHER, TIME]),
+    (templates.NEXT, "Look." + NEXT_CALLS + "<|im_end|>", "Look.", "", [WEATHER, TIME]),
 ]  # fmt: skip
 
 
