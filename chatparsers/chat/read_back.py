@@ -81,11 +81,12 @@ def read_back(
     places = _places(text, headers)
     offsets = None if tokenizer is None else tokenizer.encode(text, add_special_tokens=False).offsets
     found: list[_Found] = []
-    for number, place in enumerate(places):
-        last = number + 1 == len(places)
-        end = len(text) if last else places[number + 1].begin
+    for place, following in zip(places, [*places[1:], None], strict=True):
+        end = len(text) if following is None else following.begin
         after = headers[place.role].after
         if place.role == "assistant":
+            if following is not None and after.strip() and after.strip() in following.header:
+                end = following.start  # the end of a turn is all that comes before the next answer
             item = _answer(text, place, end, fmt, after)
             if not any(item.message.get(key) for key in ("content", "tool_calls", "reasoning_content")):
                 continue  # a generation prompt, or nothing between two headers

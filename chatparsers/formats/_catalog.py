@@ -87,6 +87,7 @@ FORMATS: tuple[tuple[str, str, str, str, _Texts, _Texts, _Texts], ...] = (
     ("rwkv", "chatparsers.formats.rwkv:FORMAT", "RWKV-7", "https://github.com/vllm-project/vllm/blob/main/vllm/tool_parsers/rwkv_tool_parser.py", ("rwkv-7",), ("**Tool Call:**",), ("rwkv-?[7-9]",)),
     ("sarashina", "chatparsers.formats.sarashina:FORMAT", "Sarashina", "https://github.com/smg-project/smg/pull/1937", (), ("<|tool_calls|>[{'name': '",), ("sarashina",)),
     ("seed-oss", "chatparsers.formats.seed_oss:FORMAT", "Seed OSS", "https://huggingface.co/ByteDance-Seed/Seed-OSS-36B-Instruct", (), ("<seed:bos>", "<seed:tool_call>"), ("seed-oss",)),
+    ("smi", "chatparsers.formats.smi:FORMAT", "SMI (State Model Interface)", "https://github.com/aabbdev/state-model-interface", (), ("<|usr|>", "<|act|>"), ("rwkv7.*smi", "smi-rwkv")),
     ("smollm3", "chatparsers.formats.smollm3:FORMAT", "SmolLM3", "https://huggingface.co/HuggingFaceTB/SmolLM3-3B", (), ("<|im_start|>", "## Metadata", "Reasoning Mode: "), ("smollm-?3",)),
     ("solar-open", "chatparsers.formats.solar_open:FORMAT", "Solar Open", "https://huggingface.co/upstage/Solar-Open-100B", (), ("<|begin|>assistant", "<|tool_call:begin|>"), ("solar-open",)),
     ("solar-open-2", "chatparsers.formats.solar_open_2:FORMAT", "Solar Open 2", "https://huggingface.co/upstage/Solar-Open2-250B", ("solar-open2",), ("<|im:start|>", "<|tool_call:start|>", "<|tool_arg:value|>"), ("solar-open-?2",)),
@@ -94,6 +95,7 @@ FORMATS: tuple[tuple[str, str, str, str, _Texts, _Texts, _Texts], ...] = (
     ("step-3", "chatparsers.formats.step_3:FORMAT", "Step-3", "https://huggingface.co/stepfun-ai/step3", ("step3",), ("<｜tool_calls_begin｜>", "<steptml:invoke"), ("step-?3(?!-[57])",)),
     ("step-audio-2", "chatparsers.formats.step_audio_2:FORMAT", "Step-Audio 2", "https://huggingface.co/stepfun-ai/Step-Audio-2-mini", (), ("<|BOT|>assistant", "<tool_call>function\n"), ("step-audio-2",)),
     ("trinity", "chatparsers.formats.trinity:FORMAT", "Trinity Nano, Mini, Large Preview", "https://huggingface.co/arcee-ai/Trinity-Mini", (), ("<|im_start|>", "<tool_call>", "Trinity"), ("trinity",)),
+    ("ui-tars", "chatparsers.formats.ui_tars:FORMAT", "UI-TARS", "https://huggingface.co/ByteDance-Seed/UI-TARS-1.5-7B", (), ("Thought: ", "Action: "), ("ui-tars",)),
     ("xiaomi-mimo", "chatparsers.formats.xiaomi_mimo:FORMAT", "Xiaomi MiMo", "https://huggingface.co/XiaomiMiMo/MiMo-VL-7B-RL", ("mimo",), ("<|im_start|>", "<tool_call>", "# Tools", "MiMo"), ("mimo",)),
     ("xlam", "chatparsers.formats.xlam:FORMAT", "xLAM 2", "https://huggingface.co/Salesforce/Llama-xLAM-2-8b-fc-r", (), ("make calls in a single JSON array",), ("(llama-|qwen-)?xlam",)),
 )

@@ -159,9 +159,24 @@ def _check_namespaces(message: Message) -> None:
         assert not cut, f"a region begins within the namespace at character {region.start}: {cut}"
 
 
+def _check_ids(message: Message) -> None:
+    """A region that is one word is not a part of an id: it may be a further id of a call, so no call tells."""
+    for id in {call.id for call in message.tool_calls}:
+        for found in re.finditer(re.escape(id), message.text):
+            for region in message.regions:
+                word = _WORD.fullmatch(message.text, region.start, region.end)
+                begins, ends = (
+                    found.start() < region.start < found.end(),
+                    found.start() < region.end < found.end(),
+                )
+                cut = region.kind == "call" and word and (begins or ends)
+                assert not cut, f"the id {id!r} is cut at character {region.start}"
+
+
 def _check_calls(message: Message, turn: Turn) -> None:
     if message.tool_calls:
         _check_namespaces(message)
+        _check_ids(message)
     regions = _texts(message, "call")
     if turn.prefix and message.tool_calls:
         regions = _joined(_before(turn), message, regions)
@@ -244,7 +259,7 @@ def _ends(call: ToolCall, regions: list[str], start: int, spelling: _Spelling, w
             open.append(((at + 1, 0), True, identified or written, argued))
         for size in _beginnings(text, call.id, spelling):
             open.append((_behind(at, read, size, text), named, True, argued))
-        if written or (identified and re.fullmatch(r"[\w.:-]+", text)):
+        if written or (identified and _WORD.fullmatch(text)):
             open.append(((at + 1, 0), named, True, argued))
         if not argued and _is_object(text, call, spelling, whole):
             open.append(((at + 1, 0), named, identified, True))
@@ -272,6 +287,7 @@ def _groups(text: str, spelling: _Spelling) -> dict[str, str]:
     return {}
 
 
+_WORD = re.compile(r"[\w.:-]+")
 _NAMESPACE = r"[\w-][\w.:/-]*?[.:/]"
 
 

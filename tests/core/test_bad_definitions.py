@@ -168,9 +168,11 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         ),
         (
             "content without an end",
-            lambda p: p.body("<c>" + p.json_call(name="n", args="a"), content=p.span("[text]", None)),
-            "p.body: content without a closer does not begin like the calls, so nothing tells where it ends; give "
-            "p.span() a closer, or write the calls with the same opener",
+            lambda p: p.body(
+                p.optional("<c>") + p.json_call(name="n", args="a"), content=p.span("[text]", None)
+            ),
+            "p.body: text without a closer goes up to the next section, and nothing tells where that one begins; give "
+            "p.span() a closer, or begin the sections and the calls with a text",
         ),
         (
             "a longer alternative behind several",

@@ -108,8 +108,8 @@ class Builder(Primitives):
     def span(self, open: Nodelike, close: Nodelike | None, *, optional: bool = False) -> Span:
         """Text between two markers. ``open text close``
 
-        ``close`` None: up to the next section or the end of the turn. ``optional``: the turn may end without
-        ``close``.
+        ``close`` None: up to the opener of the next section or the end of the turn. ``optional``: the turn may end
+        without ``close``.
         """
         return Span(self._marker(open), None if close is None else self._marker(close), optional)
 
@@ -144,9 +144,9 @@ class Builder(Primitives):
 
         ``start``: calls that may stand only at the beginning of the turn (bare JSON). ``reasoning``, ``content``: the
         spans of formats that mark them in the body. ``lead``: the white space that the template writes between
-        content and calls. ``marks``: other markup in running text, such as the end of a final answer. ``closers``: the
-        ends of calls that are not open; they are markup too, unless an opener was read as text. Both are for parsing
-        only.
+        content and calls, or between all sections where a span has no closer. ``marks``: other markup in running text,
+        such as the end of a final answer. ``closers``: the ends of calls that are not open; they are markup too, unless
+        an opener was read as text. Both are for parsing only.
         """
         if not self.options.tools:
             calls = start = closers = None

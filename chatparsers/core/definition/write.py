@@ -153,14 +153,18 @@ class _Writer:
         if self.reasoning and node.reasoning is not None:
             text, self.reasoning = self.reasoning, ""
             out += self._span(node.reasoning, text)
+        open = node.unclosed and bool(out)
         if self.content and node.content is not None:
             text, self.content = self.content, ""
-            out += self._span(node.content, text)
-        elif self.content:
+            out += (node.lead if open else "") + self._span(node.content, text)
+            open = node.unclosed
+        elif self.content and not open:  # after text that nothing ends there is no place for it
             out, self.content = out + self.content, ""
-            out += node.lead if self.left and node.calls is not None else ""
+            open = True
         section = node.start if node.start is not None and not out else node.calls
-        return out + self.node(section) if self.left and section is not None else out
+        if not self.left or section is None:
+            return out
+        return out + (node.lead if open and node.calls is not None else "") + self.node(section)
 
     # calls
 

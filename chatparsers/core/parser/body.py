@@ -13,7 +13,7 @@ only the code and the labels of one loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -153,6 +153,9 @@ class BodyCompiler:
     def body(self, node: Body, at: Place) -> None:
         """Emits the loop, and the reasoning before it."""
         code, outline = self.code, self.outline
+        if node.unclosed:  # text may stand before any section
+            reasoning, content = (span and _led(node.lead, span) for span in (node.reasoning, node.content))
+            node = replace(node, reasoning=reasoning, content=content)
         parts = self._sections(node)
         at = at._replace(ends=_ends(node, parts, outline.thoughts))
         markers = at.markers
@@ -231,10 +234,9 @@ class BodyCompiler:
 
     def _sections(self, node: Body) -> _Sections:
         """What may begin and end in running text."""
-        leads = [Literal(node.lead[start:]) for start in range(len(node.lead) + 1)]
-        calls = Sequence.of(Choice.of(*leads), node.calls) if node.calls is not None else None
-        openers = [calls, *(span.open for span in (node.reasoning, node.content) if span is not None)]
-        exits = [head(opener) for opener in openers if opener is not None]
+        calls = Sequence.of(_part_of(node.lead), node.calls) if node.calls is not None else None
+        opens = [_parted(head(span.open))[0] for span in node.spans]
+        exits = [*([] if calls is None else [head(calls)]), *opens]
         stops, thoughts = self.outline.stops, self.outline.thoughts
         starts = tuple(dict.fromkeys([*(text for opener in exits for text in first(opener)), *thoughts]))
         marks = [node.marks] if node.marks is not None else []
@@ -346,9 +348,11 @@ class BodyCompiler:
         """Reads reasoning or content between markers: up to the closer, which it also reads, or until one of ``exits``
         follows."""
         code, region, markers = self.code, at.region, at.markers
-        self.node(span.open, markers)
+        opened, rest = _parted(span.open)
+        self.node(opened, markers)
         code.emit(m.CUT)
         code.emit(m.PLACE, region)
+        self.node(rest, markers)
         closers = first(span.close) if span.close is not None else ()
         done, loop = Label(), code.here()
         code.text(
@@ -438,6 +442,16 @@ class BodyCompiler:
             code.place(absent)
 
 
+def _part_of(lead: str) -> Node:
+    """Any part of the white space that the template writes before a section, the longest first."""
+    return Choice.of(*(Literal(lead[start:]) for start in range(len(lead) + 1)))
+
+
+def _led(lead: str, span: Span) -> Span:
+    """A span whose opener may have that white space before it."""
+    return replace(span, open=Sequence.of(_part_of(lead), span.open))
+
+
 def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     """What ends the text after a call of this body that went wrong."""
     within = {text for text in parts.stops for one in parts.starts if one != text and one.endswith(text)}
@@ -451,9 +465,10 @@ def _ends(node: Body, parts: _Sections, thoughts: tuple[str, ...]) -> Ends:
     return Ends(unclosed, broken)
 
 
-def _parted(closer: Node) -> tuple[Node, Node]:
-    """A closer up to the place where the text is decided to be over, and what may follow there."""
-    items = closer.items if isinstance(closer, Sequence) else (closer,)
+def _parted(marker: Node) -> tuple[Node, Node]:
+    """A closer up to the place where the text is decided to be over, or an opener to where it has begun, and what may
+    follow there."""
+    items = marker.items if isinstance(marker, Sequence) else (marker,)
     last = next((at for at in range(len(items), 0, -1) if not items[at - 1].anywhere()), len(items))
     return Sequence.of(*items[:last]), Sequence.of(*items[last:])
 
@@ -483,8 +498,7 @@ def _closers(tree: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
             openers.update(first(node.span.open))
             closers.update(ending(node.span.close) if node.span.close is not None else ())
         elif isinstance(node, Body):
-            spans = [span for span in (node.reasoning, node.content) if span is not None]
-            opens, closes = [span.open for span in spans], [span.close for span in spans]
+            opens, closes = [span.open for span in node.spans], [span.close for span in node.spans]
             ended = (node.calls, node.start, node.marks, node.closers, *closes)
             closers.update(*(ending(part) for part in ended if part is not None))
             begun = (node.calls, node.marks, node.closers, *opens)

@@ -55,9 +55,17 @@ class Definition:
         if reasoning is None:
             return body
         always = reasoning.mode == "implicit"
+        if reasoning.left_open and reasoning.bare_close and content is None:
+            return self._sections(m, reasoning, section)
         opener, closer = _markers(m, reasoning)
         think = p.think(opener, closer, always=always, optional=reasoning.left_open) + body
         return p.reads("", p.optional(m.marker(reasoning.close))) + think if reasoning.bare_close else think
+
+    def _sections(self, m: Markup, reasoning: ReasoningMarkers, section: Node | None) -> Node:
+        """A turn of sections without closers: what seems to close reasoning opens the answers that have none."""
+        thought, answer = (_span(m, text.lstrip(), "") for text in (reasoning.open, reasoning.close))
+        lead = "" if self.calls is None else self.calls.lead
+        return m.p.body(section, reasoning=thought, content=answer, lead=lead)
 
     def _blocks(self, m: Markup, section: Node | None) -> Node:
         """A turn of blocks, each with its own header; the prompt has written the beginning of the first."""

@@ -129,8 +129,8 @@ def _in_use(node: Node, names: int) -> list[list[n.Literal | n.Token]]:
 
 def stretches(body: n.Body, prefix: str, names: int) -> list[str]:
     """The beginnings of reasoning and content in a body, after the text that the prompt has written."""
-    spans = (span.open for span in (body.reasoning, body.content) if span is not None)
-    texts = ("".join(item.text for item in begin) for open in spans for begin in _in_use(open, names))
+    opens = (span.open for span in body.spans)
+    texts = ("".join(item.text for item in begin) for open in opens for begin in _in_use(open, names))
     return [text.removeprefix(prefix) for text in texts]
 
 

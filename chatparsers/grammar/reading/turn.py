@@ -18,7 +18,7 @@ from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
-from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, never, opt, seq
+from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, opt, seq
 from ..regular.automaton import nullable
 from .place import At
 from .request import Request
@@ -56,7 +56,7 @@ class TurnReader:
             raise DefinitionError("think: reasoning at the start of the turn needs a closer")
         stops = (*first(node.span.close), *self._drafts(), *self.request.stops)
         opener, closer = self.read(node.span.open, at), self.read(node.span.close, at)
-        after = _after(closer)
+        after = _space_after(closer)
         opener = self._spaced(_core(opener), self._text_is_free and not self._content_begins_like(node.span))
         closer = seq(_core(closer), opt(ir.Text(after)) if after else EMPTY)
         thought = seq(_text_until(*stops), closer)
@@ -105,9 +105,6 @@ class TurnReader:
         """What the turn holds besides reasoning at its start."""
         if not self.tools and (self.request.shaped or not self.request.options.tools):
             node = replace(node, calls=None, start=None)
-        reasoning: Ir = EMPTY
-        if node.reasoning is not None and at.thoughts:
-            reasoning = ir.Rep(seq(GAP, self._span(node, node.reasoning, at)), 0, None)
         begin = start_of(node)
         start = None if begin is None else self.read(begin, at)
         if self._text_is_free and (node.calls is not None or start is not None):
@@ -120,22 +117,34 @@ class TurnReader:
             calls.insert(0, start)
         answer = self._answer(node, at)
         if answer is not None and not calls:
-            return seq(reasoning, answer)
+            return self._reasoned(node, answer, at)
         if answer is not None and not self.request.calls_only:
             ways = alt(*calls)  # side by side with the answer, whose first literal they may share
             ended = (seq(way, GAP) for way in (ways.options if isinstance(ways, ir.Alt) else (ways,)))
-            return seq(reasoning, lead, alt(answer, *ended))
+            return self._reasoned(node, seq(lead, alt(answer, *ended)), at)
         if not calls:
             return ir.Lang()
         left = _left_by_calls(node)
-        if left is not None and reasoning is not EMPTY:
+        if left is not None and at.thoughts:
             calls.append(seq(self._stretch(node, left, at, *self.request.stops), alt(*calls)))
-        return seq(reasoning, lead, alt(*calls), GAP)
+        return self._reasoned(node, seq(lead, alt(*calls), GAP), at)
+
+    def _reasoned(self, node: n.Body, rest: Ir, at: At) -> Ir:
+        """``rest``, perhaps after reasoning of the body. Reasoning without a closer goes up to the marker with which
+        ``rest`` begins; if it begins with none, nothing would end the reasoning, and there is none."""
+        span = node.reasoning
+        if span is None or not at.thoughts:
+            return rest
+        if span.close is not None:
+            return seq(ir.Rep(seq(GAP, self._span(node, span, at)), 0, None), rest)
+        ids, stops = self.request.marker_ids, _exits(node)
+        ways = [seq(*literals(stop, ids), left) for stop in stops for left in _after([rest], stop)]
+        thought = seq(self._stretch(node, span, at, *self.request.stops), alt(*ways))
+        return seq(GAP, alt(thought, rest)) if ways else rest
 
     def _span(self, node: n.Body, span: Span, at: At) -> Ir:
         """A run of text with its markers. The text holds nothing that would end it for the parser."""
-        if span.close is None:
-            return seq(self.read(span.open, at), ir.Lang())
+        assert span.close is not None
         return seq(self._stretch(node, span, at, *self.request.stops), self.read(span.close, at))
 
     def _stretch(self, node: n.Body, span: Span, at: At, *stops: str) -> Ir:
@@ -240,8 +249,8 @@ class TurnReader:
 
     def _spans(self, node: n.Body, span: Span, calls: list[Ir], most: int | None, at: At) -> Ir:
         """A body in which every run of text has markers. The last run may lack its closer."""
-        if span.close is None:
-            return self._sections(span, calls, most, at)
+        if node.unclosed:
+            return self._sections(node, calls, most, at)
         spans = [self._span(node, span, at)]
         if node.reasoning is not None and at.thoughts:
             spans.insert(0, self._span(node, node.reasoning, at))
@@ -253,32 +262,43 @@ class TurnReader:
             return seq(text, GAP, alt(last, seq(alt(*calls), GAP)))
         return seq(text, ir.Rep(seq(GAP, alt(*calls), text), 0, most, large=True), GAP, last)
 
-    def _sections(self, span: Span, calls: list[Ir], most: int | None, at: At) -> Ir:
-        """Content and calls that end where the next one begins."""
-        content = self.read(span.open, at)
-        common = _common([*literal_heads(content), *(h for call in calls for h in literal_heads(call))])
-        if not common:
-            raise DefinitionError(
-                "a span without a closer must begin like the calls, so that its end is seen"
-            )
-        rests = [residual(part, common) for part in (content, *calls)]
-        text = ir.Lang(stops=(common,))
+    def _sections(self, node: n.Body, calls: list[Ir], most: int | None, at: At) -> Ir:
+        """Text and calls that end where the next section begins, or with the turn."""
+        opens = [
+            (span, self.read(span.open, at))
+            for span in node.spans
+            if at.thoughts or span is not node.reasoning
+        ]
+        stops = _exits(node)
+        texts = {
+            stop: [(span, rest) for span, open in opens for rest in _after([open], stop)] for stop in stops
+        }
+        called = {stop: _after(calls, stop) for stop in stops}
 
-        def section(left: int | None) -> Ir:
-            """The rule of a section, with so many calls from it on."""
-            name = "section" if left in (None, most) else f"section-{left}"
+        def sections(left: int | None) -> Ir:
+            """Any section, with so many calls from it on."""
+            begun = (stop for stop in stops if texts[stop] or (called[stop] and left != 0))
+            return alt(*(seq(*literals(stop, self.request.marker_ids), rest(stop, left)) for stop in begun))
+
+        def rest(stop: str, left: int | None) -> Ir:
+            """The rule of what follows a section's marker."""
+            name = f"section {stop}" if left in (None, most) else f"section {stop} {left}"
             if name not in self.rules:
                 self.rules[name] = EMPTY
-                ref = seq(ir.Text(common), ir.Ref(name))
-                self.rules[name] = seq(rests[0] or EMPTY, alt(seq(text, ref), text))
-                if left is None or left:
-                    after = ref if left is None else section(left - 1)
-                    ended = GAP if most == 1 else alt(after, GAP)
-                    called = (seq(rest, ended) for rest in rests[1:] if rest is not None)
-                    self.rules[name] = alt(self.rules[name], *called)
-            return seq(ir.Text(common), ir.Ref(name))
+                options = [seq(begun, text(span, sections(left))) for span, begun in texts[stop]]
+                if left != 0:
+                    more = GAP if most == 1 else seq(GAP, opt(sections(None if left is None else left - 1)))
+                    options += [seq(call, more) for call in called[stop]]
+                self.rules[name] = alt(*options)
+            return ir.Ref(name)
 
-        return seq(GAP, opt(section(most)))
+        def text(span: Span, more: Ir) -> Ir:
+            """The text of a span, and perhaps ``more`` after it."""
+            if span.close is None:
+                return alt(seq(ir.Lang(stops=stops), more), ir.Lang(stops=stops))
+            return seq(_text_until(*first(span.close), *stops), self.read(span.close, at), GAP, opt(more))
+
+        return seq(GAP, opt(sections(most)))
 
 
 def start_of(body: n.Body) -> Node | None:
@@ -325,14 +345,6 @@ def _taken(body: n.Body, marks: Node | None, heads: list[tuple[Ir, Ir]], stops: 
     return taken
 
 
-def _common(texts: list[str]) -> str:
-    """The beginning that all texts share."""
-    found = min(texts, default="")
-    while not all(text.startswith(found) for text in texts):
-        found = found[:-1]
-    return found
-
-
 def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
     """The texts that the parser takes for the beginning of calls, without the white space before them. Those that hold
     one of ``stops`` are left out, because free text has none of these anyway."""
@@ -342,7 +354,12 @@ def _beginnings(node: Node, stops: tuple[str, ...]) -> dict[str, Ir]:
     return {way: begun for way, begun in found.items() if not nullable(begun) and not holds(begun, stops)}
 
 
-def _after(marker: Ir) -> str:
+def _after(parts: list[Ir], begin: str) -> list[Ir]:
+    """What follows ``begin`` in each of ``parts`` that begins so."""
+    return [rest for part in parts if (rest := residual(part, begin)) is not None]
+
+
+def _space_after(marker: Ir) -> str:
     """The white space after a marker; templates of one format differ in it, and the parser takes any of it."""
     last = marker.items[-1] if isinstance(marker, ir.Seq) and marker.items else marker
     return last.text[len(last.text.rstrip()) :] if isinstance(last, ir.Text) else ""
@@ -358,13 +375,13 @@ def _core(marker: Ir) -> Ir:
     return seq(*items)
 
 
-def _exits(body: n.Body, within: Span) -> tuple[str, ...]:
+def _exits(body: n.Body, within: Span | None = None) -> tuple[str, ...]:
     """The markers that end a run of text in a body, because another run or a call begins: special tokens, and texts
     only for a part that begins without a token."""
     found: dict[str, None] = {}
-    spans = (span.open for span in (body.reasoning, body.content) if span is not None and span is not within)
+    spans = (span.open for span in body.spans if span is not within)
     for part in (*(() if body.calls is None else (body.calls,)), *spans):
         marked = set(tokens(part))
         texts = first(part)
         found.update(dict.fromkeys([text for text in texts if text in marked] or texts))
-    return tuple(found)
+    return tuple(text for text in found if not any(text != one and text.startswith(one) for one in found))

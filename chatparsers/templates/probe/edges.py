@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from ...core.definition.idioms import Options
-from ...core.definition.nodes import Body, Think
+from ...core.definition.nodes import Body, Span, Think
 from ...core.definition.thoughts import THOUGHTS
 from ...core.definition.tree import first, tokens, walk
 from ...core.format import Format
@@ -47,9 +47,9 @@ def _openings(fmt: Format) -> frozenset[str]:
     tree = fmt.tree(Options(tools=True))
     found = set(tokens(tree))
     for node in walk(tree):
-        spans = [node.span] if isinstance(node, Think) else []
+        spans: tuple[Span, ...] = (node.span,) if isinstance(node, Think) else ()
         if isinstance(node, Body):
-            spans = [span for span in (node.reasoning, node.content) if span is not None]
+            spans = node.spans
             if node.calls is not None:
                 found.update(first(node.calls))
         for span in spans:

@@ -76,10 +76,10 @@ class Body(_Stretch):
 
     Parses ``start`` once at the beginning, then a loop of ``calls``, ``reasoning`` and ``content`` (text inside the
     span). Any other text is content, up to the next of them. ``lead`` is the white space that the template writes
-    before a call. ``marks`` is other markup in running text; ``closers`` is too, unless an opener was read as text. A
-    special token of the format that begins none of these is markup as well, with a diagnostic. The request's options
-    decide what is generated: content and calls (in a lazy grammar, only the calls), only calls (after reasoning), only
-    content, or content of a JSON Schema.
+    between text and a call, or between text and any section where a span has no closer. ``marks`` is other markup in
+    running text; ``closers`` is too, unless an opener was read as text. A special token of the format that begins none
+    of these is markup as well, with a diagnostic. The request's options decide what is generated: content and calls (in
+    a lazy grammar, only the calls), only calls (after reasoning), only content, or content of a JSON Schema.
     """
 
     calls: Node | None
@@ -90,10 +90,19 @@ class Body(_Stretch):
     marks: Node | None = None
     closers: Node | None = None
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """Its reasoning and its content, as far as they have markers."""
+        return tuple(span for span in (self.reasoning, self.content) if span is not None)
+
+    @property
+    def unclosed(self) -> bool:
+        """Whether the next section ends a run of reasoning or content."""
+        return any(span.close is None for span in self.spans)
+
     def parts(self, generated: bool) -> tuple[Node, ...]:
         named = (part for part in (self.start, self.calls, self.marks, self.closers) if part is not None)
-        spans = (span.parts for span in (self.reasoning, self.content) if span is not None)
-        return (*named, *(end for ends in spans for end in ends))
+        return (*named, *(end for span in self.spans for end in span.parts))
 
     def shown(self) -> str:
         return "p.body(…)"
@@ -103,20 +112,23 @@ class Body(_Stretch):
             wrong(
                 "p.body", f"expected white space as lead=, found {self.lead!r}", "write text into the calls"
             )
-        if reader.generated and self.content is not None and self.content.close is None:
-            self._check_sections(self.content)
+        if reader.generated and self.unclosed:
+            self._check_sections()
         spans = (("reasoning", self.reasoning), ("content", self.content))
         ends = ((option, end) for option, span in spans if span is not None for end in span.parts)
         named = (("calls", self.calls), ("marks", self.marks), ("closers", self.closers))
         _check_found("p.body", (*named, *ends))
 
-    def _check_sections(self, content: Span) -> None:
-        """Checks that content which ends where the next section begins sees it."""
-        parts = [part for part in (content.open, self.calls, self.start) if part is not None]
-        begins = {"".join(item.text for item in begin)[:1] for part in parts for begin, _ in part.opens()}
-        if len(parts) > 1 and (len(begins) > 1 or "" in begins):
-            what = "content without a closer does not begin like the calls, so nothing tells where it ends"
-            wrong("p.body", what, "give p.span() a closer, or write the calls with the same opener")
+    def _check_sections(self) -> None:
+        """Checks that text which ends where the next section begins sees it."""
+        parts = [
+            part for part in (*(span.open for span in self.spans), self.calls, self.start) if part is not None
+        ]
+        if not all("".join(item.text for item in begin) for part in parts for begin, _ in part.opens()):
+            what = (
+                "text without a closer goes up to the next section, and nothing tells where that one begins"
+            )
+            wrong("p.body", what, "give p.span() a closer, or begin the sections and the calls with a text")
 
 
 def _check_found(where: str, parts: Iterable[tuple[str, Node | None]]) -> None:
