@@ -169,7 +169,8 @@ SLIPS: dict[str, list[tuple[str, Build, str]]] = {
         (
             "content without an end",
             lambda p: p.body(
-                p.optional("<c>") + p.json_call(name="n", args="a"), content=p.span("[text]", None)
+                p.each_tool(lambda tool: p.reads(p.name(tool), "<c>" + p.name(tool)) + " " + p.args(tool)),
+                content=p.span("[text]", None),
             ),
             "p.body: text without a closer goes up to the next section, and nothing tells where that one begins; give "
             "p.span() a closer, or begin the sections and the calls with a text",
