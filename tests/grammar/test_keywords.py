@@ -22,7 +22,6 @@ from schema_suite import canonical, compiled, judges, spell
 from chatparsers.errors import SchemaError
 from chatparsers.grammar.budget import MAX_WORK, Budget
 from chatparsers.grammar.schemas import Output
-from chatparsers.grammar.schemas.gather import Gatherer
 from chatparsers.grammar.schemas.judge import Judge
 from chatparsers.schema.document import Document, contradictory, reconciled
 from chatparsers.schema.keywords import KEYWORDS
@@ -275,7 +274,7 @@ TOGETHER = {
 def judged(value: Any, schema: Any, work: int = MAX_WORK) -> tuple[bool, list[tuple[str, str]]]:
     """Whether our judge lets a value pass, and what it says that it does not know."""
     output = Output(budget=Budget(work=work))
-    fits = Judge(Gatherer(Document(schema), output), output).fits(value, [(schema, "$")])
+    fits = Judge(Document(schema), output).fits(value, [(schema, "$")])
     return fits, [(weak.path, weak.keyword) for weak in output.weakened]
 
 

@@ -12,8 +12,8 @@ from ...core.definition.nodes import Node, Tag
 from ...core.definition.tree import walk
 from ...errors import DefinitionError, SchemaError
 from ...schema.tools import ANY_ARGUMENT, ANY_TOOL, Argument, Tool
-from ..ir import EMPTY, NOTHING, Ir, Part, Text, alt, never
-from ..schemas import Where
+from ..ir import EMPTY, NOTHING, Ir, Lang, Text, alt, never
+from ..schemas import TWICE, Located
 from .place import At, OtherName
 from .request import Request
 from .values import JSON, Values
@@ -87,7 +87,7 @@ class CallReader:
         if tool is ANY_TOOL:
             raise DefinitionError("each_arg: make() must pass on the tool that it was given")
         form = _Arguments(self, node, tool, at)
-        options = self.values.compiler(tool.document, JSON).arguments(_wheres(tool), form)
+        options = self.values.compiler(tool.document, JSON).arguments(_schemas(tool), form)
         if not options and form.refused:
             raise SchemaError(
                 f"no value is valid for the required argument {form.refused!r} of the tool {tool.name!r}",
@@ -102,9 +102,9 @@ class CallReader:
             raise DefinitionError("args: make() must pass on the tool that it was given")
         for name in self._unread(tool):
             self.values.output.tell(
-                _wheres(tool)[0][1], "properties", f"the parser would not read the name {name!r} back"
+                _schemas(tool)[0][1], "properties", f"the parser would not read the name {name!r} back"
             )
-        return self.values.compiler(tool.document, node.syntax).value(_wheres(tool))
+        return self.values.compiler(tool.document, node.syntax).value(_schemas(tool))
 
     def value(self, node: n.Value, at: At) -> Ir:
         """The value of one argument."""
@@ -112,7 +112,7 @@ class CallReader:
         if argument is ANY_ARGUMENT or at.tool is None:
             raise DefinitionError("value: make() must pass on the argument that it was given")
         path = f"$.tools.{at.tool.name}.parameters.properties.{argument.name}"
-        return self.values.argument(node, list(at.wheres) or [(argument.schema, path)])
+        return self.values.argument(node, list(at.schemas) or [(argument.schema, path)])
 
     def name(self, node: n.Name | n.JsonName | n.Header, at: At) -> Ir:
         """The name of a tool or an argument, or an id."""
@@ -154,38 +154,33 @@ class _Arguments:
         """A required argument for which no value is valid."""
         self.separator = EMPTY if node.separator is None else reader.read(node.separator, at)
 
-    def member(self, name: str, wheres: list[Where], required: bool, depth: int) -> Ir:
+    def member(self, name: str, schemas: list[Located], required: bool, depth: int) -> Ir:
         if name in self.reader._unread(self.tool):
             why = f"the parser would not read the name {name!r} back: it is not generated"
-            self.reader.values.output.tell(f"{wheres[0][1] if wheres else '$'}", "properties", why)
+            self.reader.values.output.tell(f"{schemas[0][1] if schemas else '$'}", "properties", why)
             self.refused = name if required else self.refused
             return NOTHING
         argument = self.tool.arguments.get(name)
-        made = self.made(replace(self.tool.other, name=name) if argument is None else argument, wheres)
+        made = self.made(replace(self.tool.other, name=name) if argument is None else argument, schemas)
         if required and never(made):
             self.refused = name
         return made
 
-    def other(
-        self, parts: tuple[Part, ...], least: int, most: int | None, wheres: list[Where], depth: int
-    ) -> Ir:
-        name = OtherName(parts, least, most)
-        made = self.made(self.tool.other, wheres, name)
-        if name.node is not None and parts:
-            named = self.reader.values.output.names(name.node, wheres[0][1])
+    def other(self, name: Lang, schemas: list[Located], depth: int) -> Ir:
+        other = OtherName(name)
+        made = self.made(self.tool.other, schemas, other)
+        if other.node is not None and name.parts:
+            named = self.reader.values.output.names(other.node, schemas[0][1])
             if never(named):
                 return NOTHING
-            if named is not name.node:
-                return self.other((), least, most, wheres, depth)
-        if name.twice and wheres:
-            why = (
-                "a name that the schema does not list cannot be written twice: such members are not generated"
-            )
-            self.reader.values.output.tell(wheres[0][1], "additionalProperties", why)
-        return made if never(made) else name.beside(made)
+            if named is not other.node:
+                return self.other(Lang((), name.least, name.most), schemas, depth)
+        if other.twice:
+            self.reader.values.output.tell(schemas[0][1], "additionalProperties", TWICE)
+        return made if never(made) else other.beside(made)
 
-    def made(self, argument: Argument, wheres: list[Where], other: OtherName | None = None) -> Ir:
-        at = replace(self.at, wheres=tuple(wheres), other=other)
+    def made(self, argument: Argument, schemas: list[Located], other: OtherName | None = None) -> Ir:
+        at = replace(self.at, schemas=tuple(schemas), other=other)
         return self.reader.read(self.node.make(argument), at)
 
     def whole(self, body: Ir) -> Ir:
@@ -197,7 +192,7 @@ def _ordinary(node: n.EachTool, tool: Tool) -> bool:
     return all(re.fullmatch(f"(?:{name.chars})+", tool.name) is not None for name in names)
 
 
-def _wheres(tool: Tool) -> list[Where]:
+def _schemas(tool: Tool) -> list[Located]:
     """The schemas of a tool's arguments, and that the arguments are an object."""
     path = f"$.tools.{tool.name}.parameters"
     parameters = tool.parameters

@@ -8,7 +8,7 @@ from ...core.definition.nodes import Node
 from ...schema.tools import Tool
 from ..ir import EMPTY, Chars, Ir, Lang, Part, Rep, Seq, Text, charset, seq, without
 from ..regular.regex import read_regex
-from ..schemas import Where
+from ..schemas import Located
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class At:
     """The tool whose call it is in."""
     call: Node | None = None
     """That call."""
-    wheres: tuple[Where, ...] = ()
+    schemas: tuple[Located, ...] = ()
     """The schemas of the argument that is being written."""
     other: OtherName | None = None
     """The name of that argument, if the schema does not list it."""
@@ -29,11 +29,9 @@ class At:
 
 @dataclass(slots=True)
 class OtherName:
-    """The name of an argument that the schema does not list: its constraints, and the node made of it."""
+    """The name of an argument that the schema does not list: its language, and the node made of it."""
 
-    parts: tuple[Part, ...]
-    least: int
-    most: int | None
+    name: Lang
     node: Lang | None = None
     twice: bool = False
     """Whether the name is written twice, which no grammar can say of any name."""
@@ -41,8 +39,10 @@ class OtherName:
     def made(self, chars: str, escaped: str) -> Ir:
         ranges = read_regex(f"^{chars}$")
         assert isinstance(ranges, Chars)
-        plain = Part(Rep(Chars(without(ranges.ranges, charset(escaped))), max(1, self.least), self.most))
-        self.node = Lang((*self.parts, plain))
+        plain = Part(
+            Rep(Chars(without(ranges.ranges, charset(escaped))), max(1, self.name.least), self.name.most)
+        )
+        self.node = Lang((*self.name.parts, plain))
         return self.node
 
     def beside(self, whole: Ir) -> Ir:

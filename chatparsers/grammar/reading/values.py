@@ -9,7 +9,7 @@ from ...core.definition.nodes import Value
 from ...schema.document import Document
 from ...values import Json, Raw, Syntax
 from ..ir import Ir
-from ..schemas import Equal, Output, SchemaCompiler, Where, content
+from ..schemas import Equal, Located, Output, SchemaCompiler, content
 from ..syntaxes import RawText, syntax_of, wordless_openers
 
 JSON = Json()
@@ -47,20 +47,18 @@ class Values:
         """A value in JSON whose schema is a document of its own."""
         return self.compiler(Document(schema), JSON).value([(schema, path)])
 
-    def argument(self, node: Value, wheres: list[Where]) -> Ir:
-        """The value of an argument that is written alone. ``wheres``: its schemas."""
+    def argument(self, node: Value, schemas: list[Located]) -> Ir:
+        """The value of an argument that is written alone. ``schemas``: its schemas."""
         argument, syntax = node.argument, node.syntax
-        said = content(wheres[0][0]) if len(wheres) == 1 else None
+        said = content(schemas)
         names = argument.beside if isinstance(syntax, Raw) and wordless_openers(syntax) else ()
-        key = (syntax, argument.types, names, said)
-        if said is not None:
-            found = self._single.get(key)
-            if found is not None:
-                return found
-        made = self._single.watch(key)
+        found = self._single.get(said, syntax, argument.types, names)
+        if found is not None:
+            return found
+        made = self._single.watch(said, syntax, argument.types, names)
         if isinstance(syntax, Raw):
             raw = RawText(syntax, argument.types, self.markers, names)
-            value = self.compiler(argument.document, JSON).raw(wheres, raw)
+            value = self.compiler(argument.document, JSON).raw(schemas, raw)
         else:
-            value = self.compiler(argument.document, syntax).value(wheres)
-        return value if said is None else made(value)
+            value = self.compiler(argument.document, syntax).value(schemas)
+        return made(value)

@@ -1,33 +1,26 @@
-"""From schemas to nodes: the alternatives of a value, each type written by its own module."""
+"""From schemas to nodes: the alternatives of a value, each type written by its own module.
+
+A value stands ``depth`` objects and arrays deep; 0 is a value alone. Where a value is raw text, strings are written
+verbatim and other types as JSON, as far as its reader will not take one for another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from ...schema.document import ANYTHING, TYPES, Document
-from ...schema.keywords import KEYWORDS, NOTES, SILENT
-from ..ir import EMPTY, NOTHING, Alt, Ir, Ref, Rep, Shared, alt, never, seq
+from ...schema.document import Document, is_of
+from ...schema.keywords import ANYTHING, SILENT, TYPES
+from ..ir import EMPTY, Alt, Ir, Part, Ref, Rep, Shared, alt, never, seq, texts
 from ..steps import Steps, run
 from ..syntaxes import RawText, Syntax
-from .arrays import array
-from .bags import Bag, Where, narrow
-from .constraints import UNEVALUATED
-from .equal import Equal, content
-from .form import Form, InSyntax
-from .gather import Gatherer
+from .cases import Case, Located, narrow
+from .containers import Form, InSyntax, arrays, objects
 from .judge import Judge
-from .listing import Listing
-from .numbers import INTEGER, NUMBER, number
-from .objects import Objects
-from .output import Output
-from .strings import string
-from .written import Written
+from .raw_text import meant, scalar_text, told_apart
+from .scalars import INTEGER, NUMBER, number, string
+from .written import Equal, Output, Written, content
 
 DEEPEST = 100
 """How many levels of objects and arrays are written. A deeper value may be any value."""
 _ONLY_TYPE = SILENT | {"type"}
-_PLAIN = Bag()
 
 
 class SchemaCompiler:
@@ -43,95 +36,82 @@ class SchemaCompiler:
         self.document = document
         self.syntax = syntax
         self.output = output
-        self.equal = equal or Equal(output)
-        self.gatherer = Gatherer(document, output)
-        self.judge = Judge(self.gatherer, output)
-        self.listing = Listing(self.judge, syntax, output)
-        self.objects = Objects(self.gatherer, self.judge, output)
-        self.members = InSyntax(syntax, output, self.inner, self.ready)
+        self.judge = Judge(document, output)
         self.written = Written(output.rules, syntax.name[:1])
+        self.equal = equal or Equal(output)
+        self.members = InSyntax(self)
         boolean = Alt((syntax.true, syntax.false))
         scalars = {"integer": INTEGER, "number": NUMBER, "boolean": boolean, "null": syntax.null}
-        self.simple: tuple[dict[str, Ir], dict[str, Ir]] = (
+        self.scalars: tuple[dict[str, Ir], dict[str, Ir]] = (
             {"string": syntax.string((), 0, None, False), **scalars},
             {"string": syntax.string((), 0, None, True), **scalars},
         )
         """The values of types without further constraints, outside and inside of objects and arrays."""
 
-    def value(self, wheres: list[Where]) -> Ir:
+    def value(self, schemas: list[Located]) -> Ir:
         """The values that are valid under all of these schemas."""
-        node = run(self.inner(wheres, 0, False))
+        node = run(self.inner(schemas, 0))
         return node.node if isinstance(node, Shared) and node.hint == "v" else node
 
-    def raw(self, wheres: list[Where], raw: RawText) -> Ir:
+    def raw(self, schemas: list[Located], raw: RawText) -> Ir:
         """The values that are valid, as raw text: strings verbatim, other types as JSON."""
-        return run(self.textual(wheres, raw, False, 0))
+        return run(self.alternatives(schemas, 0, raw))
 
-    def arguments(self, wheres: list[Where], form: Form) -> list[Ir]:
+    def arguments(self, schemas: list[Located], form: Form) -> list[Ir]:
         """The valid objects, one for each alternative. ``form`` says how their members are written."""
         found: list[Ir] = []
-        for bag in self.gatherer.bags(wheres):
-            if bag.values is not None:
+        for case in self.judge.cases(schemas):
+            if case.values is not None:
                 why = "arguments are written one by one: listed objects are not compared"
-                self.output.tell(bag.path, "enum", why)
-            if "object" in bag.types:
-                self.unseal(bag, wheres)
-                self.output.report_told(bag, "object")
-                found.append(run(self.objects.write(bag, form, 0)))
+                self.output.tell(case.path, "enum", why)
+            if "object" in case.types:
+                self.output.tell_unsaid(case, "object")
+                found.append(run(objects(case, form, self, 0)))
         return [node for node in found if not never(node)]
 
-    def inner(self, wheres: list[Where], depth: int, nested: bool = True) -> Steps[Ir]:
-        """The values that are valid under all of these schemas. ``nested``: inside of an object or array. ``depth``:
-        how many objects and arrays are around the value."""
-        found = self.ready(wheres, nested)
+    def inner(self, schemas: list[Located], depth: int) -> Steps[Ir]:
+        """The values that are valid under all of these schemas."""
+        found = self.ready(schemas, depth)
         if found is not None:
             return found
-        key = Written.key(wheres, nested)
-        said = content(wheres[0][0]) if depth == 1 and len(wheres) == 1 else None  # an argument of a call
-        equal = (nested, said)
-        if said is not None:
-            found = self.equal.get(equal)
-            if found is not None:
-                return found
-        made = self.equal.watch(equal)
+        said = content(schemas) if depth == 1 else None  # an argument of a call
+        found = self.equal.get(said)
+        if found is not None:
+            return found
+        made = self.equal.watch(said)
         over = self.output.budget.over()
         if over or depth >= DEEPEST:
             what = f"the grammar is past {over}:" if over else f"deeper than {DEEPEST} levels,"
-            self.output.tell(wheres[0][1], "*", f"{what} any value is generated")
+            self.output.tell(schemas[0][1], "*", f"{what} any value is generated")
             return self.anything()
-        self.written.begin(key, wheres)
-        raw = self.syntax.raw(self.types(wheres))
-        node: Ir = yield (
-            self.choose(wheres, None, nested, depth)
-            if raw is None
-            else self.textual(wheres, raw, nested, depth)
-        )
-        node = self.written.end(key, node)
-        return node if said is None else made(node)
+        end = self.written.begin(schemas, depth)
+        node: Ir = yield self.alternatives(schemas, depth, self.syntax.raw(self._types(schemas)))
+        return made(end(node))
 
-    def ready(self, wheres: list[Where], nested: bool) -> Ir | None:
-        """The values that are valid under all of these schemas, if they are simple, written or being written."""
-        if len(wheres) == 1:
-            schema = wheres[0][0]
+    def ready(self, schemas: list[Located], depth: int) -> Ir | None:
+        """The same, if the values are simple, written or being written."""
+        if len(schemas) == 1:
+            schema = schemas[0][0]
             if schema is True or schema == {}:
                 return self.anything()
-            simple = self.of_type_alone(schema)
-            if simple is not None:
-                return self.simple[nested][simple]
-        return self.written.get(Written.key(wheres, nested))
+            scalar = self._scalar(schemas)
+            if scalar is not None:
+                return self.scalars[depth > 0][scalar]
+        return self.written.get(schemas, depth)
 
-    def types(self, wheres: list[Where]) -> frozenset[str]:
+    def _types(self, schemas: list[Located]) -> frozenset[str]:
         """The types of the values that are valid under all of these schemas, as the parser reads them."""
         found = ANYTHING
-        for schema, _ in wheres:
+        for schema, _ in schemas:
             found = narrow(found, self.document.types(schema))
         return found
 
-    def of_type_alone(self, schema: Any) -> str | None:
-        """The type, if a schema says nothing else and the type is neither an object nor an array."""
-        if type(schema) is dict:
+    def _scalar(self, schemas: list[Located]) -> str | None:
+        """The type, if a single schema says nothing else and the type is neither an object nor an array."""
+        schema = schemas[0][0]
+        if len(schemas) == 1 and type(schema) is dict:
             kind = schema.get("type")
-            if type(kind) is str and kind in self.simple[0] and _ONLY_TYPE.issuperset(schema):
+            if type(kind) is str and kind in self.scalars[0] and _ONLY_TYPE.issuperset(schema):
                 return kind
         return None
 
@@ -156,115 +136,82 @@ class SchemaCompiler:
         rules[f"{syntax.name}-array"] = seq(
             syntax.open_array, alt(seq(items, syntax.close_array), syntax.no_items)
         )
-        scalars = (self.simple[0][kind] for kind in ("string", "number", "boolean", "null"))
+        scalars = (self.scalars[0][kind] for kind in ("string", "number", "boolean", "null"))
         rules[name] = alt(Ref(f"{syntax.name}-object"), Ref(f"{syntax.name}-array"), *scalars)
         return ref
 
     # the alternatives of a value
 
-    def choose(self, wheres: list[Where], raw: RawText | None, nested: bool, depth: int) -> Steps[Ir]:
-        """The alternatives of a value. ``raw``: how its strings are written, if not in the syntax's own way."""
-        simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
-        if simple is not None:
-            node: Ir = yield self.of_type(simple, _PLAIN, raw, nested, depth)
-            return node
-        bags = self.gatherer.bags(wheres)
-        options: list[Ir] = []
-        for bag in bags:
-            self.unseal(bag, wheres)
-        if any(bag.values for bag in bags):
-            written = self.listing.write(bags, wheres, raw)
-            options += [raw.write((), 0, None) if raw else self.anything()] if written is None else written
-        for bag in bags:
-            if bag.values is not None:
+    def alternatives(self, schemas: list[Located], depth: int, raw: RawText | None) -> Steps[Ir]:
+        """The alternatives of a value. ``raw``: how it is written as text, if not in the syntax's own way."""
+        scalar = self._scalar(schemas) if raw else None
+        if raw is not None and scalar is not None:
+            return scalar_text(scalar, self.scalars[0], raw)
+        cases = self.judge.cases(schemas)
+        options = self._listed(cases, schemas, raw)
+        for case in cases:
+            if case.values is not None:
                 continue
-            if raw is None and not bag.path:
-                self.output.report_told(bag)
+            if raw is None and not case.path:
+                self.output.tell_unsaid(case)
                 return self.anything()
-            kinds = bag.types if raw is None else self.meant(bag, raw)
+            kinds = case.types if raw is None else meant(case, raw, self.output)
             for kind in (*TYPES, "integer"):
                 if kind in kinds:
-                    made: Ir = yield self.of_type(kind, bag, raw, nested, depth)
+                    made: Ir = yield self._of_type(kind, case, depth, raw)
                     options.append(made)
                     if raw is not None and raw.marked and kind in ("object", "array"):
                         raw.apart += made.options if isinstance(made, Alt) else (made,)
-        return alt(*options)
+        node = alt(*options)
+        return node if raw is None else told_apart(node, schemas, raw, self.output)
 
-    def of_type(self, kind: str, bag: Bag, raw: RawText | None, nested: bool, depth: int) -> Steps[Ir]:
-        """The values of a bag that have one type."""
-        self.output.report_told(bag, kind)
+    def _of_type(self, kind: str, case: Case, depth: int, raw: RawText | None) -> Steps[Ir]:
+        """The values of a case that have one type."""
+        self.output.tell_unsaid(case, kind)
         if kind == "string":
-            return string(bag, raw, nested, self.syntax, self.output)
+            return string(case, raw, depth, self.syntax, self.output)
         if kind in ("number", "integer"):
-            return number(bag, kind == "integer", self.output)
+            return number(case, kind == "integer", self.output)
         if kind == "object":
-            node: Ir = yield self.objects.write(bag, self.members, depth)
+            node: Ir = yield objects(case, self.members, self, depth)
             return node
         if kind == "array":
-            node = yield array(bag, self.syntax, self.output.target.open_objects, self.inner, depth)
+            node = yield arrays(case, self, depth)
             return node
-        return raw.word(self.simple[0][kind]) if raw else self.simple[0][kind]
+        return raw.word(self.scalars[0][kind]) if raw else self.scalars[0][kind]
 
-    def unseal(self, bag: Bag, wheres: list[Where]) -> None:
-        """Keeps ``unevaluatedProperties`` only where it is exact: if its schema is the only one that applies."""
-        for schema, path in bag.sealed:
-            if len(wheres) > 1 or schema is not wheres[0][0]:
-                bag.weaken(path, "unevaluatedProperties", UNEVALUATED)
-                bag.sealed = []
+    def _listed(self, cases: list[Case], schemas: list[Located], raw: RawText | None) -> list[Ir]:
+        """The values that the cases list, as they are written; any value if the grammar has no room for them."""
+        listed = {key: value for case in cases for key, value in (case.values or {}).items()}
+        if not listed:
+            return []
+        size = sum(len(value) + 6 if isinstance(value, str) else 12 for value in listed.values())
+        if size > self.output.budget.size:
+            why = "the grammar would be past max_size: any value is generated"
+            self.output.tell(cases[0].path, "*", why)
+            return [raw.write((), 0, None) if raw else self.anything()]
+        self.output.budget.size -= size
+        if raw is None:
+            return [self.syntax.literal(value) for value in listed.values()]
+        found: list[Ir] = []
+        plain: list[str] = []
+        for value in listed.values():
+            if raw.said and not is_of(value, raw.types):
+                continue
+            if not isinstance(value, str):
+                found.append(raw.word(self.syntax.literal(value)))
+            elif raw.may(value) and self._reads_back(value, cases[0].path, schemas, raw):
+                plain.append(raw.spelt(value))
+        return [*found, raw.write((Part(texts(plain)),), 0, None)] if plain else found
 
-    # raw text
-
-    def textual(self, wheres: list[Where], raw: RawText, nested: bool, depth: int) -> Steps[Ir]:
-        """As `raw`. If any text may be the value, only text is written."""
-        simple = self.of_type_alone(wheres[0][0]) if len(wheres) == 1 else None
-        if simple is not None:
-            if raw.said:
-                said = narrow(frozenset({simple}), raw.types)
-                if not said:
-                    return NOTHING
-                (simple,) = said
-            return raw.write(raw.only, 0, None) if simple == "string" else raw.word(self.simple[0][simple])
-        node: Ir = yield self.choose(wheres, raw, nested, depth)
-        found = raw.written
-        if raw.said or not found:
-            return node
-        options = node.options if isinstance(node, Alt) else (node,)
-        others = [option for option in options if option not in found and option not in raw.apart]
-        free = next(
-            (text for text in found if text.parts == raw.only and not text.least and text.most is None), None
-        )
-        if free is None or (not others and raw.types == {"string"}):
-            return node
-        if not (others or raw.apart) or not all(_whole(schema) for schema, _ in wheres):
-            why = "text is also generated that reads as another type, without that type's constraints"
-            self.output.tell(wheres[0][1], "type", why)
-        return alt(free, *raw.apart)
-
-    def meant(self, bag: Bag, raw: RawText) -> frozenset[str]:
-        """The types that the reader of a raw text may take its value for."""
-        kinds = narrow(bag.types, raw.types)
-        if kinds != bag.types and not raw.said:
-            meant = " or ".join(sorted(raw.types))
-            why = f"no type is given, and the other keywords mean {meant}: no other is generated"
-            self.output.tell(bag.path, "type", why)
-        return kinds
-
-
-def _whole(schema: Any) -> bool:
-    """Whether the schema admits every value of each type that it admits beside strings."""
-    if not isinstance(schema, Mapping):
-        return True
-    if set(schema) <= _OF_STRINGS:
-        return True
-    options = schema.get("anyOf") or schema.get("oneOf")
-    return set(schema) <= _OF_STRINGS | {"anyOf", "oneOf"} and all(
-        isinstance(option, Mapping) and set(option) <= _OF_STRINGS for option in options or ()
-    )
-
-
-_OF_STRINGS = (
-    NOTES
-    | {"type", "nullable"}
-    | {row.name for row in KEYWORDS.values() if row.types == {"string"} and not row.silent}
-)
-"""Keywords that do not constrain values other than strings."""
+    def _reads_back(self, text: str, path: str, schemas: list[Located], raw: RawText) -> bool:
+        """Whether a listed text, written as raw text, is read as itself or as another valid value."""
+        spelt = raw.spelt(text)
+        if any(stop in spelt for stop in raw.stops):
+            self.output.tell(path, "enum", f"{text!r} holds what ends a value: it is not generated")
+            return False
+        read = raw.read(spelt)
+        if read == text or self.judge.fits(read, schemas):
+            return True
+        self.output.tell(path, "enum", f"{text!r} would be read as no string: it is not generated")
+        return False

@@ -1,9 +1,9 @@
-"""From schemas to bags: finds the schemas that hold together for one value.
+"""From schemas to cases: finds the schemas that hold together for one value.
 
 Strategy: the alternatives of a schema are sets of schemas (`Together`). A value must satisfy all schemas of one set.
 ``$ref`` and ``allOf`` join sets, ``anyOf`` and ``oneOf`` list them. Each schema's alternatives are found once. Sets are
 known by the identities in them, so equal sets are kept once; their number is limited. A schema that leads back to
-itself adds nothing there, and is reported. At last the keywords of each set are gathered in a bag.
+itself adds nothing there, and is reported. At last the keywords of each set are gathered in a case.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from functools import partial
 from typing import Any
 
 from ...errors import SchemaError
-from ...schema.document import LEADING, Document, Unresolved, contradictory, references
+from ...schema.document import LEADING, Document, Unresolved, contradictory, references, type_of
 from ...schema.keywords import KEYWORDS, NOTES, names
 from ..steps import Steps, run
-from .bags import Bag, Unsaid, Weakened, Where, shown
-from .constraints import Gather, counted
-from .disjoint import disjoint
-from .keywords import RULES, SPEAKING, Rule
-from .output import Output
+from .cases import Case, Located, Unsaid, Weakened, crossed, identities, narrow, shown
+from .keywords import RULES, SPEAKING, UNEVALUATED, Gather, Rule, counted
+from .written import Output
 
-Together = dict[int, Where]
+Together = dict[int, Located]
 """Schemas that must all hold, by their identity. Must not change once it is passed on."""
 
 _MOST_COMBINED = 256
@@ -43,37 +41,42 @@ class Gatherer:
     def __init__(self, document: Document, output: Output) -> None:
         self.document = document
         self.budget = output.budget
-        self.tell = output.report
+        self.tell = output.tell
         self.known: dict[int, list[Together]] = {}
         self.active: set[int] = set()
         self.loose: dict[int, list[Unsaid]] = {}
         """What the sets do not say of a schema, by its identity."""
         self.cyclic = False
-        """Whether a schema led back to itself since the last call of `bags`."""
+        """Whether a schema led back to itself since the last call of `cases`."""
 
-    def bags(self, wheres: list[Where]) -> list[Bag]:
-        """The bags of a value to which all of these schemas apply."""
-        first = wheres[0][0]
+    def cases(self, schemas: list[Located]) -> list[Case]:
+        """The cases of a value to which all of these schemas apply."""
+        first = schemas[0][0]
         if (
-            len(wheres) == 1
+            len(schemas) == 1
             and type(first) is dict
             and LEADING.isdisjoint(first)
             and not contradictory(first)
         ):
-            alone = self.bag({0: wheres[0]})
+            alone = self.case({0: schemas[0]})
             return [] if alone is None else [alone]
         found: list[Together] = [{}]
         self.cyclic = False
-        for schema, path in wheres:
+        for schema, path in schemas:
             found = self.both(found, run(self.alternatives(schema, path)), path, "allOf")
         if self.cyclic:  # the alternatives found in a circle depend on the schema at which it was entered
             self.known.clear()
-        bags: list[Bag] = []
+        cases: list[Case] = []
         for together in found:
-            bag = self.bag(together)
-            if bag is not None:
-                bags.append(bag)
-        return bags
+            case = self.case(together)
+            if case is None:
+                continue
+            for schema, path in case.sealed:  # exact only if no other schema applies
+                if len(schemas) > 1 or schema is not first:
+                    case.weaken(path, "unevaluatedProperties", UNEVALUATED)
+                    case.sealed = []
+            cases.append(case)
+        return cases
 
     def alternatives(self, schema: Any, path: str) -> Steps[list[Together]]:
         """The sets of schemas; a value must satisfy one set."""
@@ -86,7 +89,7 @@ class Gatherer:
             return self.known[key]
         if key in self.active:
             self.cyclic = True
-            self.tell(Weakened(path, "$ref", "the schema leads back to itself, which adds nothing"))
+            self.tell(path, "$ref", "the schema leads back to itself, which adds nothing")
             return [{}]
         self.active.add(key)
         self.budget.work -= 1
@@ -95,7 +98,7 @@ class Gatherer:
             meant = self.document.meant(schema)
             for option in meant:
                 either += yield self.alternatives(option, path)
-            self.tell(Weakened(path, "enum", _NO_VALUE if len(meant) > 1 else _ITEMS))
+            self.tell(path, "enum", _NO_VALUE if len(meant) > 1 else _ITEMS)
             self.active.discard(key)
             self.known[key] = either
             return either
@@ -145,10 +148,10 @@ class Gatherer:
         old = isinstance(draft, str) and any(name in draft for name in _OLD_DRAFTS)
         if "$id" in schema:
             why = "it changes what the reference beside it names; drafts up to 7 ignore it there"
-            self.tell(Weakened(path, "$id", why))
+            self.tell(path, "$id", why)
         elif old and not schema.keys() <= _SILENT_BESIDE:
             why = "drafts up to 7 ignore the keywords beside it; they apply here"
-            self.tell(Weakened(path, "$ref", why))
+            self.tell(path, "$ref", why)
 
     def both(self, left: list[Together], right: list[Together], path: str, keyword: str) -> list[Together]:
         """The combinations of a set of ``left`` and one of ``right``. If there are too many, reports it and returns
@@ -165,16 +168,16 @@ class Gatherer:
             if len(left) == 1 and len(right) == 1:
                 return [{**left[0], **right[0]}]
             return _once([{**one, **other} for one in left for other in right])
-        self.tell(Weakened(path, keyword, "too many combinations of alternatives"))
+        self.tell(path, keyword, "too many combinations of alternatives")
         return left
 
     def disjoint(self, every: list[list[Together]], beside: list[Together]) -> bool:
         """Whether no value can be in two of the alternatives. ``beside`` has the schemas that apply to all of them."""
         common = beside[0] if len(beside) == 1 else {}
-        groups: list[list[Bag]] = []
+        groups: list[list[Case]] = []
         for options in every:
-            bags = [self.bag({**common, **together}) for together in options]
-            groups.append([bag for bag in bags if bag is not None])
+            cases = [self.case({**common, **together}) for together in options]
+            groups.append([case for case in cases if case is not None])
         return disjoint(groups)
 
     def resolve(self, ref: Any, schema: Any, path: str, keyword: str, loose: list[Unsaid]) -> Any:
@@ -188,22 +191,22 @@ class Gatherer:
             loose.append((Weakened(path, keyword, reason.why), None))
             return True
 
-    def bag(self, together: Together) -> Bag | None:
+    def case(self, together: Together) -> Case | None:
         """The keywords of all the schemas; None if they admit no value."""
-        bag = Bag()
+        case = Case()
         late: list[tuple[Rule, Any, str, Any]] = []
         for key, (schema, path) in together.items():
-            bag.unsaid += self.loose.get(key, ())
+            case.unsaid += self.loose.get(key, ())
             if SPEAKING.isdisjoint(schema):
                 continue
-            bag.path = path
+            case.path = path
             joint: dict[Gather, Any] = {}
             for keyword, value in schema.items():
                 rule = RULES.get(keyword)
                 if rule is None:
                     continue
                 if rule.unsaid:
-                    bag.weaken(path, keyword, rule.unsaid)
+                    case.weaken(path, keyword, rule.unsaid)
                 if rule.gathers is None:
                     continue
                 if rule.late:
@@ -211,13 +214,13 @@ class Gatherer:
                 elif rule.jointly:
                     joint[rule.gathers] = value
                 else:
-                    rule.gathers(bag, value, path, schema, self)
+                    rule.gathers(case, value, path, schema, self)
             for gathers, value in joint.items():
-                gathers(bag, value, path, schema, self)
+                gathers(case, value, path, schema, self)
         for rule, value, path, schema in late:
             assert rule.gathers is not None
-            rule.gathers(bag, value, path, schema, self)
-        return None if late and not bag.types else bag
+            rule.gathers(case, value, path, schema, self)
+        return None if late and not case.types else case
 
     def plain(self, schema: Mapping[str, Any]) -> bool:
         """Whether a schema judges members only by their names."""
@@ -262,3 +265,76 @@ def _once(listed: list[Together]) -> list[Together]:
     if frozenset() in found:
         return [{}]
     return list(found.values())
+
+
+# whether alternatives exclude each other, so that ``oneOf`` is as good as ``anyOf``
+
+_MOST_COMPARED = 4_096
+"""The most pairs of alternatives that are compared."""
+
+
+def disjoint(groups: list[list[Case]]) -> bool:
+    """Whether types, listed values and bounds show that no value can be in the cases of two groups."""
+    seen: set[Any] = set()
+    listed: list[tuple[int, Case]] = []
+    others: list[tuple[int, Case]] = []
+    for number, group in enumerate(groups):
+        own = {key for case in group for key in case.values or ()}
+        if not seen.isdisjoint(own):
+            return False
+        seen |= own
+        for case in group:
+            (others if case.values is None else listed).append((number, case))
+    if len(others) * (len(others) + len(listed)) > _MOST_COMPARED:
+        return False
+    return all(
+        i == j or _apart(left, right)
+        for place, (i, left) in enumerate(others)
+        for j, right in (*others[:place], *listed)
+    )
+
+
+def _apart(left: Case, right: Case) -> bool:
+    kinds = [
+        frozenset(map(type_of, case.values.values())) if case.values is not None else case.types
+        for case in (left, right)
+    ]
+    both = narrow(kinds[0], kinds[1])
+    if not both:
+        return True
+    if both <= {"number", "integer"}:
+        return crossed(left.low, right.high) or crossed(right.low, left.high)
+    return both == {"object"} and _told_apart(left, right)
+
+
+def _told_apart(left: Case, right: Case) -> bool:
+    """Whether two objects must differ, by the listed values of a required member or by closed members."""
+    for case, other in ((left, right), (right, left)):
+        names = _closed(other)
+        if names is not None and any(name not in names for name in case.required):
+            return True
+    for name in left.required:
+        if name in right.required:
+            a, b = _listed(left, name), _listed(right, name)
+            if a is not None and b is not None and a.isdisjoint(b):
+                return True
+    return False
+
+
+def _closed(case: Case) -> set[str] | None:
+    """The members of an object that admits no others; None if it admits others."""
+    if any(shape.extra is False and not shape.patterns for shape in case.shapes):
+        return {name for shape in case.shapes for name in shape.properties}
+    return None
+
+
+def _listed(case: Case, name: str) -> frozenset[Any] | None:
+    """The listed values of a member; None if its values are not listed."""
+    for shape in case.shapes:
+        schema = shape.properties.get(name)
+        if isinstance(schema, Mapping):
+            if "const" in schema:
+                return identities([schema["const"]], shape.path, "const")
+            if isinstance(schema.get("enum"), (list, tuple)):
+                return identities(schema["enum"], shape.path, "enum")
+    return None

@@ -1,18 +1,438 @@
 """What the grammar makes of each keyword: one rule for each row of `schema.keywords` that constrains a value.
 
-``gathers`` adds the keyword to the bag of constraints of one value. From the bag, values are written by type, and given
+``gathers`` adds the keyword to the case of a value: the constraints from which values are written by type, and given
 values are judged. ``unsaid`` says why no grammar can enforce it. A keyword that is neither gathered nor said why is no
 rule.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import partial
+from typing import Any, Protocol
 
-from ...schema.keywords import ANYTHING, KEYWORDS, Keyword
-from ..regular.string_formats import ENCODINGS, FORMATS
-from . import constraints as c
-from .constraints import Gather
+from ...errors import SchemaError
+from ...schema.document import ANYTHING, SPELLINGS, TYPES
+from ...schema.keywords import KEYWORDS, SILENT, Keyword
+from ..regular.regex import Unsupported, read_regex
+from ..regular.string_formats import ENCODINGS, FORMATS, Named
+from ..steps import Steps
+from .cases import (
+    Accepts,
+    Case,
+    Holds,
+    Located,
+    Shape,
+    Verdict,
+    check_text,
+    check_value,
+    identity,
+    narrow,
+    shown,
+)
+
+Schema = Mapping[str, Any]
+
+
+class Around(Protocol):
+    """What a keyword may ask of the schemas around it."""
+
+    def plain(self, schema: Schema) -> bool:
+        """Whether a schema judges members only by their names."""
+        ...
+
+
+Gather = Callable[[Case, Any, str, Schema, Around], None]
+"""Adds a keyword's value to the case: the case, the value, the path of its schema, the schema, and what is around."""
+
+UNEVALUATED = "a grammar cannot know which members another keyword has judged"
+_MOST_DIGITS = 40
+"""The most digits that a bound may have before or after its point."""
+_MOST_COUNTED = 1_000_000
+"""The highest number to which a grammar counts."""
+
+
+def expect(value: Any, kind: type | tuple[type, ...], expected: str, path: str, keyword: str) -> None:
+    """Raises `SchemaError` if a keyword's value is not of that kind."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise SchemaError(f"expected {expected}, found {shown(value)}", f"{path}.{keyword}")
+
+
+def type_names(value: Any, path: str) -> frozenset[str]:
+    """The types that ``type`` names, in JSON's words."""
+    if isinstance(value, str) and value in _ALONE:
+        return _ALONE[value]
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, (list, tuple)) or not all(isinstance(kind, str) for kind in listed):
+        raise SchemaError(f"expected a type or a list of types, found {shown(value)}", f"{path}.type")
+    kinds = frozenset(SPELLINGS.get(kind, kind) for kind in listed)
+    for kind in kinds:
+        if kind not in TYPES and kind != "integer":
+            raise SchemaError(
+                f"expected one of {', '.join((*TYPES, 'integer'))}, found {kind!r}", f"{path}.type"
+            )
+    return kinds
+
+
+_ALONE = {kind: frozenset({kind}) for kind in (*TYPES, "integer")}
+
+
+def read_expression(expression: Any, path: str, keyword: str) -> Unsupported | None:
+    """Why a grammar cannot say a regular expression; None if it can. Raises `SchemaError` if ``expression`` is not a
+    regular expression."""
+    check_text(expression, f"{path}.{keyword}")
+    try:
+        read_regex(expression)
+    except Unsupported as reason:
+        return reason
+    except ValueError as error:
+        raise SchemaError(f"invalid regular expression: {error}", f"{path}.{keyword}") from None
+    return None
+
+
+def on_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    kinds = type_names(value, path)
+    if not isinstance(value, str) or value not in _ALONE:
+        for kind in [value] if isinstance(value, str) else value:
+            if kind in SPELLINGS:
+                why = f"{kind!r} is no type of JSON: it is read as {SPELLINGS[kind]!r}"
+                case.weaken(path, "type", why, _always)
+    if schema.get("nullable") is True:
+        kinds |= {"null"}
+    case.types = kinds if case.types is ANYTHING else narrow(case.types, kinds)
+
+
+def on_values(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, (list, tuple), "a list of values", path, "enum")
+    check_value(value, f"{path}.enum")
+    listed = [*value, None] if schema.get("nullable") is True and "type" not in schema else value
+    _listed(case, listed)
+
+
+def on_const(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    check_value(value, f"{path}.const")
+    _listed(case, [value])
+
+
+def _listed(case: Case, values: Iterable[Any]) -> None:
+    new: dict[Any, Any] = {}
+    for value in values:
+        new.setdefault(identity(value), value)
+    if case.values is None:
+        case.values = new
+    else:
+        case.values = {key: value for key, value in case.values.items() if key in new}
+
+
+def _decimal(value: Any, path: str, keyword: str) -> Decimal | None:
+    """The exact number; None if it is not finite, or has more digits than a bound may have."""
+    expect(value, (int, float), "a number", path, keyword)
+    if value != value:
+        raise SchemaError("expected a number, found NaN", f"{path}.{keyword}")
+    if abs(value) >= 10**_MOST_DIGITS:
+        return None
+    found = Decimal(value) if isinstance(value, int) else Decimal(repr(value))
+    exponent = found.as_tuple().exponent
+    return None if isinstance(exponent, int) and -exponent > _MOST_DIGITS else found
+
+
+def bound(keyword: str, lower: bool, strict: bool) -> Gather:
+    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+        if isinstance(value, bool) and strict:  # as in draft 4
+            plain = schema.get("minimum" if lower else "maximum")
+            if not value or plain is None:
+                return
+            value = plain
+        number = _decimal(value, path, keyword)
+        if number is None:
+            why = f"a bound of more than {_MOST_DIGITS} digits is left out"
+            case.weaken(path, keyword, why)
+            return
+        new = (number, strict)
+        if lower:
+            if case.low is None or (new[0], new[1]) > (case.low[0], case.low[1]):
+                case.low = new
+        elif case.high is None or (-new[0], new[1]) > (-case.high[0], case.high[1]):
+            case.high = new
+
+    return add
+
+
+def on_multiple(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    step = _decimal(value, path, "multipleOf")
+    if step is None:
+        why = f"a number of more than {_MOST_DIGITS} digits is left out"
+        case.weaken(path, "multipleOf", why)
+        return
+    if step <= 0:
+        raise SchemaError(f"expected a number above 0, found {shown(value)}", f"{path}.multipleOf")
+    case.divisors.append((step.normalize(), path))
+
+
+def count(keyword: str, attribute: str, lower: bool) -> Gather:
+    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if isinstance(value, float) and value == float("inf"):
+            whole = True
+        if not whole or isinstance(value, bool) or value < 0:
+            raise SchemaError(f"expected a whole number from 0 on, found {shown(value)}", f"{path}.{keyword}")
+        now = getattr(case, attribute)
+        if value > _MOST_COUNTED:
+            case.weaken(path, keyword, f"a grammar counts up to {_MOST_COUNTED}", _sized(value, lower))
+            if not lower:
+                return
+            value = _MOST_COUNTED
+        number = int(value)
+        setattr(case, attribute, max(now, number) if lower else number if now is None else min(now, number))
+
+    return add
+
+
+def on_pattern(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    read_expression(value, path, "pattern")
+    case.patterns.append((value, path, "pattern"))
+
+
+def named(keyword: str, sets: Named) -> Gather:
+    """A keyword that names a set of strings."""
+
+    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+        expect(value, str, "a name", path, keyword)
+        if value in sets.expressions:
+            case.patterns.append((sets.expressions[value], path, keyword))
+            if value in sets.wider:
+                case.weaken(path, keyword, f"{value}: {sets.wider[value]}")
+        elif value in sets.unsaid:
+            case.weaken(path, keyword, f"no grammar for {value!r}")
+
+    return add
+
+
+def on_media_type(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, str, "a media type", path, "contentMediaType")
+    if value == "application/json":
+        holds = None if "contentEncoding" in schema else _is_json
+        case.weaken(path, "contentMediaType", "the inside of a string is not parsed", holds)
+
+
+def on_required(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    if isinstance(value, bool):  # as in draft 3
+        return
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise SchemaError(f"expected a list of names, found {shown(value)}", f"{path}.required")
+    case.required.update(dict.fromkeys(value))
+
+
+def on_names(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    case.names.append((value, f"{path}.propertyNames"))
+
+
+def dependent(keyword: str) -> Gather:
+    """``dependentRequired`` and ``dependencies``, which may also hold schemas."""
+
+    def add(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+        expect(value, Mapping, "an object of lists of names", path, keyword)
+        for name, needed in value.items():
+            check_text(name, f"{path}.{keyword}")
+            if isinstance(needed, (list, tuple)):
+                for other in needed:
+                    check_text(other, f"{path}.{keyword}.{name}")
+                if needed:
+                    case.dependent.append((name, tuple(needed), keyword))
+                    case.dependent += [(other, (), keyword) for other in needed]
+            elif needed is not True:
+                _look_back(case, name, needed, path, keyword)
+
+    return add
+
+
+def on_unique(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, bool, "true or false", path, "uniqueItems")
+    most = schema.get("maxItems")
+    if value and not (isinstance(most, (int, float)) and most <= 1):
+        case.weaken(path, "uniqueItems", "a grammar cannot compare items", _unique)
+
+
+def on_condition(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    why = "a grammar cannot decide one part of a value by another"
+    case.weaken(path, "if", why, partial(_conditional, schema, path))
+    for keyword in ("then", "else"):
+        _maybe(case, schema.get(keyword), f"{path}.{keyword}")
+
+
+def on_dependent_schemas(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    expect(value, Mapping, "an object of schemas", path, "dependentSchemas")
+    for name, part in value.items():
+        _look_back(case, name, part, path, "dependentSchemas")
+        _maybe(case, part, f"{path}.dependentSchemas.{name}")
+
+
+def _maybe(case: Case, schema: Any, path: str) -> None:
+    """Notes the members that a condition may bring."""
+    if isinstance(schema, Mapping) and isinstance(schema.get("properties"), Mapping):
+        for name, part in schema["properties"].items():
+            check_text(name, f"{path}.properties")
+            case.maybe.setdefault(name, []).append((part, f"{path}.properties.{name}"))
+
+
+def on_members(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """``properties``, ``patternProperties`` and ``additionalProperties`` together."""
+    properties = schema.get("properties", {})
+    expect(properties, Mapping, "an object of schemas", path, "properties")
+    for name in properties:
+        check_text(name, f"{path}.properties")
+    patterns = schema.get("patternProperties", {})
+    expect(patterns, Mapping, "an object of schemas", path, "patternProperties")
+    for expression in patterns:
+        read_expression(expression, path, "patternProperties")
+    extra = schema.get("additionalProperties")
+    case.shapes.append(Shape(properties, "properties" in schema, tuple(patterns.items()), extra, path))
+
+
+def on_unevaluated_members(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """It is exact if schemas that apply without a choice name every possible member."""
+    if value is False and around.plain(schema):
+        case.sealed.append((schema, path))
+    elif value is not True:
+        case.weaken(path, "unevaluatedProperties", UNEVALUATED)
+
+
+def on_items(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """``items``, ``prefixItems`` and ``additionalItems`` together."""
+    prefix, rest = schema.get("prefixItems", []), schema.get("items")
+    if isinstance(rest, (list, tuple)):
+        prefix, rest = rest, schema.get("additionalItems")
+    if not isinstance(prefix, (list, tuple)):
+        raise SchemaError(f"expected a list of schemas, found {shown(prefix)}", f"{path}.prefixItems")
+    if rest is not None and not isinstance(rest, (bool, Mapping)):
+        raise SchemaError(
+            f"expected a schema (an object, true or false), found {shown(rest)}", f"{path}.items"
+        )
+    case.prefix.append((list(prefix), rest if prefix or rest is not None else True, path))
+
+
+def on_contains(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    why = "a grammar cannot count the items that satisfy a schema"
+    case.weaken(path, "contains", why, partial(_contains, schema, path))
+
+
+def on_not(case: Case, value: Any, path: str, schema: Schema, around: Around) -> None:
+    """Takes away the values that a schema describes, as far as a case can say that."""
+    if value is True or value == {}:
+        case.types = frozenset()
+        return
+    if value is False:
+        return
+    expect(value, Mapping, "a schema (an object, true or false)", path, "not")
+    if set(value) - SILENT == {"type"}:
+        kinds = type_names(value["type"], f"{path}.not")
+        if "integer" not in kinds or "number" not in case.types:
+            case.types = case.types - kinds - ({"integer"} if "number" in kinds else set())
+            return
+    case.weaken(path, "not", "a grammar cannot take away", partial(_refused, [(value, f"{path}.not")]))
+
+
+# what keywords that no grammar enforces say of a listed value
+
+
+def _always(accepts: Accepts, value: Any) -> Verdict:
+    return True
+
+
+def _sized(bound: float, lower: bool) -> Holds:
+    return lambda accepts, value: len(value) >= bound if lower else len(value) <= bound
+
+
+def _unique(accepts: Accepts, value: Any) -> Verdict:
+    return len(set(map(identity, value))) == len(value)
+
+
+def _is_json(accepts: Accepts, value: str) -> Verdict:
+    try:
+        json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def _refused(schemas: list[Located], accepts: Accepts, value: Any) -> Steps[Verdict]:
+    """``not``."""
+    found: Verdict = yield accepts(value, schemas)
+    return None if found is None else not found
+
+
+def _conditional(schema: Schema, path: str, accepts: Accepts, value: Any) -> Steps[Verdict]:
+    """``if``, with ``then`` and ``else``."""
+    holds: Verdict = yield accepts(value, [(schema["if"], f"{path}.if")])
+    found: list[Verdict] = []
+    for keyword, wanted in (("then", True), ("else", False)):
+        if keyword in schema and holds is not (not wanted):
+            found.append((yield accepts(value, [(schema[keyword], f"{path}.{keyword}")])))
+    if holds is None:
+        return True if all(found) else None
+    return every(found)
+
+
+def _contains(schema: Schema, path: str, accepts: Accepts, value: list[Any]) -> Steps[Verdict]:
+    """``contains``, with ``minContains`` and ``maxContains``."""
+    least, most = _count(schema.get("minContains"), 1), _count(schema.get("maxContains"), float("inf"))
+    schemas = [(schema["contains"], f"{path}.contains")]
+    found: Verdict = yield _counted([accepts(item, schemas) for item in value], least, most)
+    return found
+
+
+def _count(said: Any, usual: float) -> float:
+    return said if isinstance(said, (int, float)) and not isinstance(said, bool) else usual
+
+
+def counted(
+    schemas: list[Located], least: float, most: float, accepts: Accepts, value: Any
+) -> Steps[Verdict]:
+    """Whether ``least`` to ``most`` of the schemas accept a value."""
+    found: Verdict = yield _counted([accepts(value, [one]) for one in schemas], least, most)
+    return found
+
+
+def _counted(every: list[Steps[Verdict]], least: float, most: float) -> Steps[Verdict]:
+    sure = perhaps = 0
+    for one in every:
+        verdict: Verdict = yield one
+        sure += verdict is True
+        perhaps += verdict is not False
+    if perhaps < least or sure > most:
+        return False
+    return True if sure >= least and perhaps <= most else None
+
+
+def _look_back(case: Case, name: str, needed: Any, path: str, keyword: str) -> None:
+    """Leaves out a schema that holds if there is a member ``name``."""
+    schemas = [(needed, f"{path}.{keyword}.{name}")]
+    case.weaken(
+        path,
+        keyword,
+        "a grammar cannot look back at the members before",
+        lambda accepts, value: accepts(value, schemas) if name in value else True,
+    )
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether all hold."""
+    known: Verdict = True
+    for verdict in verdicts:
+        if verdict is False:
+            return False
+        known = known and verdict
+    return known
+
+
+# the rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +459,9 @@ _INSIDE = "the inside of a string is not parsed"
 
 _RULES = (
     # of every type
-    Rule("type", c.on_type),
-    Rule("enum", c.on_values),
-    Rule("const", c.on_const),
+    Rule("type", on_type),
+    Rule("enum", on_values),
+    Rule("const", on_const),
     # several schemas of one value: gather.py finds them
     Rule("$ref"),
     Rule("$dynamicRef"),
@@ -49,42 +469,42 @@ _RULES = (
     Rule("allOf"),
     Rule("anyOf"),
     Rule("oneOf"),
-    Rule("not", c.on_not, late=True),
-    Rule("if", c.on_condition),
+    Rule("not", on_not, late=True),
+    Rule("if", on_condition),
     # strings
-    Rule("minLength", c.count("minLength", "least", True)),
-    Rule("maxLength", c.count("maxLength", "most", False)),
-    Rule("pattern", c.on_pattern),
-    Rule("format", c.named("format", FORMATS)),
-    Rule("contentEncoding", c.named("contentEncoding", ENCODINGS)),
-    Rule("contentMediaType", c.on_media_type),
+    Rule("minLength", count("minLength", "least", True)),
+    Rule("maxLength", count("maxLength", "most", False)),
+    Rule("pattern", on_pattern),
+    Rule("format", named("format", FORMATS)),
+    Rule("contentEncoding", named("contentEncoding", ENCODINGS)),
+    Rule("contentMediaType", on_media_type),
     Rule("contentSchema", unsaid=_INSIDE),
     # numbers
-    Rule("minimum", c.bound("minimum", True, False)),
-    Rule("maximum", c.bound("maximum", False, False)),
-    Rule("exclusiveMinimum", c.bound("exclusiveMinimum", True, True)),
-    Rule("exclusiveMaximum", c.bound("exclusiveMaximum", False, True)),
-    Rule("multipleOf", c.on_multiple),
+    Rule("minimum", bound("minimum", True, False)),
+    Rule("maximum", bound("maximum", False, False)),
+    Rule("exclusiveMinimum", bound("exclusiveMinimum", True, True)),
+    Rule("exclusiveMaximum", bound("exclusiveMaximum", False, True)),
+    Rule("multipleOf", on_multiple),
     # arrays
-    Rule("items", c.on_items, jointly=True),
-    Rule("prefixItems", c.on_items, jointly=True),
-    Rule("minItems", c.count("minItems", "least_items", True)),
-    Rule("maxItems", c.count("maxItems", "most_items", False)),
-    Rule("uniqueItems", c.on_unique),
-    Rule("contains", c.on_contains),
+    Rule("items", on_items, jointly=True),
+    Rule("prefixItems", on_items, jointly=True),
+    Rule("minItems", count("minItems", "least_items", True)),
+    Rule("maxItems", count("maxItems", "most_items", False)),
+    Rule("uniqueItems", on_unique),
+    Rule("contains", on_contains),
     Rule("unevaluatedItems", unsaid=_ITEMS),
     # objects
-    Rule("properties", c.on_members, jointly=True),
-    Rule("patternProperties", c.on_members, jointly=True),
-    Rule("additionalProperties", c.on_members, jointly=True),
-    Rule("required", c.on_required),
-    Rule("propertyNames", c.on_names),
-    Rule("minProperties", c.count("minProperties", "least_members", True)),
-    Rule("maxProperties", c.count("maxProperties", "most_members", False)),
-    Rule("dependentRequired", c.dependent("dependentRequired")),
-    Rule("dependentSchemas", c.on_dependent_schemas),
-    Rule("dependencies", c.dependent("dependencies")),
-    Rule("unevaluatedProperties", c.on_unevaluated_members),
+    Rule("properties", on_members, jointly=True),
+    Rule("patternProperties", on_members, jointly=True),
+    Rule("additionalProperties", on_members, jointly=True),
+    Rule("required", on_required),
+    Rule("propertyNames", on_names),
+    Rule("minProperties", count("minProperties", "least_members", True)),
+    Rule("maxProperties", count("maxProperties", "most_members", False)),
+    Rule("dependentRequired", dependent("dependentRequired")),
+    Rule("dependentSchemas", on_dependent_schemas),
+    Rule("dependencies", dependent("dependencies")),
+    Rule("unevaluatedProperties", on_unevaluated_members),
 )
 
 RULES = {rule.name: rule for rule in _RULES}
@@ -98,10 +518,4 @@ for _rule in _RULES:
         raise ImportError(f"the keyword {_rule.name!r} is neither gathered nor said why it is not")
 
 SPEAKING = frozenset(rule.name for rule in _RULES if rule.gathers or rule.unsaid)
-"""The keywords that constrain a value by themselves. A schema without any of them adds nothing to a bag."""
-
-
-def types_of(keyword: str) -> frozenset[str]:
-    """The types of values of which a keyword speaks; all if it is no keyword of JSON Schema."""
-    row = KEYWORDS.get(keyword)
-    return ANYTHING if row is None else row.types
+"""The keywords that constrain a value by themselves. A schema without any of them adds nothing to a case."""

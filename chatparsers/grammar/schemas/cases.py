@@ -1,21 +1,27 @@
-"""The records that hold the gathered keywords of one value's schemas."""
+"""A case: the constraints that must hold together for one value, gathered from the keywords of its schemas.
+
+From a case a value is written (scalars.py, containers.py), and a given value is judged (judge.py). So a keyword has one
+meaning. What no grammar enforces stands in the case too (`Case.weaken`), and is reported only where it matters.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from ...errors import SchemaError
 from ...kept import kept
 from ...public import public
-from ...schema.document import ANYTHING
+from ...schema.keywords import ANYTHING, KEYWORDS
 from ..regular.automaton import Matcher, TooLarge
 from ..regular.regex import Unsupported, read_regex
 from ..steps import Steps
 
-Where = tuple[Any, str]
+Located = tuple[Any, str]
 """A schema and its JSON path."""
 
 Bound = tuple[Decimal, bool]
@@ -35,7 +41,7 @@ class Weakened:
 Verdict = bool | None
 """Whether a value is valid; None: not known."""
 
-Accepts = Callable[[Any, "list[Where]"], Steps[Verdict]]
+Accepts = Callable[[Any, "list[Located]"], Steps[Verdict]]
 """Whether schemas accept a value."""
 
 Holds = Callable[[Accepts, Any], "Verdict | Steps[Verdict]"]
@@ -59,12 +65,12 @@ class Shape:
 
 
 @dataclass(slots=True, eq=False)
-class Bag:
-    """All constraints that apply to one value."""
+class Case:
+    """All constraints that hold together for one value."""
 
     types: frozenset[str] = ANYTHING
     values: dict[Any, Any] | None = None
-    """The listed values, by what makes them equal (`judge.identity`)."""
+    """The listed values, by what makes them equal (`identity`)."""
     low: Bound | None = None
     high: Bound | None = None
     divisors: list[tuple[Decimal, str]] = field(default_factory=list)
@@ -74,18 +80,18 @@ class Bag:
     """(regular expression, path, keyword)"""
     shapes: list[Shape] = field(default_factory=list)
     required: dict[str, None] = field(default_factory=dict)
-    names: list[Where] = field(default_factory=list)
+    names: list[Located] = field(default_factory=list)
     least_members: int = 0
     most_members: int | None = None
     dependent: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
     """(member, the members that it needs, keyword)"""
-    sealed: list[Where] = field(default_factory=list)
+    sealed: list[Located] = field(default_factory=list)
     """The schemas that admit only the members that they name."""
     prefix: list[tuple[list[Any], Any, str]] = field(default_factory=list)
     """(schemas of the first items, schema of the others, path)"""
     least_items: int = 0
     most_items: int | None = None
-    maybe: dict[str, list[Where]] = field(default_factory=dict)
+    maybe: dict[str, list[Located]] = field(default_factory=dict)
     """Members that a condition may bring. They are optional in the grammar."""
     unsaid: list[Unsaid] = field(default_factory=list)
     """The keywords that the grammar does not enforce. They are reported if their type is written."""
@@ -96,7 +102,13 @@ class Bag:
         """Leaves a keyword out of the grammar. ``holds``: what it says of a listed value, if that is known."""
         self.unsaid.append((Weakened(path, keyword, why), holds))
 
-    def of_item(self, index: int, silent: bool = True) -> list[Where]:
+    def unsaid_of(self, kind: str) -> list[Unsaid]:
+        """The keywords that the grammar does not enforce and that speak of this type."""
+        kind = "number" if kind == "integer" else kind
+        rows = [(KEYWORDS.get(one[0].keyword), one) for one in self.unsaid]
+        return [one for row, one in rows if row is None or kind in row.types]
+
+    def of_item(self, index: int, silent: bool = True) -> list[Located]:
         """The schemas of the item at ``index``. ``silent``: the schema of an item of which a schema says nothing."""
         return [
             (prefix[index], f"{path}.prefixItems[{index}]")
@@ -105,10 +117,10 @@ class Bag:
             for prefix, rest, path in self.prefix
         ]
 
-    def of_member(self, name: str) -> tuple[list[Where], bool, list[Weakened]]:
+    def of_member(self, name: str) -> tuple[list[Located], bool, list[Weakened]]:
         """The schemas of the member ``name``, whether one of them lists it, and the patterns of which it is not known
         whether they match."""
-        found: list[Where] = []
+        found: list[Located] = []
         unknown: list[Weakened] = []
         listed = False
         for shape in self.shapes:
@@ -117,7 +129,7 @@ class Bag:
                 found.append((shape.properties[name], f"{shape.path}.properties.{name}"))
                 matched = listed = True
             for expression, schema in shape.patterns:
-                matches = search(expression, name)
+                matches = finds(expression, name)
                 if matches:
                     found.append((schema, f"{shape.path}.patternProperties.{expression}"))
                 elif matches is None:
@@ -129,7 +141,7 @@ class Bag:
         return found, listed, unknown
 
 
-def search(expression: str, text: str) -> Verdict:
+def finds(expression: str, text: str) -> Verdict:
     """Whether a regular expression of JSON Schema finds a match in ``text``; None if no grammar can say it."""
     matcher = _matcher(expression)
     return None if matcher is None else matcher.matches(text)
@@ -173,7 +185,71 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def useful(wheres: list[Where]) -> list[Where]:
+def useful(schemas: list[Located]) -> list[Located]:
     """The schemas without those that say nothing."""
-    found = [where for where in wheres if where[0] is not True and where[0] != {}]
-    return found or [(True, wheres[0][1] if wheres else "")]
+    found = [where for where in schemas if where[0] is not True and where[0] != {}]
+    return found or [(True, schemas[0][1] if schemas else "")]
+
+
+# listed values
+
+_DEEPEST = 64
+"""The deepest nesting of a listed value."""
+_MOST_BITS = 4_096
+"""How large a listed integer may be."""
+_HALF = re.compile("[\ud800-\udfff]").search
+
+
+def check_text(text: Any, path: str) -> None:
+    """Raises `SchemaError` if ``text`` is not a text, or cannot be written."""
+    if not isinstance(text, str):
+        raise SchemaError(f"expected a text, found {type(text).__name__}", path)
+    if not text.isascii() and _HALF(text):
+        raise SchemaError("expected a text of Unicode, found half of a surrogate pair in it", path)
+
+
+def check_value(value: Any, path: str) -> None:
+    """Raises `SchemaError` if a value is not JSON, or too large to be written."""
+    todo = [(value, 0)]
+    while todo:
+        part, depth = todo.pop()
+        if isinstance(part, str):
+            check_text(part, path)
+        elif isinstance(part, float):
+            if part != part or abs(part) == float("inf"):
+                raise SchemaError(f"expected a finite number, found {part}", path)
+        elif isinstance(part, int):
+            if part.bit_length() > _MOST_BITS:
+                raise SchemaError(f"expected a number of at most {_MOST_BITS} bits, found a larger one", path)
+        elif isinstance(part, (Mapping, list, tuple)):
+            if depth > _DEEPEST:
+                raise SchemaError(
+                    f"expected a value nested at most {_DEEPEST} deep, found a deeper one", path
+                )
+            if isinstance(part, Mapping):
+                for name in part:
+                    check_text(name, path)
+            todo += [(inner, depth + 1) for inner in (part.values() if isinstance(part, Mapping) else part)]
+        elif part is not None:
+            raise SchemaError(f"expected a value of JSON, found {type(part).__name__}", path)
+
+
+def identity(value: Any) -> Any:
+    """A key that is the same for equal JSON values. Numbers are equal by value, booleans are not numbers, and the order
+    of members does not count."""
+    if isinstance(value, (bool, str)) or value is None:
+        return (type(value), value)
+    if isinstance(value, (int, float)):
+        return value
+    if isinstance(value, Mapping):
+        return frozenset((name, identity(part)) for name, part in value.items())
+    return tuple(map(identity, value))
+
+
+def identities(values: Iterable[Any], path: str, keyword: str) -> frozenset[Any]:
+    """The identities of listed values. Raises `SchemaError` if one is not JSON."""
+    found = []
+    for value in values:
+        check_value(value, f"{path}.{keyword}")
+        found.append(identity(value))
+    return frozenset(found)

@@ -1,0 +1,205 @@
+"""Strings and numbers: patterns, lengths, bounds and divisors, as far as engines bear them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from math import lcm
+
+from ..ir import (
+    EMPTY,
+    NOTHING,
+    Ir,
+    Lang,
+    Part,
+    Rep,
+    Shared,
+    Text,
+    seq,
+    texts,
+)
+from ..regular import numbers as n
+from ..regular.regex import Unsupported, read_regex
+from ..syntaxes import RawText, Syntax
+from .cases import Bound, Case, crossed
+from .raw_text import raw_parts
+from .written import Output
+
+# strings
+
+Parts = tuple[Part, ...]
+
+_MOST_COUNTED = 256
+"""The most states for counting the characters of text up to a marker."""
+
+
+def regex(expression: str, path: str, keyword: str, output: Output) -> Ir | None:
+    """The strings in which the regular expression finds a match. If a grammar cannot say them, reports it and returns
+    None."""
+    try:
+        return read_regex(expression)
+    except Unsupported as reason:
+        output.tell(path, keyword, f"the regular expression has {reason}")
+        return None
+
+
+def string_parts(case: Case, output: Output) -> Parts:
+    """The patterns of a string."""
+    nodes = (regex(expression, path, keyword, output) for expression, path, keyword in case.patterns)
+    return tuple(Part(node) for node in nodes if node is not None)
+
+
+def string(case: Case, raw: RawText | None, depth: int, syntax: Syntax, output: Output) -> Ir:
+    """The strings of a case. ``raw``: how they are written, if not in the syntax's own way."""
+    if case.most is not None and case.most < case.least:
+        return NOTHING
+    parts = string_parts(case, output)
+    least, most = case.least, case.most
+    if raw:
+        parts = raw_parts(parts, case, raw, output)
+    stops = (raw or syntax).stops
+    if stops and output.target.counts_text:
+        least, most = _count(
+            case, output.target.counts_text, "before a marker take the engine too many states", output
+        )
+    if parts:
+        size = output.states(Lang(parts, least, most, stops=stops))
+        if size == 0:
+            return NOTHING
+        if size is None:
+            _, path, keyword = case.patterns[-1] if case.patterns else ("", case.path, "maxLength")
+            if least or most is not None:
+                counted = "maxLength" if most is not None else "minLength"
+                output.tell(path, counted, "beside a pattern it takes too many states")
+                least, most = 0, None
+            parts = _few(parts, stops, path, keyword, output)
+    elif stops and not output.target.counts_text:
+        least, most = _count_to_stop(case, stops, output)
+    elif not raw and output.target.most_counted is not None:
+        why = "are not counted: each character takes the engine 30 ms to compile"
+        least, most = _count(case, output.target.most_counted, why, output)
+    return raw.write(parts, least, most) if raw else syntax.string(parts, least, most, depth > 0)
+
+
+def _few(parts: Parts, stops: tuple[str, ...], path: str, keyword: str, output: Output) -> Parts:
+    """As many of the constraints as fit into an automaton of limited size."""
+    while parts and output.states(Lang(parts, stops=stops)) is None:
+        output.tell(path, keyword, "the regular expression takes too many states")
+        parts = parts[:-1]
+    return parts
+
+
+def _count_to_stop(case: Case, stops: tuple[str, ...], output: Output) -> tuple[int, int | None]:
+    """The lengths of text up to a stop that are counted.
+
+    Each count has one state for each beginning of a stop that fits into it. A state costs some engines 12 ms.
+    """
+    why = "text up to a marker is not counted: it takes too many states"
+    least, most = case.least, case.most
+    if most is not None and most * _begun(stops, most) > _MOST_COUNTED:
+        output.tell(case.path, "maxLength", why)
+        most = None
+    if least * _begun(stops, least if most is None else most) > _MOST_COUNTED:
+        output.tell(case.path, "minLength", why)
+        least = 0
+    return least, most
+
+
+def _begun(stops: tuple[str, ...], most: int) -> int:
+    """How many beginnings of the stops, and none, stand in ``most`` characters."""
+    return len({stop[:end] for stop in stops for end in range(min(most + 1, len(stop)))})
+
+
+def _count(case: Case, limit: int, why: str, output: Output) -> tuple[int, int | None]:
+    """The lengths of a string that are counted, if lengths over ``limit`` are not."""
+    least, most = case.least, case.most
+    why = f"lengths over {limit} {why}"
+    if most is not None and most > limit:
+        output.tell(case.path, "maxLength", why)
+        most = None
+    if least > limit:
+        output.tell(case.path, "minLength", why)
+        least = limit
+    return least, most
+
+
+# numbers
+
+INTEGER = Shared("integer", n.INTEGER, True)
+NUMBER = Shared("number", n.NUMBER, True)
+
+_MOST_DIVISOR = 200
+_MOST_MULTIPLES = 256
+"""So many multiples are listed; more are said by an automaton."""
+_TENTHS = frozenset(Decimal(1).scaleb(-places) for places in range(1, 16))
+
+
+def number(case: Case, integer: bool, output: Output) -> Ir:
+    """The numbers of a case."""
+    step, integer = _step(case, integer, output)
+    if integer:
+        return _integer(case, int(step))
+    low, high = case.low, case.high
+    if crossed(low, high):
+        return NOTHING
+    found: tuple[Part, ...] = ()
+    if low is not None or high is not None:
+        found = n.number_parts(
+            low[0] if low else None,
+            bool(low and low[1]),
+            high[0] if high else None,
+            bool(high and high[1]),
+        )
+    if step:
+        places = -int(step.as_tuple().exponent)
+        tail = Rep(seq(Text("."), Rep(n.DIGIT, 1, places), n.zeros(places)), 0, 1)
+        found += (Part(seq(n.SIGN, n.NATURAL, tail)),)
+    if not found:
+        return NUMBER
+    return Shared("num", found[0].node if len(found) == 1 else Lang(found), True)
+
+
+def _step(case: Case, integer: bool, output: Output) -> tuple[Decimal, bool]:
+    """The number that divides all values (0 if there is no such number), and whether the values are integers."""
+    step = Decimal(0)
+    for divisor, path in case.divisors:
+        if divisor == divisor.to_integral_value() and divisor <= _MOST_DIVISOR:
+            joint = lcm(int(step) or 1, int(divisor))
+            if joint <= _MOST_DIVISOR and step == step.to_integral_value():
+                step, integer = Decimal(joint), True
+                continue
+        elif step == 0 and divisor in _TENTHS and not integer:
+            step = divisor
+            continue
+        elif integer and divisor < 1 and divisor.is_normal() and _divides_one(divisor):
+            continue
+        output.tell(path, "multipleOf", "not finite: no automaton of decimal digits says it in few states")
+    return step, integer
+
+
+def _integer(case: Case, step: int) -> Ir:
+    first = None if case.low is None else _ceiling(case.low)
+    last = None if case.high is None else -_ceiling((-case.high[0], case.high[1]))
+    if first is not None and last is not None and first > last:
+        return NOTHING
+    if step <= 1:
+        if first is None and last is None:
+            return INTEGER
+        return Shared("int", n.integer_range(first, last), True)
+    if first is not None and last is not None and (last - first) // step <= _MOST_MULTIPLES:
+        values = range(first + -first % step, last + 1, step)
+        return Shared("int", texts(map(str, values)), True) if values else NOTHING
+    # Digits are not counted beside a divisor: the automaton would have a state for each remainder and count.
+    divided = Part(EMPTY, divisor=step, bounds=(first, last))
+    return Shared("int", Lang((Part(n.integer_range(first, last, None)), divided)), True)
+
+
+def _ceiling(bound: Bound) -> int:
+    """The least integer above the bound; the bound itself counts too if it is not strict."""
+    value, strict = bound
+    whole = int(value.to_integral_value(rounding="ROUND_CEILING"))
+    return whole + 1 if strict and whole == value else whole
+
+
+def _divides_one(divisor: Decimal) -> bool:
+    top, bottom = divisor.as_integer_ratio()
+    return bottom % top == 0
