@@ -5,7 +5,8 @@ token: ``<escape>`` in FunctionGemma, ``<|"|>`` in Gemma 4 (from their chat temp
 JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unchanged.
 
 Models also write the marker for a quotation mark within a string. So it ends the string only before what may follow a
-value: a comma and the next key or item, a closing bracket, or the end of the call.
+value: a comma and the next key or item, a closing bracket, or the end of the call. A string whose second marker is
+missing ends where the next argument of the tool begins: before the comma of ``, days:<|"|>``.
 
 Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
 is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
@@ -20,10 +21,9 @@ from __future__ import annotations
 
 import json
 import re
-from functools import lru_cache
 
 from ..errors import DefinitionError
-from .base import Search, Transcoder, escape, white
+from .base import Transcoder, escape, white
 from .json import NUMBER, JsonScanner
 from .unquoted import HELD, MOST, NEAR, Ends, behind_string, ends, is_scalar
 
@@ -65,13 +65,6 @@ def gemma_key(name: str, quote: str) -> str:
     return name if bare else json.dumps(name, ensure_ascii=False)
 
 
-@lru_cache(maxsize=64)
-def _plain(quote: str, markers: tuple[str, ...]) -> Search:
-    """Finds the characters with which a string may end, and those that a JSON string must escape."""
-    firsts = {quote[0], *(marker[0] for marker in markers), *("}]" if markers else "")}
-    return re.compile(rf'[{re.escape("".join(sorted(firsts)))}"\\\x00-\x1f]').search
-
-
 class GemmaScanner(Transcoder):
     """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
@@ -79,8 +72,8 @@ class GemmaScanner(Transcoder):
     arguments that the tool declares."""
 
     __slots__ = (
-        "bare", "closers", "comma", "inner", "key", "kinds", "names", "open", "openers", "quote", "sign", "stack",
-        "state", "told", "waiting",
+        "bare", "closers", "comma", "given", "inner", "key", "kinds", "names", "open", "openers", "quote", "sign",
+        "stack", "state", "told", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -112,6 +105,8 @@ class GemmaScanner(Transcoder):
         """The comma at the end of the text so far, and the white space after it."""
         self.inner: JsonScanner | None = None
         self.names = names
+        self.given: list[str] = []
+        """The arguments that the call has given."""
         self.told = False
         """Whether a marker in a string was reported."""
         self.waiting = False
@@ -134,6 +129,8 @@ class GemmaScanner(Transcoder):
             if (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
                 parts.append(f'"{match[1]}":')
                 i = match.end()
+                if len(self.stack) == 1:
+                    self.given.append(match[1])
                 self.state = _VALUE
                 self.key = False
             elif state == _VALUE and self.stack and (match := _whole_scalar(text, i)):
@@ -159,7 +156,7 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                self.plain = _plain(self.quote, self.closers + self.openers)
+                self.plain = self._ends().plain
             elif self.inner is not None:
                 self.plain = self.inner.plain
         return i
@@ -172,6 +169,11 @@ class GemmaScanner(Transcoder):
             match = ends(self.quote, self.closers, self.openers).stops.at(text, 0)
             return match is not None and match[1] is not None
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
+
+    def _ends(self) -> Ends:
+        """The patterns for the string that is open."""
+        names = self.names if len(self.stack) == 1 and not self.key else ()
+        return ends(self.quote, self.closers, self.openers, self.sign, names)
 
     def _fail(self) -> None:
         if self.state == _NEXT:
@@ -203,7 +205,8 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        find = ends(quote, self.closers, self.openers).stops.find
+        patterns = self._ends()
+        find = patterns.stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
@@ -219,6 +222,14 @@ class GemmaScanner(Transcoder):
         if match is not None and match[1] is None:
             begin = match.start()
             over = 1 if self.key else self._string_over(text, match.end())
+            other = None if over > 0 else patterns.next(text, max(i, begin - HELD), begin)
+            if other is not None and other[1] not in self.given:
+                begin = other.start()
+                if not over:
+                    self.notes.append((begin, "the end of a string", ","))
+                    parts.append(escape(text[i:begin]) + '"')
+                    self._over()
+                    return begin
             parts.append(escape(text[i:begin]) + ('"' if over > 0 else "" if over else '\\"'))
             if over > 0:
                 self._over()
@@ -231,6 +242,8 @@ class GemmaScanner(Transcoder):
         end = len(text)
         if not final:
             end = self._decided(text, i, end if match is None else match.start())
+            other = patterns.next_begun(text, max(i, end - HELD), end)
+            end = end if other is None else other.start()
             self.waiting = end < len(text)
         parts.append(escape(text[i:end] if i or self.waiting else text))
         return end

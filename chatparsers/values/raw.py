@@ -12,13 +12,16 @@ Raw text holds a marker of a call only if it is about markers, or if the model f
 that comes as a special token breaks the value. A marker that comes as text is kept, and the first one is reported
 (``marked``). In an object or an array, JSON says where the value ends, so a marker in its strings is text.
 
-A text may spell the closing tag itself. It closes the value only if what may follow it does (closers.py).
+A text may spell the closing tag itself. It closes the value only if what may follow it does (closers.py). If another
+tag follows, the next ``_NEAR`` characters tell: the tag is text if a later one closes the value. If the turn ends
+before, it closed the value, and what follows it does not belong there.
 
 Where a model leaves the closing tag out, the tag of another argument ends the value, if its tool declares the argument
 and the call has not given it yet (``named``); so does what stands between two calls, up to the first tag in the call of
 a declared tool (``seams``). A text may also quote such a tag: it does so where text goes on behind it and no value
-begins (`_text_goes_on`), and then all that follow it in the value are quoted too. A quoted tag that is written as the
-format writes it has its closing tag in the text (``depth``), unless the call, or the turn, ends with that.
+begins (`_text_goes_on`), or where the same tag follows the next closing tag and gives the argument there. Then all
+that follow it in the value are quoted too. A quoted tag that is written as the format writes it has its closing tag in
+the text (``depth``), unless the call, or the turn, ends with that.
 
 Some templates write values that are not strings as Python prints them (``True``, ``None``, ``{'a': 1}``). Their formats
 say so (``python``), and both spellings are read.
@@ -223,7 +226,7 @@ class _Raw(Transcoder):
             elif text.startswith(stops.openers, end):
                 named = self._named(text, end, final)
                 if named:
-                    return end, named > 0
+                    return (len(text) if final and named < 0 else end), named > 0
             if stops.token is not None and stops.token(text[end]):
                 # What is searched for may begin with a marker, as `<|close|>argument` does.
                 if final or not any(map(str.startswith, stops.known, repeat(text[end:]))):
@@ -257,7 +260,35 @@ class _Raw(Transcoder):
             closes = follow.ended(text, at, final and not self.open, tools) or self._next_tag(text, at)
         if not closes and self.depth > 0:
             self.depth -= 1
+        elif not closes and text[at : at + _AHEAD].lstrip(_WHITE)[:1] == "<":
+            later = self._next_closer(text, at, final)
+            closes = 1 if later == _NONE else -1 if later == _OPEN else 0
         return closes
+
+    def _next_closer(self, text: str, at: int, final: bool) -> int:
+        """Where the next closing tag after ``at`` ends that closes a value; else `_NONE` if the turn, or a token that
+        no value holds, ends the text before one, `_OPEN` if more text must tell, and `_FAR` if none is near."""
+        stops, here = self.stops, at
+        for _ in range(_MOST):
+            match = stops.find(text, here)
+            if match is None or match.start() >= at + _NEAR:
+                if len(text) >= at + _NEAR:
+                    return _FAR
+                return _NONE if final and not self.open else _OPEN
+            begin = match.start()
+            here = begin + 1
+            if stops.token is not None and stops.token(text[begin]):
+                return _NONE
+            if match[1] is not None and not final:
+                return _OPEN
+            if text.startswith(stops.stops, begin):
+                stop = _first(stops.stops, text, begin)
+                here = begin + len(stop)
+                follow = self.closers.get(stop)
+                closes = 1 if follow is None else follow.stands(text, here)
+                if closes:
+                    return here if closes > 0 or final else _OPEN
+        return _FAR
 
     def _next_tag(self, text: str, at: int) -> int:
         """The same for the tag of an argument that the call has not given, at ``at`` after white space."""
@@ -279,6 +310,8 @@ class _Raw(Transcoder):
         for before, behind in self.stops.named:
             if not follows and text.startswith(before, end):
                 follows = self._follows(before, behind, text, end + len(before), final)
+                if follows > 0 and behind and self.depth < 0 and self.closers is not NO_CLOSERS:
+                    follows = self._only(before, behind, text, end, final)
         if self.tools is not None and (self.depth < 0 or (self.passed and not self.depth)):
             for before, behind in self.stops.seams:
                 if follows <= 0 and text.startswith(before, end):
@@ -292,6 +325,20 @@ class _Raw(Transcoder):
                 return -1
             self.depth = max(self.depth, 0) + opened  # the value is about markup
         return follows
+
+    def _only(self, before: str, behind: str, text: str, begin: int, final: bool) -> int:
+        """1 if the tag of another argument at ``begin`` gives it, 0 if that tag comes again after the next closing tag,
+        so that this one is text; -1 if more text must tell."""
+        end = _tag_at(self.names[1:], behind, text, begin + len(before), final)
+        if end <= 0:
+            return 1  # the value's own closing tag
+        later = self._next_closer(text, end, final)
+        if later <= 0:
+            return -1 if later == _OPEN else 1
+        tag, rest = squeezed(text[begin:end]), squeezed(text[later : later + _AHEAD])
+        if not final and len(rest) < len(tag) and tag.startswith(rest):
+            return -1
+        return 0 if rest.startswith(tag) else 1
 
     def _opens(self, text: str, end: int, final: bool) -> int:
         """1 if a tag of any argument stands at ``end`` as the format writes it; -1 if more text must tell, else 0."""
@@ -601,6 +648,11 @@ def _scanner(python: bool) -> Transcoder:
 _WHITE = " \t\r\n"
 _LONGEST_NAME = 64
 _any_name = re.compile(rf"""[^<>"'\r\n]{{0,{_LONGEST_NAME}}}""").match
+_NEAR = 1024
+"""How far after a tag its reader looks for the closing tag of the value."""
+_MOST = 16
+"""The most tags at which it looks there."""
+_NONE, _OPEN, _FAR = 0, -1, -2
 _AHEAD = 512
 """How far after a closing tag the reader of a text about markup looks for the next argument."""
 _special = re.compile("[\ud800-\udbff]").fullmatch

@@ -3,7 +3,8 @@
 A string that is not closed ends before the marker that ends the call, or before closing brackets and that marker, or
 before the next call's opener. As text, the marker counts only where another marker or the end of the turn follows, or
 prose and the next call, and never where the string's own quote follows: such a marker is part of the string. A value
-without quotes ends there too, and before a comma and the next key, or before the end of its list or inner object.
+without quotes ends there too, and before a comma and the next key, or before the end of its list or inner object. A
+string ends before a comma, the name of another argument and the quote of that one's value.
 
 The patterns find these places in a window of the text. What may yet become such a place is at most `HELD` characters
 long, at the end of the window.
@@ -40,7 +41,9 @@ class Ends:
     marker that ends a call, ``openers`` begin one, ``sign`` stands after the value's key, ``names`` are those of the
     tool's arguments. ``stops`` finds any marker, ``opens`` the next call. A match of the others has the groups
     ``close``, closing brackets before the marker or opener, ``sure`` and ``likely``, the marker, and ``prose``, a
-    marker before other text, which only ``string`` finds."""
+    marker before other text, which only ``string`` finds. ``next`` finds a comma and the key of an argument, its name
+    as group 1, at the end of the text; ``next_begun`` a beginning of these. ``plain`` finds the characters with which
+    a string of an argument may end, and those that a JSON string must escape."""
 
     def __init__(
         self,
@@ -59,6 +62,16 @@ class Ends:
         over = rf"(?P<sure>{sure})|(?P<likely>{likely})(?={_WS}(?:<|\Z))|(?={opener})"
         over = rf"(?P<close>(?:[{shut}]{{1,{MOST}}}{_WS})?)(?:{over})"
         self.stops = StopFinder((quote, *closers, *openers))
+        named = named or "(?!)"
+        other = rf"{_WS}(?:{named}){_WS}{sign}"
+        begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME)
+        begun = rf"{_WS}(?:{begun}|(?:{named}){_WS}(?:{sign}{_WS})?)?\Z"
+        self.next = re.compile(rf",{_WS}({named}){_WS}{sign}{_WS}\Z").search
+        self.next_begun = re.compile("," + begun).search
+        firsts = {quote[0], *(marker[0] for marker in (*closers, *openers))}
+        special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
+        comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")
+        self.plain = re.compile(rf'[{special}{comma}"\\\x00-\x1f]{is_key}').search
         quote = re.escape(quote)
         self.opens = re.compile(opener).search
         self.string = re.compile(rf"{over[:-1]}|(?P<prose>{likely}))").search
@@ -106,6 +119,11 @@ class Behind:
         self.begun = re.compile(
             rf"(?:{wide}(?:,{wide}{item_begun}|{_beginnings(closers)})?|{key_begun})\Z"
         ).match
+
+
+def _begun(name: str) -> str:
+    """A pattern for the beginnings of a name."""
+    return "".join(re.escape(char) + "(?:" for char in name) + ")?" * len(name)
 
 
 def _either(texts: Iterable[str]) -> str:

@@ -272,15 +272,16 @@ class Machine:
                 ip += 1
             elif op == VALUE:
                 value = self.value
+                last = final and value is not None  # a value that begins at the end is read as far as it is sure
                 if value is None:
                     value = self.value = ins[2](self)
                     if self.cut_off:
                         value.cut_off()
                 if scanned < 0:
-                    end = value.scan(text, i, final)
+                    end = value.scan(text, i, last)
                 else:
                     end, scanned = scanned, -1
-                if final and value.error:  # cut off: nobody knows what the held text would have become
+                if last and value.error:  # cut off: nobody knows what the held text would have become
                     value.out, value.notes, value.marked = "", [], -1
                 for at, expected, _ in value.notes:
                     trail.append((NOTE, "", ("mended", self.base + at, expected)))
@@ -298,7 +299,7 @@ class Machine:
                     trail.append((BROKEN_VALUE, "", None))
                     self._wanted(i, value.error)
                     ip = 0
-                else:
+                elif last or not final:
                     break
             elif op == USUAL:
                 steps = ins[1]

@@ -26,8 +26,12 @@ cdef class _Raw(Transcoder):
     cdef _quotes(self, Py_ssize_t end)
     @cython.locals(at=Py_ssize_t, closes=Py_ssize_t)
     cdef Py_ssize_t _closes(self, str stop, str text, Py_ssize_t end, bint final) except? -2
+    @cython.locals(begin=Py_ssize_t, here=Py_ssize_t, stop=str, closes=Py_ssize_t, stops=StopFinder)
+    cdef Py_ssize_t _next_closer(self, str text, Py_ssize_t at, bint final) except? -3
     @cython.locals(rest=str, opener=str, begun=Py_ssize_t)
     cdef Py_ssize_t _next_tag(self, str text, Py_ssize_t at) except? -2
+    @cython.locals(end=Py_ssize_t, later=Py_ssize_t)
+    cdef Py_ssize_t _only(self, str before, str behind, str text, Py_ssize_t begin, bint final) except? -2
     @cython.locals(at=Py_ssize_t, over=Py_ssize_t)
     cdef Py_ssize_t _opens(self, str text, Py_ssize_t end, bint final) except? -2
     @cython.locals(follows=Py_ssize_t, before=str, behind=str)
