@@ -17,8 +17,9 @@ from chatparsers.core import Argument, Builder, Format, Node, Raw, Tool
 def build(p: Builder) -> Node:
     opener, closer = p.token("<|tool_call:start|>"), p.token("<|tool_call:end|>")
     begin, end = p.token("<|tool_arg:start|>"), p.token("<|tool_arg:end|>")
-    raw = Raw(until="<|tool_arg:end|>", named=(("<|tool_arg:start|>", "<|tool_arg:value|>"),))
-    ended = p.reads(end, end, p.peek(begin))
+    named = tuple((line + "<|tool_arg:start|>", "<|tool_arg:value|>") for line in ("\n", ""))
+    raw = Raw(until="<|tool_arg:end|>", named=named)
+    ended = p.reads(end, end, p.space() + p.peek(begin))
     begun = p.reads("\n", p.space() + p.peek(begin | closer | "{"))
 
     def argument(arg: Argument) -> Node:

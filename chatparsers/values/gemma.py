@@ -6,7 +6,7 @@ JSON. Quoted keys and JSON's own strings are read too, so JSON itself passes unc
 
 Models also write the marker for a quotation mark within a string. So it ends the string only before what may follow a
 value: a comma and the next key or item, a closing bracket, or the end of the call. A string whose second marker is
-missing ends where the next argument of the tool begins: before the comma of ``, days:<|"|>``.
+missing, as the schema of its argument admits none, ends where the next string begins: before ``, city:<|"|>``.
 
 Strategy: the scanner keeps a state and a stack of open brackets. ``str.find`` finds the end of a string, and its inside
 is escaped in bulk; only the part that may still become the marker is left unconsumed. A `JsonScanner` reads JSON's
@@ -21,13 +21,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..errors import DefinitionError
 from .base import Transcoder, escape, white
 from .json import NUMBER, JsonScanner
 from .unquoted import HELD, MOST, NEAR, Ends, behind_string, ends, is_scalar
 
+if TYPE_CHECKING:
+    from ..schema.tools import Argument
+
 _WINDOW = 256
+_NO_ARGUMENTS: Mapping[str, Argument] = {}
 
 _key_run = re.compile(r"[^:,{}= \t\r\n]*").match
 
@@ -68,12 +74,12 @@ def gemma_key(name: str, quote: str) -> str:
 class GemmaScanner(Transcoder):
     """Reads one value in Gemma's syntax. ``quote``: the marker around strings. ``kinds``: as in `JsonScanner`.
     ``closers``: the forms of the marker that ends the call. It also ends a string or a text without quotes; without it,
-    these are errors. ``openers``: the forms of the one that begins the next call, which ends them too. ``names``: the
-    arguments that the tool declares."""
+    these are errors. ``openers``: the forms of the one that begins the next call, which ends them too. ``arguments``:
+    those that the tool declares."""
 
     __slots__ = (
-        "bare", "closers", "comma", "given", "inner", "key", "kinds", "names", "open", "openers", "quote", "sign",
-        "stack", "state", "told", "waiting",
+        "arguments", "bare", "closers", "comma", "inner", "key", "kinds", "left", "name", "open", "openers", "quote",
+        "sign", "stack", "state", "told", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -82,7 +88,7 @@ class GemmaScanner(Transcoder):
         kinds: str = "",
         closers: tuple[str, ...] = (),
         openers: tuple[str, ...] = (),
-        names: tuple[str, ...] = (),
+        arguments: Mapping[str, Argument] = _NO_ARGUMENTS,
     ) -> None:
         if not quote:
             raise DefinitionError(
@@ -104,9 +110,11 @@ class GemmaScanner(Transcoder):
         self.comma: list[str] = []
         """The comma at the end of the text so far, and the white space after it."""
         self.inner: JsonScanner | None = None
-        self.names = names
-        self.given: list[str] = []
-        """The arguments that the call has given."""
+        self.arguments = arguments
+        self.name = ""
+        """The key of the value that is open, if it has no quotes."""
+        self.left: tuple[str, ...] | None = None
+        """The arguments whose string may end the string that is open; None: not yet looked up."""
         self.told = False
         """Whether a marker in a string was reported."""
         self.waiting = False
@@ -129,8 +137,7 @@ class GemmaScanner(Transcoder):
             if (state == _KEY or state == _KEY_OR_END) and (match := _whole_key(text, i)):
                 parts.append(f'"{match[1]}":')
                 i = match.end()
-                if len(self.stack) == 1:
-                    self.given.append(match[1])
+                self.name = match[1]
                 self.state = _VALUE
                 self.key = False
             elif state == _VALUE and self.stack and (match := _whole_scalar(text, i)):
@@ -156,7 +163,8 @@ class GemmaScanner(Transcoder):
         self.plain = None
         if i == n and not self.error:
             if self.state == _STRING:
-                self.plain = self._ends().plain
+                patterns = ends(self.quote, self.closers, self.openers)
+                self.plain = (self._next_keys() if self.left != () else patterns).plain
             elif self.inner is not None:
                 self.plain = self.inner.plain
         return i
@@ -170,10 +178,14 @@ class GemmaScanner(Transcoder):
             return match is not None and match[1] is not None
         return self.state < _COLON and len(text) < len(self.quote) and self.quote.startswith(text)
 
-    def _ends(self) -> Ends:
-        """The patterns for the string that is open."""
-        names = self.names if len(self.stack) == 1 and not self.key else ()
-        return ends(self.quote, self.closers, self.openers, self.sign, names)
+    def _next_keys(self) -> Ends:
+        """The patterns for the string that is open: if its argument is no string, with the other arguments."""
+        if self.left is None:
+            self.left = ()
+            argument = self.arguments.get(self.name) if len(self.stack) == 1 and not self.key else None
+            if argument is not None and "string" not in argument.types:
+                self.left = tuple([name for name in self.arguments if name != self.name])
+        return ends(self.quote, self.closers, self.openers, self.sign, self.left)
 
     def _fail(self) -> None:
         if self.state == _NEXT:
@@ -205,8 +217,7 @@ class GemmaScanner(Transcoder):
 
     def _string(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         quote = self.quote
-        patterns = self._ends()
-        find = patterns.stops.find
+        find = ends(quote, self.closers, self.openers).stops.find
         match = find(text, i)
         if match is not None and match[1] is None and match[0] != quote:  # a marker that may end it
             found, certain = self._cut_short(text, i, text.find(quote, i), final and not self.open)
@@ -222,8 +233,8 @@ class GemmaScanner(Transcoder):
         if match is not None and match[1] is None:
             begin = match.start()
             over = 1 if self.key else self._string_over(text, match.end())
-            other = None if over > 0 else patterns.next(text, max(i, begin - HELD), begin)
-            if other is not None and other[1] not in self.given:
+            other = None if over > 0 else self._next_keys().next(text, max(i, begin - HELD), begin)
+            if other is not None:
                 begin = other.start()
                 if not over:
                     self.notes.append((begin, "the end of a string", ","))
@@ -242,8 +253,9 @@ class GemmaScanner(Transcoder):
         end = len(text)
         if not final:
             end = self._decided(text, i, end if match is None else match.start())
-            other = patterns.next_begun(text, max(i, end - HELD), end)
-            end = end if other is None else other.start()
+            if self.left != ():
+                other = self._next_keys().next_begun(text, max(i, end - HELD), end)
+                end = end if other is None else other.start()
             self.waiting = end < len(text)
         parts.append(escape(text[i:end] if i or self.waiting else text))
         return end
@@ -347,7 +359,9 @@ class GemmaScanner(Transcoder):
     def _text(self, text: str, i: int, final: bool, parts: list[str]) -> int:
         """Reads a value without quotes. It is kept until its end."""
         n = len(text)
-        found = self._text_end(ends(self.quote, self.closers, self.openers, self.sign, self.names), text, i)
+        found = self._text_end(
+            ends(self.quote, self.closers, self.openers, self.sign, tuple(self.arguments)), text, i
+        )
         if found is None or not ((final and not self.open) or self._certain(found, text)):
             end = n if found is None or final else found.start()
             end = max(i, min(end, n - HELD)) if not final else end
@@ -397,6 +411,7 @@ class GemmaScanner(Transcoder):
         match = _key_run(text, i)
         end = match.end() if match else i
         if end > i:
+            self.name += text[i:end]
             parts.append(escape(text[i:end]))
             return end
         if text[i] in ",{}":
@@ -455,6 +470,8 @@ class GemmaScanner(Transcoder):
             self._fail()
             return i
         self.key = state == _KEY or state == _KEY_OR_END
+        if self.key:
+            self.name = ""
         if self.kinds and not self.stack and char == "(" and self.closers:
             self.notes.append((i, "'{'", char))
             parts.append("{")
@@ -467,6 +484,7 @@ class GemmaScanner(Transcoder):
         elif text.startswith(self.quote, i):
             parts.append('"')
             self.state = _STRING
+            self.left = None
             return i + len(self.quote)
         elif not final and len(text) - i < len(self.quote) and self.quote.startswith(text[i:]):
             self.waiting = True

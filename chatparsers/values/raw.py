@@ -338,7 +338,10 @@ class _Raw(Transcoder):
         tag, rest = squeezed(text[begin:end]), squeezed(text[later : later + _AHEAD])
         if not final and len(rest) < len(tag) and tag.startswith(rest):
             return -1
-        return 0 if rest.startswith(tag) else 1
+        if not rest.startswith(tag):
+            return 1
+        self._quotes(begin)
+        return 0
 
     def _opens(self, text: str, end: int, final: bool) -> int:
         """1 if a tag of any argument stands at ``end`` as the format writes it; -1 if more text must tell, else 0."""

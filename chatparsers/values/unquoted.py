@@ -64,10 +64,10 @@ class Ends:
         self.stops = StopFinder((quote, *closers, *openers))
         named = named or "(?!)"
         other = rf"{_WS}(?:{named}){_WS}{sign}"
-        begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME)
+        begun = "|".join(_begun(name) for name in names if len(name) <= _LONGEST_NAME) or "(?!)"
         begun = rf"{_WS}(?:{begun}|(?:{named}){_WS}(?:{sign}{_WS})?)?\Z"
         self.next = re.compile(rf",{_WS}({named}){_WS}{sign}{_WS}\Z").search
-        self.next_begun = re.compile("," + begun).search
+        self.next_begun = re.compile("," + begun if names else "(?!)").search
         firsts = {quote[0], *(marker[0] for marker in (*closers, *openers))}
         special = re.escape("".join(sorted(firsts | set("}]" if closers or openers else ""))))
         comma, is_key = (",", f"(?:(?<!,)|{other}|{begun})") if names else ("", "")

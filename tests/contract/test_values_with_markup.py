@@ -18,6 +18,9 @@ from chatparsers.core.definition import nodes as n
 from chatparsers.core.definition.idioms import Options
 from chatparsers.core.definition.tree import once
 from chatparsers.core.format import Format
+from chatparsers.testing import check_cuts, check_prefixes
+from chatparsers.testing.chunkings import characters, random_cuts
+from chatparsers.values import Raw
 
 from ..ids.conftest import byte_tokenizer
 
@@ -166,3 +169,61 @@ def test_junk_after_a_value_without_its_closer_is_told_alike_in_every_cut(format
         for left_out in (0, 1, 3, 8, 13, 21):
             broken = text[:end] + junk + text[end + left_out :]
             assert in_pieces(turn, broken, random.Random(0), 1) == turn.parse(broken), broken
+
+
+def tagged(format: Format) -> tuple[str, str, str, str] | None:
+    """A call of two strings: the text up to the end of the first, its closing tag, the tag of the other, and the rest.
+    None where values are not raw text between tags."""
+    if not format.features.tools:
+        return None
+    values = [one for one in once(format.tree(Options(tools=True))) if isinstance(one, n.Value)]
+    stops = [stop for one in values if isinstance(one.syntax, Raw) for stop in one.syntax.stops]
+    call = format.render(message({"a": "qqq", "b": "rrr"}), TOOLS)
+    end, other = call.index("qqq") + 3, call.index("rrr")
+    closers = sorted((stop for stop in stops if call.startswith(stop, end)), key=len)
+    if not closers:
+        return None
+    over = end + len(closers[-1])
+    return call[:end], closers[-1], call[over:other], call[other:]
+
+
+def told(format: Format, text: str) -> tuple[list[dict[str, Any] | str], list[str]]:
+    """The arguments of the calls, as text where a call is not whole, and the codes, in every cut."""
+    turn = format.bind(tools=TOOLS, id_seed="x")
+    found = check_cuts(turn, text, [characters(text), *random_cuts(text, 3)])
+    check_prefixes(turn, text, 5)
+    calls = [call.parsed_arguments or call.arguments for call in found.tool_calls]
+    return calls, [diagnostic.code for diagnostic in found.diagnostics]
+
+
+@pytest.mark.one_in(4)
+def test_a_closing_tag_before_another_tag_closes_unless_a_later_one_does(format: Format) -> None:
+    parts = tagged(format)
+    if parts is None:
+        return
+    begin, closer, other, rest = parts
+    junk = f"{closer}\n<junk>\nmore"
+    assert told(format, begin + junk) == (['{"a": "qqq"'], ["malformed"])
+    assert told(format, begin + junk + closer + other + rest) == (
+        [{"a": "qqq" + junk, "b": "rrr"}],
+        ["markup-in-value"],
+    )
+    far = closer + "<junk>" + 1100 * "x"
+    assert told(format, begin + far + closer + other + rest)[0] == [{"a": "qqq" + far, "b": "rrr"}]
+    calls, codes = told(format, begin + far)
+    assert str(calls[0]).endswith("xxx") and "truncated" in codes  # more could still have followed
+
+
+@pytest.mark.one_in(4)
+def test_the_tag_of_an_argument_that_is_given_after_the_value_is_text(format: Format) -> None:
+    """Else it ends the value, whose closing tag is missing."""
+    parts, values = tagged(format), once(format.tree(Options(tools=True)))
+    if parts is None or not any(getattr(getattr(one, "syntax", None), "named", ()) for one in values):
+        return
+    begin, closer, other, rest = parts
+    for tag in dict.fromkeys((other, other.strip())):
+        assert told(format, begin + tag + "y" + closer + other + rest) == (
+            [{"a": f"qqq{tag}y", "b": "rrr"}],
+            ["markup-in-value"],
+        )
+    assert told(format, begin + other + rest)[0] == [{"a": "qqq", "b": "rrr"}]

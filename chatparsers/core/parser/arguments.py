@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ArgumentsValue:
-    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes for the names that the tool
+    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes for those that the tool
     declares."""
 
     __slots__ = ("read",)
@@ -25,7 +25,7 @@ class ArgumentsValue:
 
     def __call__(self, machine: Machine) -> Transcoder:
         tool = machine.tools.get(machine.tool)
-        return self.read(() if tool is None else tuple(tool.arguments))
+        return self.read({} if tool is None else tool.arguments)
 
 
 class ArgumentValue:

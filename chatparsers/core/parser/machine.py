@@ -272,7 +272,9 @@ class Machine:
                 ip += 1
             elif op == VALUE:
                 value = self.value
-                last = final and value is not None  # a value that begins at the end is read as far as it is sure
+                last = (
+                    final and value is not None
+                )  # a value that begins at the end is read as far as it is sure
                 if value is None:
                     value = self.value = ins[2](self)
                     if self.cut_off:

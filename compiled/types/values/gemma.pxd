@@ -4,16 +4,16 @@ from .json cimport JsonScanner
 cdef object _assigns, _assigns_begun, _key_run, _whole_key, _whole_scalar
 cdef dict _CLOSE, _EXPECTED
 cdef class GemmaScanner(Transcoder):
-    cdef public list bare, comma, given, stack
-    cdef public tuple closers, names, openers
+    cdef public list bare, comma, stack
+    cdef public tuple closers, openers
     cdef public JsonScanner inner
     cdef public bint key, open, told, waiting
-    cdef public object kinds, quote
-    cdef public str sign
+    cdef public object arguments, kinds, left, quote
+    cdef public str name, sign
     cdef public int state
     @cython.locals(n=Py_ssize_t, i=Py_ssize_t, parts=list, state=int)
     cpdef Py_ssize_t scan(self, str text, Py_ssize_t start, bint final) except? -1
-    cdef _ends(self)
+    cdef _next_keys(self)
     cdef _fail(self)
     cdef _over(self)
     cdef _behind_comma(self, str text, Py_ssize_t i, list parts)
