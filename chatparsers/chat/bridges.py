@@ -128,7 +128,7 @@ def is_proved(request: Request, shape: Shape, role: str) -> bool:
 
 
 def _switch(model: Model) -> bool:
-    return bool(model.template().probe().thinking_switches)
+    return bool(model.template().can.thinking_switches)
 
 
 def _proof(

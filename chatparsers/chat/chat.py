@@ -26,9 +26,9 @@ from ..schema.tools import Tools, read_tools
 from ..templates import Template
 from ..templates.builtins import UNKNOWN, builtin_names, builtin_source
 from ..templates.jinja.limits import DEFAULT, Limits, limited
-from ..templates.probe.capabilities import SWITCHES
 from ..templates.probe.edges import opening
 from ..templates.probe.roles import role_headers
+from ..templates.probe.thinking import SWITCHES
 from ..templates.renderer import Renderer
 from ..templates.rewrite.declared import ToolsAs
 from ..templates.rewrite.history import History
@@ -387,7 +387,7 @@ class Chat(Training):
         """Raises or warns if the prompt does not show the tools, or if no format could read the calls."""
         if not fmt.features.tools:
             why, mend = "no format explains the template", "name one with load(…, format=…)"
-        elif not template.probe().tools:
+        elif not template.can.tools:
             why, mend = "the template shows none and the polyfill is off", "allow the polyfill 'tools'"
         else:
             return

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..templates.messages import reasoning_of
 from ..templates.probe.turns import MARKER, common, outside_marker
-from ..templates.trace import Trace, TraceSpan
+from ..templates.trace import Trace, covered
 from .around import Around, Asked, first_stop, turns_of
 
 NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
@@ -170,10 +170,10 @@ def missing(message: Mapping[str, Any], index: int, trace: Trace, places: Sequen
         if any(place.start - len(place.prefix) <= span.start and span.end <= place.end for place in places)
     ]
     thought = reasoning_of(message)
-    if thought and not _covered(thought, [span for span in inside if span.field == "reasoning"]):
+    if thought and not covered(thought, [span for span in inside if span.field == "reasoning"]):
         return "thought"
     for part, words in _parts(message):
-        if not _covered(words, [span for span in inside if span.field == "content" and span.part == part]):
+        if not covered(words, [span for span in inside if span.field == "content" and span.part == part]):
             return "content"
     return ""
 
@@ -184,13 +184,3 @@ def _parts(message: Mapping[str, Any]) -> Iterator[tuple[int, str]]:
         text = part.get("text") if isinstance(part, Mapping) else part
         if isinstance(text, str):
             yield number, text
-
-
-def _covered(text: str, spans: Sequence[TraceSpan]) -> bool:
-    """Whether the spans show all of a text but white space."""
-    at = 0
-    for first, last in sorted((span.first, span.last) for span in spans):
-        if text[at:first].strip():
-            return False
-        at = max(at, last)
-    return not text[at:].strip()

@@ -10,7 +10,8 @@ from ..core.message import Message
 from ..errors import ChatParsersError
 from ..registry import FormatInfo
 from ..templates.probe.edges import opening as prompt_prefix
-from .shown import ARGUMENTS, TOOLS, Probe
+from ..templates.probe.stand_ins import ARGUMENTS, TOOLS
+from .shown import Probe
 
 
 class Contest:

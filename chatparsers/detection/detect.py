@@ -39,14 +39,13 @@ from ..templates import Template
 from ..templates.builtins import builtin_named
 from ..templates.jinja.limits import DEFAULT, Limits, account
 from ..templates.probe.edges import opening as prompt_prefix
+from ..templates.probe.stand_ins import ANSWER, TOOLS
 from ..tokens.loaders import is_template_text, read_model
 from .contest import Contest, reads, writes
 from .limits import Limit
 from .shown import (
     CALL,
-    CONTENT,
     CONTENT_ONLY,
-    TOOLS,
     Probe,
     behind_thoughts,
     context_of,
@@ -166,7 +165,7 @@ def _with_limits(found: Detection, limits: tuple[Limit, ...]) -> Detection:
 
 
 def _found(template: Template, response_template: Mapping[str, Any] | None) -> Detection:
-    can = template.probe()
+    can = template.can
     probes = list(probes_of(template))
     calls = any("tool_calls" in probe.message for probe in probes)
     hidden = None if can.reasoning else cut_out(template)
@@ -210,7 +209,7 @@ def _found(template: Template, response_template: Mapping[str, Any] | None) -> D
         if isinstance(told, Detection):
             return replace(told, score=1.0 if calls else 0.5, evidence=(*told.evidence, *cuts))
         said = (told,)
-    answered = bool(probes) and all(CONTENT in probe.wire for probe in probes)
+    answered = bool(probes) and all(ANSWER in probe.wire for probe in probes)
     found = analysed(template)
     if answered and not (calls or can.tools or can.reasoning) and _says_nothing(found):
         nothing = "the template renders neither tools nor calls nor reasoning"
@@ -313,7 +312,7 @@ def analysed(template: Template) -> Detection:
         *found.analysis.refused,
         *failed,
     )
-    if found.analysis.calls is None and template.probe().tools:
+    if found.analysis.calls is None and template.can.tools:
         return Detection(None, 0.0, evidence, found.format)
     score = 1.0 if found.analysis.calls else 0.5
     return _with_limits(Detection(found.format.name, score, evidence, found.format), found.analysis.limits)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,37 +15,14 @@ from ..core.format import Format
 from ..errors import TemplateError
 from ..registry import get_format
 from ..templates import Template
+from ..templates.probe.stand_ins import ANSWER, THOUGHT, TOOLS, answer, call_of, question, results
 
 CONTENT_ONLY = "content-only"
 """The format of templates that know neither tools nor reasoning."""
 
-TOOLS: list[dict[str, Any]] = [
-    {
-        "type": "function",
-        "function": {
-            "name": "probe_tool",
-            "description": "Looks a thing up.",
-            "parameters": {
-                "type": "object",
-                "properties": {
-                    "thing": {"type": "string", "description": "What."},
-                    "count": {"type": "integer", "description": "How many."},
-                },
-                "required": ["thing"],
-            },
-        },
-    }
-]
-ARGUMENTS = {"thing": "needle in hay", "count": 7}
-CALL = {
-    "id": "probe0001",
-    "type": "function",
-    "function": {"name": "probe_tool", "arguments": json.dumps(ARGUMENTS)},
-}
-HISTORY = [{"role": "user", "content": "Find it."}]
-_AND_ON = {"role": "user", "content": "Go on."}
-CONTENT = "The probe answers."
-_REASONING = "The probe thinks."
+CALL = call_of()
+HISTORY = [question()]
+_AND_ON = question("Go on.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +39,15 @@ class Probe:
 
 def probes_of(template: Template) -> Iterator[Probe]:
     """The turns that the template can render, each with its kind of message."""
-    can = template.probe()
-    answer = {"role": "assistant", "content": CONTENT}
-    call = {"role": "assistant", "content": "", "tool_calls": [CALL]}
-    wanted: list[tuple[str, dict[str, Any]]] = [("an answer", answer)]
+    can = template.can
+    wanted = [("an answer", answer())]
     if can.reasoning:
-        wanted.append(("an answer behind reasoning", {**answer, "reasoning_content": _REASONING}))
+        wanted.append(("an answer behind reasoning", answer(thought=THOUGHT)))
     if can.tool_calls:
         if can.bare_calls:
-            wanted.append(("a call", call))
+            wanted.append(("a call", answer("", calls=1)))
         if can.reasoning_with_calls:
-            wanted.append(("a call behind reasoning", {**call, "reasoning_content": _REASONING}))
+            wanted.append(("a call behind reasoning", answer("", thought=THOUGHT, calls=1)))
     for what, message in wanted:
         probe = turn_of(template, what, message)
         if probe is not None:
@@ -83,7 +57,7 @@ def probes_of(template: Template) -> Iterator[Probe]:
 def turn_of(template: Template, what: str, message: dict[str, Any]) -> Probe | None:
     """The message as the template renders it; None if the template refuses it."""
     thinking = True if "reasoning" in what else None
-    tools = TOOLS if template.probe().tools else None
+    tools = TOOLS if template.can.tools else None
     try:
         turn = template.exchange(message, history=HISTORY, tools=tools, thinking=thinking)
     except TemplateError:
@@ -93,12 +67,10 @@ def turn_of(template: Template, what: str, message: dict[str, Any]) -> Probe | N
 
 def several_calls(template: Template) -> list[Probe]:
     """A turn with two calls, if the template shows both."""
-    can = template.probe()
+    can = template.can
     if not can.parallel_calls:
         return []
-    both = {"role": "assistant", "content": "", "tool_calls": [CALL, {**CALL, "id": "probe0002"}]}
-    if not can.bare_calls:
-        both["reasoning_content"] = _REASONING
+    both = answer("", thought="" if can.bare_calls else THOUGHT, calls=2)
     probe = turn_of(template, "two calls" if can.bare_calls else "two calls behind reasoning", both)
     return [] if probe is None else [probe]
 
@@ -111,13 +83,13 @@ def without_end(template: Template, probes: list[Probe]) -> list[Probe]:
 
 def cut_out(template: Template) -> tuple[str, str] | None:
     """The markers of the thoughts that the template cuts out of a past answer; None if it leaves all of them in."""
-    thoughts = {pair: f"{_REASONING} {number}" for number, pair in enumerate(THOUGHTS)}
-    text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + CONTENT
+    thoughts = {pair: f"{THOUGHT} {number}" for number, pair in enumerate(THOUGHTS)}
+    text = "".join(f"{begin}\n{thought}\n{end}\n\n" for (begin, end), thought in thoughts.items()) + ANSWER
     try:
-        rendered = template.render([*HISTORY, {"role": "assistant", "content": text}, _AND_ON])
+        rendered = template.probed([*HISTORY, answer(text), _AND_ON])
     except TemplateError:
         return None
-    if CONTENT not in rendered:
+    if ANSWER not in rendered:
         return None
     # What stands before the thought goes with it, so the last one that is missing is the one that was looked for.
     return next((pair for pair in reversed(THOUGHTS) if thoughts[pair] not in rendered), None)
@@ -129,10 +101,10 @@ def knows_reasoning(template: Template, format: Format) -> bool:
     It writes reasoning, has a switch for it, tells a marker of it or opens it in a prompt, or cuts it out of a past
     answer.
     """
-    if template.wants.reasoning_as is not None or template.thinking_kwargs(False):
+    if template.can.reasoning_as is not None or template.thinking_kwargs(False):
         return True
     try:
-        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
     except TemplateError:
         prompt = ""
     spans = reasoning_spans(format.tree(Options(tools=True)))
@@ -147,8 +119,8 @@ def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe
     found = []
     for probe in probes:
         if probe.what == "an answer" and end not in probe.opening:
-            thought = ("" if begin in probe.opening else begin) + _REASONING + end
-            message = {**probe.message, "reasoning_content": _REASONING}
+            thought = ("" if begin in probe.opening else begin) + THOUGHT + end
+            message = {**probe.message, "reasoning_content": THOUGHT}
             what = "an answer behind reasoning that the template cuts out"
             found.append(replace(probe, what=what, message=message, wire=thought + probe.wire))
     return found
@@ -157,20 +129,10 @@ def behind_thoughts(probes: list[Probe], markers: tuple[str, str]) -> list[Probe
 def context_of(template: Template) -> Iterator[str]:
     """Renderings that show markers no answer has: the system's text without tools, the tools, and a tool's result."""
     with suppress(TemplateError):
-        yield template.render(HISTORY, add_generation_prompt=True)
-    turns: list[list[dict[str, Any]]] = [
-        HISTORY,
-        [
-            *HISTORY,
-            {"role": "assistant", "content": "", "tool_calls": [CALL]},
-            {"role": "tool", "tool_call_id": CALL["id"], "name": "probe_tool", "content": "found"},
-        ],
-    ]
-    for messages in turns:
+        yield template.probed(HISTORY, add_generation_prompt=True)
+    for messages in (HISTORY, [*HISTORY, answer("", calls=1), *results(1)]):
         for thinking in (None, True):
-            try:
-                yield template.render(
+            with suppress(TemplateError):
+                yield template.probed(
                     messages, tools=TOOLS, add_generation_prompt=True, **template.thinking_kwargs(thinking)
                 )
-            except TemplateError:
-                continue

@@ -14,10 +14,10 @@ from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..templates import Template
 from ..templates.probe.differences import is_marker, units
+from ..templates.probe.stand_ins import ARGUMENTS, NAME, TOOLS
 from .limits import Limit
-from .shown import ARGUMENTS, CALL, HISTORY, TOOLS
+from .shown import CALL, HISTORY
 
-_NAME = "probe_tool"
 _OBJECT = re.compile(
     r'\{\s*"(?P<name>name|function|function_name|tool|tool_name)"\s*:\s*[^{}\n]{1,60}?,'
     r'\s*"(?P<args>parameters|arguments|args|input|tool_input)"\s*:'
@@ -30,7 +30,7 @@ def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
     if not fmt.features.tools:
         return ()
     try:
-        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
     except TemplateError:
         return ()
     return tuple(
@@ -43,10 +43,10 @@ def untold(template: Template, fmt: Format) -> tuple[Limit, ...]:
 def tells(template: Template, fmt: Format) -> bool:
     """Whether the prompt shows the format's own words before a call's name, such as ``functools[`` or a marker."""
     try:
-        prompt = template.render(HISTORY, tools=TOOLS, add_generation_prompt=True)
+        prompt = template.probed(HISTORY, tools=TOOLS, add_generation_prompt=True)
     except TemplateError:
         return False
-    begun = _written(fmt).partition(_NAME)[0].partition("{")[0]
+    begun = _written(fmt).partition(NAME)[0].partition("{")[0]
     return bool(begun) and begun in re.sub(r"\s", "", prompt)
 
 
@@ -59,21 +59,21 @@ def _tells(prompt: str, written: str, own: str) -> bool:
 
 def _told(prompt: str) -> Iterator[tuple[str, str, str]]:
     """Each form as the prompt shows it, a call in it, and the text by which a call in this form is known."""
-    found = next((found for found in _OBJECT.finditer(prompt) if _NAME not in found[0]), None)
+    found = next((found for found in _OBJECT.finditer(prompt) if NAME not in found[0]), None)
     if found is not None:
-        call = json.dumps({found["name"]: _NAME, found["args"]: ARGUMENTS})
+        call = json.dumps({found["name"]: NAME, found["args"]: ARGUMENTS})
         yield f"{found[0]} …}}", call, re.sub(r"\s", "", call[: call.index("{", 1)])
     python = _PYTHON.search(prompt)
     if python is not None:
         written = ", ".join(f"{key}={value!r}" for key, value in ARGUMENTS.items())
-        yield f"{python[0]}]", f"[{_NAME}({written})]", f"{_NAME}({next(iter(ARGUMENTS))}="
+        yield f"{python[0]}]", f"[{NAME}({written})]", f"{NAME}({next(iter(ARGUMENTS))}="
 
 
 def _reads(fmt: Format, text: str) -> bool:
     calls = fmt.bind(tools=TOOLS).parse(text).tool_calls
     return [
         (call.name, call.arguments and json.loads(call.arguments)) for call in calls if call.complete
-    ] == [(_NAME, ARGUMENTS)]
+    ] == [(NAME, ARGUMENTS)]
 
 
 def _written(fmt: Format) -> str:

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import TemplateError
 from .jinja.environment import compile_source, strftime_now
-from .jinja.exact import to_json
 from .jinja.failure import explain
 from .jinja.limits import Borrowed, Exhausted, Limits, Measured, account, current, depth_of
 from .messages import Wants, described, own, own_tools
 
 if TYPE_CHECKING:
     import jinja2
-
-_KEPT = 500_000
-"""The characters of probes that are kept: some two hundred."""
 
 
 class Code:
@@ -31,8 +27,6 @@ class Code:
         self._eos_token = eos_token
         self._name = name
         self._keeps_lists = True
-        self._probed: dict[bytes, str | TemplateError] = {}
-        self._characters = 0  # of what is kept there
         self._last_tools: tuple[bytes, list[dict[str, Any]], dict[int, Measured]] | None = None
         with account(limits, name):
             self._program = self._compiled(source)
@@ -88,7 +82,9 @@ class Code:
         }
         if wants.functions:
             clock = variables.get("strftime_now", strftime_now)
-            given["functions"] = to_json([tool.get("function", tool) for tool in tools or ()], indent=4)
+            given["functions"] = current().json(
+                [tool.get("function", tool) for tool in tools or ()], indent=4
+            )
             given["datetime"] = clock("%Y-%m-%d %H:%M:%S GMT")
         given.update(variables)
         try:
@@ -100,39 +96,6 @@ class Code:
             if full == tools:
                 raise explain(error, self._name, messages) from error
         return self.write(messages, wants, full, add_generation_prompt, variables)
-
-    def probed(
-        self,
-        messages: list[dict[str, Any]],
-        wants: Wants,
-        tools: list[dict[str, Any]] | None,
-        add_generation_prompt: bool,
-        variables: Mapping[str, Any],
-    ) -> str:
-        """As `write`, for the small conversations by which a template is asked what it can show. Several questions need
-        the same rendering: those of late are kept."""
-        clock = variables.get("strftime_now", strftime_now)("%c")
-        given = {name: value for name, value in variables.items() if name != "strftime_now"}
-        shape = wants.flat_tools, wants.no_tools, wants.functions, add_generation_prompt, clock
-        try:
-            key = marshal.dumps((messages, tools, shape, sorted(given.items())), 2)
-        except (TypeError, ValueError):  # no plain data
-            return self.write(messages, wants, tools, add_generation_prompt, variables)
-        if key not in self._probed:
-            if self._characters > _KEPT:
-                self._probed, self._characters = {}, 0
-            try:
-                found: str | TemplateError = self.write(
-                    messages, wants, tools, add_generation_prompt, variables
-                )
-            except TemplateError as error:
-                found = TemplateError(str(error))
-            self._probed[key] = found
-            self._characters += len(key) + len(str(found))
-        found = self._probed[key]
-        if isinstance(found, TemplateError):
-            raise TemplateError(str(found))
-        return found
 
     def _copied(
         self, tools: Iterable[Mapping[str, Any]] | None

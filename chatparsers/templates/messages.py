@@ -29,7 +29,7 @@ _MARK = f"call{token_hex(16)}"
 _MARKED = re.compile(_MARK + r"(\d+)x")
 
 CallIds = Literal["keep", "fill", "short", "function"]
-ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks"]
+ReasoningAs = Literal["reasoning_content", "reasoning", "thinking", "part", "blocks", "any"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,8 @@ class Wants:
     ``arguments_as``: an object, or JSON text. ``call_ids``: ``keep`` the caller's; ``fill`` in missing ids;
     also replace ids that are not ``short`` (nine alphanumerics) or not ``function`` ids
     (``functions.NAME:INDEX``). ``reasoning_as``: the field that the template reads, a content ``part`` of type
-    thinking, Apertus-style ``blocks``, or None if reasoning is lost. ``join_content``: beside a call the template
+    thinking, Apertus-style ``blocks``, or None if reasoning is lost; ``any``: all three fields, to ask whether one is
+    read. ``join_content``: beside a call the template
     shows only reasoning or only content, so the two are joined. ``no_tools``: the value for no tools.
     ``functions``: the tools also go into the text variable ``functions``. ``flat_tools``: a tool is its function,
     without ``{"type": "function", …}`` around it.
@@ -88,9 +89,11 @@ def is_message(value: object) -> bool:
 
 
 def special(messages: Iterable[Any]) -> list[Any]:
-    """The messages that are more than a role and a content. Most are not."""
+    """The messages that are more than a role and a text. Most are not."""
     return [
-        value for value in messages if type(value) is not dict or len(value) != 2 or "content" not in value
+        value
+        for value in messages
+        if type(value) is not dict or len(value) != 2 or type(value.get("content")) is not str
     ]
 
 
@@ -194,6 +197,8 @@ def shape(
 def with_texts(text: str, messages: Sequence[Mapping[Any, Any]], name: str) -> str:
     """The rendering of shaped messages with their texts `BEFORE_CALLS`. Raises `TemplateError` if a call is not
     rendered as the format writes it."""
+    if not any(BEFORE_CALLS in message for message in special(messages)):
+        return text
     parts = []
     at = 0
     for mark in _MARKED.finditer(text):
@@ -254,7 +259,8 @@ class Ids:
         if known and self._accepts(str(known), name):
             new = known
         else:
-            new = f"functions.{name}:{number}" if self._form == "function" else f"call{number:05d}"
+            function = concatenated(("functions.", name, f":{number}"))
+            new = function if self._form == "function" else f"call{number:05d}"
         call["id"] = new
         self._replaced[str(known)] = new
         self._waiting.append(new)
@@ -386,6 +392,9 @@ def _reasoning(message: dict[str, Any], content: Any, wants: Wants) -> Any:
             content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
         )
         return [{"type": "thinking", "thinking": reasoning}, *texts]
+    if wants.reasoning_as == "any":
+        message.update(dict.fromkeys(_REASONING, reasoning))
+        return content
     # If the template reads no field, the usual one does no harm.
     field = wants.reasoning_as if wants.reasoning_as in _REASONING else "reasoning_content"
     message[field] = reasoning

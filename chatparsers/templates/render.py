@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, time
+from dataclasses import fields, replace
 from typing import Any
 
 from ..core.format import Format
@@ -13,7 +13,6 @@ from .code import Code
 from .jinja.environment import Asked, asked_of, variables_of
 from .jinja.limits import DEFAULT, Limits, limited
 from .messages import (
-    BEFORE_CALLS,
     Wants,
     is_message,
     own,
@@ -23,12 +22,16 @@ from .messages import (
     special,
     with_texts,
 )
-from .probe.capabilities import Capabilities, Prober, probe_tools
+from .probe.capabilities import Capabilities, Prober, channel_of
 from .probe.edges import end_marker
 from .probe.parts import shows_part
+from .probe.stand_ins import TOOLS, answer, question, results
+from .probe.thinking import Thinking
 from .probe.turns import FOLLOW_UP, NEEDLE, Renderings, common, cut, outside_marker, trailer
+from .probed import Probed, Rewrite
 from .rewrite.continuation import cut_at_tag, tagged
 from .rewrite.history import History
+from .trace import Trace
 
 
 class Template:
@@ -54,8 +57,9 @@ class Template:
         self.name = name
         self.limits = limits
         self._code = Code(source, bos_token, eos_token, name, limits)
-        self._prober = Prober(self._code.probed, name, lambda: self.variables)
-        self._capabilities: Capabilities | None = None
+        self._probed = Probed(self._code, name)
+        self.can = Prober(self._shown, Thinking(self._question, lambda: self.variables))
+        """What `probe` tells, each fact found at its first use."""
         self._parts: dict[str, bool] = {}
         self._tails: dict[Any, tuple[str, str] | None] = {}
 
@@ -68,8 +72,9 @@ class Template:
     @property
     @limited
     def wants(self) -> Wants:
-        """The shape in which this template reads calls, reasoning and content; found by rendering needles."""
-        return self._prober.full
+        """The shape in which this template reads calls, reasoning and content; found by rendering stand-ins."""
+        full, can = self.can.full, self.can
+        return replace(full, content_as=can.content_as, join_content=can.joins_content)
 
     @limited
     def render(
@@ -104,8 +109,7 @@ class Template:
             variables["continue_final_message"] = True
         generate = add_generation_prompt and not continue_final_message
         text = self._code.lend(shaped, wants, tools, generate, own(variables))
-        if any(BEFORE_CALLS in message for message in special(messages)):
-            text = with_texts(text, messages, self.name)
+        text = with_texts(text, messages, self.name)
         return cut_at_tag(text, self.name, len(messages) - 1) if continue_final_message else text
 
     @limited
@@ -118,7 +122,7 @@ class Template:
     ) -> str:
         """As `render`, but the template gets the messages exactly as they are given, as a plain host would do it."""
         return self._code.write(
-            list(map(dict, messages)), self._prober.plain, own_tools(tools), False, own(variables)
+            list(map(dict, messages)), self.can.plain, own_tools(tools), False, own(variables)
         )
 
     @limited
@@ -135,7 +139,8 @@ class Template:
         header.
         """
         tools = None if tools is None else list(tools)
-        return self._generation_prompt(self.render, messages, tools, self._at_one_time(variables))
+        variables = {"strftime_now": self._probed.clock, **variables}
+        return self._generation_prompt(self.render, messages, tools, variables)
 
     def _generation_prompt(
         self,
@@ -151,8 +156,9 @@ class Template:
             return tail if prompt.endswith(tail) else ""
         if prompt.startswith(plain):
             return prompt[len(plain) :]
-        first = [{"role": "user", "content": "Hello"}]
-        usual = self.generation_prompt(first, tools=tools, **variables) if list(messages) != first else ""
+        first = [question()]
+        same = list(messages) == first
+        usual = "" if same else self._generation_prompt(self.probed, first, tools, variables)
         if usual and prompt.endswith(usual):
             return usual
         return prompt[outside_marker(plain, outside_marker(prompt, common(plain, prompt))) :]
@@ -197,20 +203,16 @@ class Template:
                 return self._tails[key]
         except TypeError:  # a variable that cannot be a key
             return None
-        history: list[dict[str, Any]] = [{"role": "user", "content": NEEDLE}]
+        history: list[dict[str, Any]] = [question()]
         if role == "tool":
-            call = {"id": "call00000", "type": "function", "function": {"name": "needle", "arguments": {}}}
-            history = [
-                {"role": "user", "content": FOLLOW_UP},
-                {"role": "assistant", "content": "", "tool_calls": [call]},
-                {"role": "tool", "name": "needle", "tool_call_id": "call00000", "content": NEEDLE},
-            ]
-        shown = probe_tools() if tools else None
+            history += answer("", calls=1), *results(1)
+        shown = TOOLS if tools else None
         found = None
         try:
-            text = self._probed(history, tools=shown, add_generation_prompt=True, **variables)
-            behind = text[text.rindex(NEEDLE) + len(NEEDLE) :]
-            found = behind, self._generation_prompt(self._probed, history, shown, dict(variables))
+            asked = self.shown(history, tools=shown, add_generation_prompt=True, **variables)
+            *_, last_words = asked.of(len(history) - 1, "content")
+            generated = self._generation_prompt(self.probed, history, shown, dict(variables))
+            found = asked.text[last_words.end :], generated
         except (TemplateError, ValueError):  # refused, or the text is nowhere
             pass
         if len(self._tails) >= 64:  # a caller may send ever new variables
@@ -221,13 +223,12 @@ class Template:
     @limited
     def end_of_turn(self, fmt: Format) -> tuple[str, ...]:
         """The texts that end an assistant's turn, as this template writes them after an answer: see `end_marker`."""
-        history = [{"role": "user", "content": "Hello"}]
-        variables = self._at_one_time({})
-        last, followed = self._followed(history, self._prober.plain, None, variables)
+        history = [question()]
+        last, followed = self._followed(history, self.can.plain, None, {})
         tail = trailer(last, followed)
         between, behind, before, asking = "", "", "", ""
         if last is not None and NEEDLE in last:
-            asked = self._probed(history, **variables).removesuffix(tail)
+            asked = self.probed(history).removesuffix(tail)
             before, behind = last[: last.rindex(NEEDLE)], last[last.rindex(NEEDLE) + len(NEEDLE) :]
             before = before[len(asked) :] if before.startswith(asked) else ""
             behind = behind[: len(behind) - len(tail)] if behind.endswith(tail) else behind
@@ -241,9 +242,9 @@ class Template:
         prompt, wire = self.assistant_turn(message, **request)
         thinking = self.thinking_kwargs(request.pop("thinking", None))
         history, tools = request.pop("history"), own_tools(request.pop("tools", None))
-        variables = self._at_one_time({**thinking, **request})
-        whole = self._probed(history, tools=tools, add_generation_prompt=True, **variables)
-        header = self._generation_prompt(self._probed, history, tools, variables)
+        variables = {**thinking, **request}
+        whole = self.probed(history, tools=tools, add_generation_prompt=True, **variables)
+        header = self._generation_prompt(self.probed, history, tools, variables)
         return prompt, header[: max(len(header) - (len(whole) - len(prompt)), 0)], wire
 
     @limited
@@ -265,14 +266,12 @@ class Template:
         lacks it: see ``probe``. Raises ``TemplateError``.
         """
         history = [{"role": "user", "content": "Hello"}] if history is None else list(history)
-        variables = self._at_one_time({**self.thinking_kwargs(thinking), **variables})
+        variables = {**self.thinking_kwargs(thinking), **variables}
         wants = self._wants_for([*history, message])
         definitions = own_tools(tools)
 
         def render(messages: Sequence[Mapping[str, Any]], generate: bool = False) -> str:
-            return self._code.probed(
-                shape(messages, wants, self.name), wants, definitions, generate, own(variables)
-            )
+            return self._probed.text(messages, wants, definitions, generate, variables)
 
         needle, followed = self._followed(history, wants, definitions, variables)
         texts = Renderings(
@@ -292,7 +291,7 @@ class Template:
         ``{}`` for None (the template's default) and for a template without a switch. If a template knows only an
         effort, without "none", thinking off is the least effort.
         """
-        return self._prober.thinking(thinking)
+        return self.can.thinking.switched(thinking)
 
     @cached
     def variables(self) -> frozenset[str] | None:
@@ -310,75 +309,116 @@ class Template:
         if kind not in self._parts:
 
             def render(content: Any) -> str:
-                return self._probed(
-                    [{"role": "user", "content": content}], strftime_now=lambda pattern: "today"
-                )
+                return self.probed([question(content)])
 
             self._parts[kind] = shows_part(render, kind)
         return self._parts[kind]
 
     @limited
     def probe(self) -> Capabilities:
-        """What this template can show, found by some 50 renderings in the first call."""
-        if self._capabilities is None:
-
-            def turn(answer: Mapping[str, Any], variables: Mapping[str, Any]) -> tuple[str, str]:
-                return self.assistant_turn(answer, **variables)
-
-            try:
-                hello = [{"role": "user", "content": "Hello"}]
-                generation_prompt = self._generation_prompt(self._probed, hello, None, self._at_one_time({}))
-            except TemplateError:
-                generation_prompt = ""
-            self._capabilities = self._prober.capabilities(turn, generation_prompt, self.shows_part("image"))
+        """What this template can show, found by some 30 renderings in the first call."""
         return self._capabilities
 
-    def _probed(
+    @cached
+    def _capabilities(self) -> Capabilities:
+        try:
+            generation_prompt = self._generation_prompt(self.probed, [question()], None, {})
+        except TemplateError:
+            generation_prompt = ""
+        found: dict[str, Any] = {
+            "images": self.shows_part("image"),
+            "channel": channel_of(self._wire()),
+            "generation_prompt": generation_prompt,
+        }
+        names = (field.name for field in fields(Capabilities))
+        return Capabilities(
+            **{name: found[name] if name in found else getattr(self.can, name) for name in names}
+        )
+
+    def _wire(self) -> str:
+        """An answer as the model would write it; ``""`` if the template shows none."""
+        for thinking in (None, True):
+            try:
+                wire = self.assistant_turn(answer(), history=[question()], thinking=thinking)[1]
+            except TemplateError:
+                continue
+            if NEEDLE in wire:
+                return wire
+        return ""
+
+    @limited
+    def probed(
         self,
         messages: Sequence[Mapping[str, Any]],
         *,
-        tools: Iterable[Mapping[str, Any]] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
         add_generation_prompt: bool = False,
         **variables: Any,
     ) -> str:
-        """As `render`, for conversations that no caller gave: see `Code.probed`."""
-        wants = self._wants_for(messages)
-        shaped = shape(messages, wants, self.name)
-        return self._code.probed(shaped, wants, own_tools(tools), add_generation_prompt, own(variables))
+        """As `render`, for stand-ins: see `Probed`."""
+        return self._probed.text(messages, self._wants_for(messages), tools, add_generation_prompt, variables)
+
+    @limited
+    def shown(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        add_generation_prompt: bool = False,
+        rewrite: Rewrite | None = None,
+        **variables: Any,
+    ) -> Trace:
+        """As `probed`, and whose each character is."""
+        wants = self._wants_for(messages if rewrite is None else rewrite(messages))
+        return self._probed.trace(messages, wants, tools, add_generation_prompt, variables, rewrite)
+
+    @limited
+    def _shown(
+        self,
+        messages: list[dict[str, Any]],
+        wants: Wants,
+        tools: list[dict[str, Any]] | None,
+        add_generation_prompt: bool,
+        variables: Mapping[str, Any],
+    ) -> Trace | None:
+        try:
+            return self._probed.trace(messages, wants, tools, add_generation_prompt, variables)
+        except TemplateError:
+            return None
+
+    def _question(self, variables: Mapping[str, Any]) -> Trace | None:
+        return self._shown([question()], self.can.plain, None, True, variables)
 
     def _wants_for(self, messages: Iterable[Mapping[str, Any]]) -> Wants:
         """As much of the shape as these messages need; the rest is not probed."""
-        calls = False
+        calls = thoughts = lists = joined = False
         for message in special(messages):
             if is_message(message):
-                if reasoning_of(message):
-                    return self._prober.full
-                calls = calls or bool(message.get("tool_calls"))
-        return self._prober.calls if calls else self._prober.plain
+                thought, called = bool(reasoning_of(message)), bool(message.get("tool_calls"))
+                calls, thoughts = calls or called, thoughts or thought
+                lists = lists or not isinstance(message.get("content") or "", str)
+                joined = joined or (thought and called and bool(message.get("content")))
+        found = self.can.full if thoughts else self.can.calls if calls else self.can.plain
+        if lists and self.can.reads_lists:
+            found = replace(found, content_as="either")
+        return replace(found, join_content=True) if joined and self.can.joins_content else found
 
     def _followed(
         self,
         history: Sequence[Mapping[str, Any]],
         wants: Wants,
-        tools: Iterable[Mapping[str, Any]] | None,
+        tools: Sequence[Mapping[str, Any]] | None,
         variables: Mapping[str, Any],
     ) -> tuple[str | None, str | None]:
         """The history with a needle as answer, and the same with a user message after it; None if refused."""
         answered = [*history, {"role": "assistant", "content": NEEDLE}]
-        definitions = own_tools(tools)
         out: list[str | None] = []
         for messages in (answered, [*answered, {"role": "user", "content": FOLLOW_UP}]):
             try:
-                shaped = shape(messages, wants, self.name)
-                out.append(self._code.probed(shaped, wants, definitions, False, own(variables)))
+                out.append(self._probed.text(messages, wants, tools, False, variables))
             except TemplateError:
                 out.append(None)
         return out[0], out[1]
-
-    @staticmethod
-    def _at_one_time(variables: dict[str, Any]) -> dict[str, Any]:
-        """Renderings that are compared must not see the clock move."""
-        return {"strftime_now": datetime.combine(datetime.now(), time()).strftime, **variables}
 
 
 def _restore(source: str, bos_token: str, eos_token: str, name: str, limits: Limits) -> Template:

@@ -3,8 +3,8 @@ lost.
 
     messages, tools ──outline──> plan (kept) ──polyfills──> messages, tools ──template──> prompt
 
-Nothing here knows a template or a format by name. The plan is found by rendering needles. The format itself writes the
-calls.
+Nothing here knows a template or a format by name. The plan is found by rendering stand-ins. The format itself writes
+the calls.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from ..core.format import Format
 from ..errors import ChatParsersError, TemplateError
 from ..kept import cached
 from .jinja.failure import place
-from .probe.capabilities import probe_tools
+from .probe.capabilities import shows
 from .probe.edges import opening
+from .probe.stand_ins import FOUND, NAME, TOOLS, VALUE, answer, call_of, question, results
+from .probed import Rewrite
 from .render import Template
 from .rewrite.declared import ToolsAs
 from .rewrite.history import History
+from .rewrite.outline import Outline, Survey
 from .rewrite.parts import shown_parts
-from .rewrite.plan import Outline, Planner, Survey
+from .rewrite.plan import Planner
 from .rewrite.polyfills import POLYFILLS, Message, apply, flat_tools
+from .trace import Trace
 
 _ALL = frozenset(POLYFILLS)
-_CALL = {"name": "needle_written", "arguments": {"needle_word": "needle value"}}
+_ROLE = "needlerole"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +67,8 @@ class Renderer:
         self.allowed = _ALL if allowed is None else frozenset(allowed)
         self._calls_known = calls_known
         self._planner = Planner(
-            self._rendered,
+            self._shown,
             syntax,
-            thinking=lambda messages, tools: self._rendered(
-                messages, tools, **template.thinking_kwargs(True)
-            ),
             knows_results=lambda: self._knows_results,
             reads_back=lambda: self._reads_back,
             tools_as=tools_as,
@@ -127,66 +128,57 @@ class Renderer:
     @cached
     def _knows_results(self) -> bool:
         """Whether the template has a place for results, and does not just print any role's name."""
-        can = self.template.probe()
-        if can.tools or can.tool_calls:
+        if self.template.can.tools or self.template.can.tool_calls:
             return True
-        texts = []
-        for role in ("tool", "needlerole"):
-            result = {"role": role, "name": "f", "tool_call_id": "call00000", "content": "needleresult"}
-            messages: list[Message] = [
-                {"role": "user", "content": "x"},
-                {"role": "assistant", "content": "y"},
-                result,
-            ]
-            try:
-                texts.append(self._rendered(messages, None))
-            except TemplateError:
-                texts.append("")
-        shown, other = texts
+        found = [
+            self._asked([question(), answer(), {**results(1)[0], "role": role}]) for role in ("tool", _ROLE)
+        ]
+        shown, other = ("" if trace is None else trace.text for trace in found)
         for spelt in (str.lower, str.title, str.upper):
-            other = other.replace(spelt("needlerole"), spelt("tool"))
-        return "needleresult" in shown and shown != other
+            other = other.replace(spelt(_ROLE), spelt("tool"))
+        return shows(found[0], 2, FOUND) and shown != other
 
     @cached
     def _teaches(self) -> bool:
         """Whether nothing tells how the model would write a call: the template does as if there were none."""
         if self._calls_known:
             return False
-        answer = {"role": "assistant", "content": "needle"}
-        call = {"id": "call00000", "type": "function", "function": _CALL, **_CALL}
-        texts = []
-        for message in (answer, {**answer, "tool_calls": [call]}):
-            try:
-                texts.append(self._rendered([{"role": "user", "content": "x"}, message], probe_tools()))
-            except TemplateError:
-                texts.append("")
-        return texts[1] in ("", texts[0])
+        call = {**call_of(), **call_of()["function"]}
+        without, with_call = (
+            self._asked([question(), {**answer(), **more}], TOOLS) for more in ({}, {"tool_calls": [call]})
+        )
+        return with_call is None or (without is not None and with_call.text == without.text)
 
     @cached
     def _reads_back(self) -> bool:
         """Whether a call that stands in the text of an assistant's message is read as that call."""
-        call = {"id": "call00000", "type": "function", "function": _CALL}
-        tools = [{"name": _CALL["name"], "parameters": probe_tools()[0]["function"]["parameters"]}]
+        tools = [TOOLS[0]["function"]]
         try:
-            text = self.syntax.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools)
-            turn = self.template.exchange(
-                {"role": "assistant", "content": text}, history=[{"role": "user", "content": "Hello"}]
-            )
+            text = self.syntax.render(answer("", calls=1), tools)
+            turn = self.template.exchange(answer(text), history=[question()])
             prefix = opening(self.syntax, turn[1])
             found = self.syntax.bind(tools=tools, prefix=prefix).parse(turn[2])
         except ChatParsersError:
             return False
-        return [call.name for call in found.tool_calls] == [_CALL["name"]] and "needle" not in found.content
+        return [call.name for call in found.tool_calls] == [NAME] and VALUE not in found.content
 
-    def _rendered(
-        self, messages: Sequence[Message], tools: list[dict[str, Any]] | None, **variables: Any
-    ) -> str:
-        variables = {"strftime_now": _clock, **variables}
-        return self.template.render(messages, tools=tools, add_generation_prompt=True, **variables)
+    def _asked(self, messages: list[Message], tools: list[dict[str, Any]] | None = None) -> Trace | None:
+        try:
+            return self._shown(messages, tools)
+        except TemplateError:
+            return None
 
-
-def _clock(pattern: str) -> str:
-    return "today"
+    def _shown(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Message] | None,
+        rewrite: Rewrite | None = None,
+        thinking: bool = False,
+    ) -> Trace:
+        variables = self.template.thinking_kwargs(True) if thinking else {}
+        return self.template.shown(
+            messages, tools=tools, add_generation_prompt=True, rewrite=rewrite, **variables
+        )
 
 
 def _usual() -> Iterable[tuple[Outline, bool]]:

@@ -177,6 +177,13 @@ class Trace:
         return "\n".join(lines)
 
     @cached_property
+    def own(self) -> str:
+        """The template's own characters, with a null character in the place of each span."""
+        ends = [0, *(span.end for span in self.spans)]
+        starts = [*(span.start for span in self.spans), len(self.text)]
+        return "\0".join(self.text[end:start] for end, start in zip(ends, starts, strict=True))
+
+    @cached_property
     def places(self) -> Mapping[int, Sequence[int]]:
         """For each message that is shown the places of its spans in ``spans``."""
         found: dict[int, list[int]] = {}
@@ -193,6 +200,16 @@ class Trace:
         """
         spans = (self.spans[place] for place in self.places.get(message, ()))
         return (span for span in spans if not fields or span.field in fields)
+
+
+def covered(words: str, spans: Iterable[TraceSpan]) -> bool:
+    """Whether the spans show all of a text but white space."""
+    at = 0
+    for first, last in sorted((span.first, span.last) for span in spans):
+        if words[at:first].strip():
+            return False
+        at = max(at, last)
+    return not words[at:].strip()
 
 
 def part_of(trace: Trace, start: int, end: int, *, before: str = "", first: int = 0, index: int = 0) -> Trace:

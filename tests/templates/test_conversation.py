@@ -21,7 +21,7 @@ from chatparsers.templates.messages import Wants
 from chatparsers.templates.messages import shape as messages_as
 from chatparsers.templates.rewrite import history as history_module
 from chatparsers.templates.rewrite.history import History
-from chatparsers.templates.rewrite.plan import Survey
+from chatparsers.templates.rewrite.outline import Survey
 from chatparsers.templates.rewrite.polyfills import POLYFILLS, apply
 from chatparsers.tokens.growing import GrowingIds
 

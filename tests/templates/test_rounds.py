@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from chatparsers.chat.chat import Chat, load
-from chatparsers.templates.probe.capabilities import probe_tools
+from chatparsers.templates.probe.stand_ins import NAME, TOOLS
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # some templates have no switch for thoughts
 
-TOOLS = probe_tools()
 REMINDER = {"role": "user", "content": "needlereminder"}
 COUNTDOWN = {"role": "system", "content": "needlecountdown"}
 LEFT_OUT = {
@@ -39,7 +38,7 @@ START: list[dict[str, Any]] = [
 
 
 def step(number: int) -> list[dict[str, Any]]:
-    function = {"name": TOOLS[0]["function"]["name"], "arguments": {"word": "x"}}
+    function = {"name": NAME, "arguments": {"thing": "x"}}
     call = {"id": f"call0000{number}", "type": "function", "function": function}
     thought = f"needlethought{number}"
     return [

@@ -81,7 +81,7 @@ def _levels(asker: Asker, levels: list[tuple[str, str]]) -> Iterator[tuple[str, 
     except Refused as error:
         levels.append(("content", str(error)))
         return
-    if outline.reasoning is not None and not asker.template.probe().bare_calls:
+    if outline.reasoning is not None and not asker.template.can.bare_calls:
         asker.behind = outline.reasoning.close.strip()
     base = _base(asker, outline)
     try:

@@ -152,7 +152,7 @@ def _escaped(analysis: Analysis) -> bool:
 
 def _answers(asker: Asker, analysis: Analysis) -> Iterator[Rendering]:
     """The turns of all questions, as far as the template writes all that was asked for."""
-    beside = asker.template.probe().content_beside_calls
+    beside = asker.template.can.content_beside_calls
     reasoning = analysis.reasoning is not None
     shown = _Shown(reasoning, analysis.tools, analysis.parallel, beside, _escaped(analysis))
     for words in (ASKED, HELD_BACK):

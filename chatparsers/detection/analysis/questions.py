@@ -60,7 +60,7 @@ def ask_calls(asker: Asker) -> Asked | None:
     if one is None:
         raise Refused("calls: the value of an argument is not in the rendering, or not once")
     none = asker.shown("a call without arguments", calls=[call_of(0, {})])
-    beside = asker.template.probe().content_beside_calls
+    beside = asker.template.can.content_beside_calls
     return Asked(
         one,
         None if none is None else none.masked(asker.closed),

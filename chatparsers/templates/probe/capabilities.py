@@ -1,59 +1,56 @@
 """Finds what a template can show, and in which shape it reads it, by rendering. Its source is never read.
 
-Each question is a few small renderings of needles: words that occur nowhere else. A candidate shape is right if every
-needle comes out once, and not inside a printed Python dict. So a cosmetic edit of the template cannot change the
-answer. Everything is lazy and cached: if a template is given only texts, only the shape of texts is looked for.
+Each question is a rendering of stand-ins (`stand_ins`), whose trace says which of them are shown. A candidate shape is
+right if every text of the messages comes out once, and not inside a printed Python dict. So a cosmetic edit of the
+template cannot change the answer. Everything is found when it is asked for, and kept: a template that is given only
+texts is asked only for the shape of texts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import product
 from typing import Any, Literal, Protocol
 
 from ...core.shown import Shown
-from ...errors import TemplateError
 from ...kept import cached
-from ..messages import CallIds, ReasoningAs, Wants, shape
-from .turns import MARKER, NEEDLE
+from ..messages import CallIds, ReasoningAs, Wants
+from ..trace import Trace, covered
+from .stand_ins import (
+    ANSWER,
+    FOREIGN_IDS,
+    FOUND,
+    IDS,
+    KEY,
+    NAME,
+    QUESTION,
+    SYSTEM,
+    THOUGHT,
+    TOOLS,
+    VALUE,
+    answer,
+    question,
+)
+from .stand_ins import (
+    results as _results,
+)
+from .thinking import Thinking
+from .turns import MARKER
 
 Messages = list[dict[str, Any]]
 
-_USER = "needleuser"
-_REASONING = "needlereasoning"
-_TOOL = "needle_tool"
-_CALLED = ("needle_called", "needle_second")
-_KEY, _VALUE = "needle_key", "needlevalue"
-_RESULT = "needleresult"
-_IDS = ("needle001", "needle002")
-
-# Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': 'needle…
-_PRINTED = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
-_PRINTED_ARGUMENTS = ("{'" + _KEY, '\\"' + _KEY)
-
-_CLOCK = datetime(2024, 1, 1).strftime  # renderings that are compared must not see it move
+# Parts printed as they are, by Python or as JSON: {'type': 'text', 'text': '…
+_PART = re.compile(r"""["'](?:text|thinking)["']: ?["']\Z""")
+PRINTED = ("{'", '\\"')
+"""What is before a word in a printed dict, or in JSON within a JSON string."""
 
 _ARGUMENT_FORMS: tuple[Literal["dict", "text"], ...] = ("dict", "text")
-_REASONING_FORMS: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking", "part", "blocks")
-
-ABSENT = object()
-# How templates spell the switch: (keyword, value for on, value for off).
-_SWITCHES: tuple[tuple[str, object, object], ...] = (
-    ("enable_thinking", True, False),
-    ("thinking", True, False),
-    ("thinking_mode", "thinking", "chat"),
-    ("thinking_mode", "enabled", "disabled"),
-    ("thinking_mode", "on", "off"),
-    ("thinking_option", "on", "off"),
-    ("thinking_budget", ABSENT, 0),
-    ("force_reasoning", True, False),
-    ("skip_reasoning", False, True),
-)
-SWITCHES = frozenset(name for name, _, _ in _SWITCHES)
-"""The variables with which templates spell the switch of thinking."""
+_EMPTIES: tuple[Literal["text", "none"], ...] = ("text", "none")
+_IDS: tuple[CallIds, ...] = ("keep", "fill", "short", "function")
+_FIELDS: tuple[ReasoningAs, ...] = ("reasoning_content", "reasoning", "thinking")
+_MORE, _DEVELOPER = "Go on.", "Be exact."
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +95,8 @@ class Capabilities(Shown):
     generation_prompt: str
 
 
-class Writer(Protocol):
-    """Renders shaped messages with the template's variables; raises ``TemplateError``."""
+class Show(Protocol):
+    """Renders messages in a shape, traced. None if the template refuses them."""
 
     def __call__(
         self,
@@ -108,69 +105,28 @@ class Writer(Protocol):
         tools: list[dict[str, Any]] | None,
         add_generation_prompt: bool,
         variables: Mapping[str, Any],
-    ) -> str: ...
-
-
-Turn = Callable[[Mapping[str, Any], Mapping[str, Any]], "tuple[str, str]"]
-
-
-def _user(content: Any = _USER) -> dict[str, Any]:
-    return {"role": "user", "content": content}
-
-
-def _assistant(content: str, *, reasoning: str = "", calls: int = 0) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": content}
-    if reasoning:
-        message["reasoning_content"] = reasoning
-    if calls:
-        arguments = {_KEY: _VALUE}
-        message["tool_calls"] = [
-            {"function": {"name": name, "arguments": arguments}} for name in _CALLED[:calls]
-        ]
-    return message
-
-
-def probe_tools() -> list[dict[str, Any]]:
-    """A tool whose name is a needle."""
-    schema = {
-        "type": "object",
-        "properties": {"word": {"type": "string", "description": "w"}},
-        "required": ["word"],
-    }
-    return [{"type": "function", "function": {"name": _TOOL, "description": "d", "parameters": schema}}]
-
-
-def shows(text: str | None, *needles: str) -> bool:
-    """Whether all needles come out, and no needle inside a printed Python or JSON part."""
-    if text is None or any(needle not in text for needle in needles):
-        return False
-    return not any(_PRINTED.search(text[: text.index(needle)][-16:]) for needle in needles)
+    ) -> Trace | None: ...
 
 
 class Prober:
-    """Asks one template; ``write`` renders, ``name`` is for messages of errors. ``reads``: the variables that it reads;
-    None if that cannot be told."""
+    """What one template shows, each thing found at its first use. The properties that `Capabilities` names are those
+    facts. ``show`` renders; ``thinking`` knows the template's switches."""
 
-    def __init__(self, write: Writer, name: str, reads: Callable[[], frozenset[str] | None]) -> None:
-        self._write = write
-        self._name = name
-        self._reads = reads
+    def __init__(self, show: Show, thinking: Thinking) -> None:
+        self._show = show
+        self.thinking = thinking
 
-    def _try(
+    def _shown(
         self,
         messages: Messages,
         wants: Wants,
         *,
         tools: bool = False,
-        generate: bool = False,
         variables: Mapping[str, Any] | None = None,
-    ) -> str | None:
-        definitions = probe_tools() if tools else None
-        given = {"strftime_now": _CLOCK, **(variables or {})}
-        try:
-            return self._write(shape(messages, wants, self._name), wants, definitions, generate, given)
-        except TemplateError:
-            return None
+    ) -> Trace | None:
+        return self._show(messages, wants, TOOLS if tools else None, False, variables or {})
+
+    # The shapes that it reads
 
     @cached
     def plain(self) -> Wants:
@@ -179,21 +135,26 @@ class Prober:
         forms: tuple[Literal["text", "parts"], ...] = ("text", "parts")
         for functions, no_tools, content in product((False, True), empty, forms):
             wants = Wants(content_as=content, no_tools=no_tools, functions=functions)
-            if shows(self._try([_user()], wants), _USER):
+            if shows(self._shown([question()], wants), 0, QUESTION):
                 break
         else:
             return Wants()
-        if not self._shows_tools(wants):
-            others = replace(wants, functions=True), replace(wants, flat_tools=True)
-            wants = next(filter(self._shows_tools, others), wants)
-        if wants.content_as == "text":
-            either = replace(wants, content_as="either")
-            if shows(self._try([_user([{"type": "text", "text": _USER}])], either), _USER):
-                return either
-        return wants
+        if self._shows_tools(wants):
+            return wants
+        others = replace(wants, functions=True), replace(wants, flat_tools=True)
+        return next(filter(self._shows_tools, others), wants)
+
+    @cached
+    def reads_lists(self) -> bool:
+        """Whether a template that reads contents as texts reads lists of parts too."""
+        if self.plain.content_as != "text":
+            return False
+        parts = [{"type": "text", "text": QUESTION}]
+        return shows(self._shown([question(parts)], replace(self.plain, content_as="either")), 0, QUESTION)
 
     def _shows_tools(self, wants: Wants) -> bool:
-        return shows(self._try([_user()], wants, tools=True), _TOOL)
+        found = self._shown([question()], wants, tools=True)
+        return found is not None and NAME in found.own
 
     @cached
     def calls(self) -> Wants:
@@ -201,238 +162,289 @@ class Prober:
         last_only = None
         for wants in self._call_shapes():
             if self._keeps_calls(wants, 1):
-                if self._keeps_calls(wants, 1, ids=True) and self._keeps_calls(wants, 1, ids=False):
+                if all(self._keeps_calls(wants, 1, results=ids) for ids in (FOREIGN_IDS, ())):
                     break
                 last_only = last_only or wants
         else:
-            wants = last_only or self._behind_reasoning or self.plain
+            wants = last_only or self._after_reasoning or self.plain
         bare = replace(wants, empty_content="none")
         # R1-Distill-Qwen renders the empty text beside a call as a turn of its own.
         return bare if self._keeps_calls(bare, 1) and self._length(bare) < self._length(wants) else wants
 
     @cached
-    def _behind_reasoning(self) -> Wants | None:
-        """The shape of calls that come out only behind reasoning; None if none does."""
-        if not self._shows_tools(self.plain):
+    def _after_reasoning(self) -> Wants | None:
+        """The shape of calls that come out only after reasoning; None if none does."""
+        if not self.tools:
             return None
-        call = _assistant("", reasoning=_REASONING, calls=1)
-        for form, on in product(_REASONING_FORMS, (None, True)):
-            plain = replace(self.plain, reasoning_as=form)
-            variables = self.thinking(on)
-            turns = (
-                self._try(
-                    [_user(), call], replace(plain, arguments_as=arguments), tools=True, variables=variables
-                )
-                for arguments in _ARGUMENT_FORMS
-            )
-            if any(_CALLED[0] in (text or "") for text in turns):
-                for wants in self._call_shapes():
-                    if self._keeps_calls(
-                        replace(wants, reasoning_as=form), 1, reasoning=True, variables=variables
-                    ):
-                        return wants
+        for form in self._reasoning_forms(self.plain):
+            for variables in self._ways():
+                found = self._after_thought(replace(self.plain, reasoning_as=form), variables)
+                if found is not None:
+                    return found
         return None
 
+    def _after_thought(self, wants: Wants, variables: Mapping[str, Any]) -> Wants | None:
+        call = answer("", thought=THOUGHT, calls=1)
+        turns = (
+            self._shown(
+                [question(), call], replace(wants, arguments_as=form), tools=True, variables=variables
+            )
+            for form in _ARGUMENT_FORMS
+        )
+        if not any(turn is not None and any(turn.of(1, "name")) for turn in turns):
+            return None
+        shapes = (replace(shape, reasoning_as=wants.reasoning_as) for shape in self._call_shapes())
+        kept = (
+            shape for shape in shapes if self._keeps_calls(shape, 1, thought=THOUGHT, variables=variables)
+        )
+        found = next(kept, None)
+        return None if found is None else replace(found, reasoning_as=None)
+
     def _length(self, wants: Wants) -> int:
-        return len(self._try([_user(), _assistant("", calls=1)], wants, tools=True) or "")
+        found = self._shown([question(), answer("", calls=1)], wants, tools=True)
+        return 0 if found is None else len(found.text)
 
     def _call_shapes(self) -> Iterator[Wants]:
-        all_ids: tuple[CallIds, ...] = ("keep", "fill", "short", "function")
-        empties: tuple[Literal["text", "none"], ...] = ("text", "none")
-        for ids, empty, arguments in product(all_ids, empties, _ARGUMENT_FORMS):
-            yield replace(self.plain, call_ids=ids, empty_content=empty, arguments_as=arguments)
+        """The shapes to try. Where a template shows nothing of a call, other ids change nothing."""
+        for empty, arguments in product(_EMPTIES, _ARGUMENT_FORMS):
+            wants = replace(self.plain, empty_content=empty, arguments_as=arguments)
+            found = self._shown([question(), answer("", calls=1)], wants, tools=True)
+            silent = found is not None and not any(found.of(1))
+            yield from (replace(wants, call_ids=ids) for ids in (_IDS[:1] if silent else _IDS))
 
     def _keeps_calls(
         self,
         wants: Wants,
         number: int,
         *,
-        ids: bool | None = None,
-        reasoning: bool = False,
+        results: tuple[str, ...] | None = None,
+        thought: str = "",
         variables: Mapping[str, Any] | None = None,
     ) -> bool:
-        """Whether calls come out whole: in the last turn, or before their results, with or without ids; ``reasoning``:
-        behind reasoning."""
-        messages = [_user(), _assistant("", reasoning=_REASONING if reasoning else "", calls=number)]
-        if ids is not None:
-            for position, call in enumerate(messages[-1]["tool_calls"]):
-                result = {"role": "tool", "name": call["function"]["name"], "content": _RESULT}
-                if ids:
-                    call["id"] = result["tool_call_id"] = f"call-of-some-other-form-{position}"
-                messages.append(result)
-        text = self._try(messages, wants, tools=True, variables=variables)
-        if text is None or not shows(text, *_CALLED[:number]):
-            return False
-        keys = text.count(_KEY)  # twice in each call if a tag has its name: <key>value</key>
-        kept = text.count(_VALUE) == number and keys in (number, 2 * number)
-        return kept and not any(form in text for form in _PRINTED_ARGUMENTS)
+        """Whether calls come out whole: in the last turn, or with the ids of ``results`` before these."""
+        message = answer("", thought=thought, calls=number, ids=IDS if results is None else results)
+        messages = [question(), message, *([] if results is None else _results(number, results))]
+        found = self._shown(messages, wants, tools=True, variables=variables)
+        return found is not None and all(shows_call(found, 1, part, once=True) for part in range(number))
 
     @cached
     def full(self) -> Wants:
         """``calls`` and the shape of reasoning."""
-        for form, switch in product(_REASONING_FORMS, (False, True)):
+        for form in self._reasoning_forms(self.calls):
             wants = replace(self.calls, reasoning_as=form)
-            variables = self.thinking(True) if switch else {}
-            beside_call = self._keeps_reasoning(wants, 1, variables)
-            if beside_call or self._keeps_reasoning(wants, 0, variables):
-                joined = beside_call and self._all_three(wants, variables) is None
-                return replace(wants, join_content=joined)
+            for variables in self._ways():
+                if any(self._keeps_reasoning(wants, calls, variables) for calls in (1, 0)):
+                    return wants
         return self.calls
 
-    def _keeps_reasoning(self, wants: Wants, calls: int, variables: Mapping[str, Any]) -> bool:
-        answer = _assistant("" if calls else NEEDLE, reasoning=_REASONING, calls=calls)
-        text = self._try([_user(), answer], wants, tools=bool(calls), variables=variables)
-        return shows(text, _REASONING, _CALLED[0] if calls else NEEDLE)
+    def _reasoning_forms(self, base: Wants) -> Iterator[ReasoningAs]:
+        """The shapes of reasoning to try, without those in which the template shows none."""
+        for forms in (_FIELDS, ("part",), ("blocks",)):
+            if self._may_think(replace(base, reasoning_as="any" if forms is _FIELDS else forms[0])):
+                yield from forms
 
-    def _all_three(self, wants: Wants, variables: Mapping[str, Any]) -> str | None:
-        answer = _assistant(NEEDLE, reasoning=_REASONING, calls=1)
-        return self._try([_user(), answer], wants, tools=True, variables=variables)
+    def _may_think(self, wants: Wants) -> bool:
+        """Whether a thought may come out in this shape, before a call or before an answer. Templates drop that of an
+        earlier question, or of an answer that others follow."""
+        called = answer("", thought=THOUGHT, calls=1)
+        said = [question(), answer(thought=THOUGHT)]
+        for variables in self._ways():
+            for messages in ([*said, question(), called, *_results(1, IDS)], said):
+                found = self._shown(messages, wants, tools=True, variables=variables)
+                if found is None or any(span.field == "reasoning" for span in found.spans):
+                    return True
+        return False
+
+    def _keeps_reasoning(self, wants: Wants, calls: int, variables: Mapping[str, Any]) -> bool:
+        message = answer("" if calls else ANSWER, thought=THOUGHT, calls=calls)
+        found = self._shown([question(), message], wants, tools=bool(calls), variables=variables)
+        return _thinks(found) and (_named(found) if calls else shows(found, 1, ANSWER))
 
     @cached
-    def _switches(self) -> tuple[tuple[str, object, object], ...]:
-        found: list[tuple[str, object, object]] = []
-        reads = self._reads()
-        for name, on, off in _SWITCHES:
-            if reads is not None and name not in reads:
-                continue
-            texts = [self._thinking_text(_given({name: value})) for value in (on, off)]
-            if None not in texts and texts[0] != texts[1] and name not in (known for known, _, _ in found):
-                found.append((name, on, off))
-        if found:
-            return tuple(found)
-        if reads is not None and "reasoning_effort" not in reads:
-            return ()
-        # Not every effort has an "off": if "none" does not change the prompt's end, "low" is the least effort.
-        for off in ("none", "low"):
-            text, default = self._thinking_text({"reasoning_effort": off}), self._thinking_text({})
-            if (
-                text is not None
-                and default is not None
-                and text != default
-                and (off == "low" or _ends_differ(text, default))
-            ):
-                return (("reasoning_effort", ABSENT, off),)
-        return ()
-
-    def _thinking_text(self, variables: Mapping[str, Any]) -> str | None:
-        return self._try([_user()], self.plain, generate=True, variables=variables)
-
-    def thinking(self, thinking: bool | None) -> dict[str, Any]:
-        """The keywords that turn thinking on or off; ``{}`` for None."""
-        if thinking is None:
-            return {}
-        return _given({name: on if thinking else off for name, on, off in self._switches})
-
-    def _thinking_default(self) -> bool | None:
-        if not self._switches:
-            return None
-        default, on, off = (self._thinking_text(self.thinking(state)) for state in (None, True, False))
-        return True if default == on else False if default == off else None
-
-    def capabilities(self, turn: Turn, generation_prompt: str, images: bool) -> Capabilities:
-        """All answers; ``turn(answer, variables)`` is ``Template.assistant_turn``."""
-
-        def wire(answer: Mapping[str, Any], *needles: str) -> str | None:
-            for variables in ({}, self.thinking(True)):
-                try:
-                    text = turn(answer, variables)[1]
-                except TemplateError:
-                    continue
-                if shows(text, *needles):
-                    return text
-            return None
-
-        wants = self.full
-
-        def kept(messages: Messages, *needles: str, tools: bool = False) -> bool:
-            return shows(self._try(messages, wants, tools=tools), *needles)
-
-        system, more = ({"role": "system", "content": f"needle{word}"} for word in ("system", "more"))
-        developer = {"role": "developer", "content": "needledeveloper"}
-        said = [f"{_RESULT}{letter}" for letter in "ab"]
-        results = [
-            {"role": "tool", "name": name, "tool_call_id": id, "content": text}
-            for name, id, text in zip(_CALLED, _IDS, said, strict=True)
-        ]
-        one, two = ([_user(), _called(number), *results[:number]] for number in (1, 2))
-        return Capabilities(
-            tools=self._shows_tools(wants),
-            tool_calls=self._shows_calls(wants, 1),
-            parallel_calls=self._shows_calls(wants, 2),
-            bare_calls=self._keeps_calls(wants, 1),
-            content_beside_calls=self._content_beside_calls(wire),
-            reasoning=wire(_assistant(NEEDLE, reasoning=_REASONING), _REASONING, NEEDLE) is not None,
-            reasoning_with_calls=wire(_assistant("", reasoning=_REASONING, calls=1), _REASONING, _CALLED[0])
-            is not None,
-            system_role=kept([system, _user()], "needlesystem", _USER),
-            tool_role=kept(one, said[0], tools=True),
-            developer_role=kept([developer, _user()], "needledeveloper", _USER),
-            several_systems=kept([system, more, _user()], "needlesystem", "needlemore", _USER),
-            late_system=kept(
-                [_user(), _assistant(NEEDLE), system, _user("needlemore")], "needlesystem", "needlemore"
-            ),
-            consecutive_users=kept([_user(), _user("needlemore")], _USER, "needlemore"),
-            parallel_results=kept(two, *said, tools=True),
-            result_ids=self._result_ids(one, wants),
-            images=images,
-            content_as=wants.content_as,
-            arguments_as=wants.arguments_as,
-            reasoning_as=wants.reasoning_as,
-            thinking_switches=tuple(name for name, _, _ in self._switches),
-            thinking_default=self._thinking_default(),
-            channel=_channel(wire(_assistant(NEEDLE), NEEDLE) or ""),
-            generation_prompt=generation_prompt,
+    def joins_content(self) -> bool:
+        """Whether the template shows reasoning beside a call, and refuses both beside content."""
+        message = answer(thought=THOUGHT, calls=1)
+        return any(
+            self._keeps_reasoning(self.full, 1, variables)
+            and self._shown([question(), message], self.full, tools=True, variables=variables) is None
+            for variables in self._ways()
         )
 
-    def _shows_calls(self, wants: Wants, number: int) -> bool:
-        """Whether that many calls come out, also if only behind reasoning."""
-        if self._keeps_calls(wants, number):
+    def _ways(self) -> Iterator[Mapping[str, Any]]:
+        """No variables, and those that switch thinking on."""
+        yield {}
+        yield self.thinking.switched(True)
+
+    # What it shows: the fields of `Capabilities`
+
+    @property
+    def content_as(self) -> Literal["text", "parts", "either"]:
+        return "either" if self.reads_lists else self.plain.content_as
+
+    @property
+    def arguments_as(self) -> Literal["dict", "text"]:
+        return self.full.arguments_as
+
+    @property
+    def reasoning_as(self) -> ReasoningAs | None:
+        return self.full.reasoning_as
+
+    @property
+    def thinking_switches(self) -> tuple[str, ...]:
+        return self.thinking.names
+
+    @property
+    def thinking_default(self) -> bool | None:
+        return self.thinking.default
+
+    @cached
+    def tools(self) -> bool:
+        return self._shows_tools(self.plain)
+
+    @cached
+    def tool_calls(self) -> bool:
+        return self._shows_calls(1)
+
+    @cached
+    def parallel_calls(self) -> bool:
+        return self._shows_calls(2)
+
+    @cached
+    def bare_calls(self) -> bool:
+        return self._keeps_calls(self.full, 1)
+
+    def _shows_calls(self, number: int) -> bool:
+        """Whether that many calls come out, also if only after reasoning."""
+        if self._keeps_calls(self.full, number):
             return True
-        return self._behind_reasoning is not None and any(
-            self._keeps_calls(wants, number, reasoning=True, variables=self.thinking(on))
-            for on in (None, True)
+        return self._after_reasoning is not None and any(
+            self._keeps_calls(self.full, number, thought=THOUGHT, variables=variables)
+            for variables in self._ways()
         )
 
-    def _result_ids(self, messages: Messages, wants: Wants) -> bool:
-        """Whether a result shows its id: with the result, the id occurs more often than with only the call."""
-        id = messages[1]["tool_calls"][0]["id"]
-        whole, call = (self._try(messages[:end], wants, tools=True) for end in (3, 2))
-        return whole is not None and call is not None and whole.count(id) > call.count(id)
+    @cached
+    def reasoning(self) -> bool:
+        return any(self._keeps_reasoning(self.full, 0, variables) for variables in self._ways())
 
-    def _content_beside_calls(self, wire: Callable[..., str | None]) -> bool:
-        text = wire(_assistant(NEEDLE, calls=1), NEEDLE, _CALLED[0])
-        if text is None or text == wire(_assistant("", reasoning=NEEDLE, calls=1), NEEDLE):
-            return False  # in the second case the text is shown, but in the place of reasoning
-        plain = wire(_assistant(NEEDLE), NEEDLE)
-        end = plain[plain.rindex(NEEDLE) + len(NEEDLE) :].strip() if plain else ""
-        first, last = sorted((text.index(NEEDLE), text.index(_CALLED[0])))
-        return not end or end not in text[first:last]  # else they are two turns
+    @cached
+    def reasoning_with_calls(self) -> bool:
+        return any(self._keeps_reasoning(self.full, 1, variables) for variables in self._ways())
+
+    @cached
+    def content_beside_calls(self) -> bool:
+        message = answer(calls=1)
+        for variables in self._ways():
+            found = self._shown([question(), message], self.full, tools=True, variables=variables)
+            if found is not None and shows(found, 1, ANSWER) and _named(found):
+                return not self._is_thought(found, variables) and not self._is_turn(found)
+        return False
+
+    def _is_thought(self, found: Trace, variables: Mapping[str, Any]) -> bool:
+        """Whether the text beside a call is written in the place of reasoning."""
+        message = answer("", thought=ANSWER, calls=1)
+        other = self._shown([question(), message], self.full, tools=True, variables=variables)
+        return other is not None and other.text == found.text
+
+    def _is_turn(self, found: Trace) -> bool:
+        """Whether the text beside a call is a turn of its own: what ends an answer is between them."""
+        plain = self._shown([question(), answer()], self.full)
+        said = [] if plain is None else list(plain.of(1, "content"))
+        end = plain.text[said[-1].end :].strip() if plain is not None and said else ""
+        content, name = (next(iter(found.of(1, field))).start for field in ("content", "name"))
+        return end != "" and end in found.text[min(content, name) : max(content, name)]
+
+    @cached
+    def system_role(self) -> bool:
+        return self._keeps([_said("system", SYSTEM), question()])
+
+    @cached
+    def developer_role(self) -> bool:
+        return self._keeps([_said("developer", _DEVELOPER), question()])
+
+    @cached
+    def several_systems(self) -> bool:
+        return self._keeps([_said("system", SYSTEM), _said("system", _DEVELOPER), question()])
+
+    @cached
+    def late_system(self) -> bool:
+        found = self._shown([question(), answer(), _said("system", SYSTEM), question(_MORE)], self.full)
+        return shows(found, 2, SYSTEM) and shows(found, 3, _MORE)
+
+    @cached
+    def consecutive_users(self) -> bool:
+        return self._keeps([question(), question(_MORE)])
+
+    @cached
+    def tool_role(self) -> bool:
+        return shows(self._answered(1), 2, FOUND)
+
+    @cached
+    def parallel_results(self) -> bool:
+        found = self._answered(2)
+        return shows(found, 2, FOUND) and shows(found, 3, FOUND)
+
+    @cached
+    def result_ids(self) -> bool:
+        """With the result, the id occurs more often than with only the call."""
+        id = f"functions.{NAME}:0" if self.full.call_ids == "function" else IDS[0]
+        called = self._shown([question(), answer("", calls=1)], self.full, tools=True)
+        found = self._answered(1)
+        return found is not None and called is not None and found.text.count(id) > called.text.count(id)
+
+    def _answered(self, calls: int) -> Trace | None:
+        """Calls with their results."""
+        messages = [question(), answer("", calls=calls), *_results(calls, IDS)]
+        return self._shown(messages, self.full, tools=True)
+
+    def _keeps(self, messages: Messages) -> bool:
+        """Whether the text of each message comes out."""
+        found = self._shown(messages, self.full)
+        return all(shows(found, index, message["content"]) for index, message in enumerate(messages))
 
 
-def _called(number: int) -> dict[str, Any]:
-    """A turn of that many calls, each with an id that any template takes."""
-    message = _assistant("", calls=number)
-    for call, id in zip(message["tool_calls"], _IDS, strict=False):
-        call["id"] = id
-    return message
+def _said(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
 
 
-def _channel(wire: str) -> tuple[str, str]:
-    """The text from the first marker before the needle, and the first marker after it if a second one follows."""
-    before, _, behind = wire.partition(NEEDLE)
-    opens = [found for found in MARKER.finditer(before)]
-    closes = MARKER.findall(behind)
-    opener = before[opens[0].start() :] if opens else ""
+def shows(found: Trace | None, message: int, words: str, field: str = "content") -> bool:
+    """Whether all words of a message's field come out as they are, and not inside a printed Python or JSON part."""
+    if found is None:
+        return False
+    spans = [
+        span
+        for span in found.of(message, field)
+        if span.verbatim and not _PART.search(found.text[max(0, span.start - 16) : span.start])
+    ]
+    return covered(words, spans)
+
+
+def _thinks(found: Trace | None) -> bool:
+    return shows(found, 1, THOUGHT, "reasoning")
+
+
+def _named(found: Trace | None) -> bool:
+    return found is not None and any(span.verbatim for span in found.of(1, "name"))
+
+
+def shows_call(
+    found: Trace, message: int, part: int, printed: tuple[str, ...] = PRINTED, *, once: bool = False
+) -> bool:
+    """Whether a call comes out: its name, its argument's name and value, and not after one of the texts ``printed``.
+    ``once``: the value comes once, and the argument's name once or, in a tag, twice."""
+    spans = [span for span in found.of(message, "arguments") if span.part == part]
+    texts = [found.text[max(0, span.start - 2) : span.end] for span in spans]
+    keys, values = (sum(text.count(word) for text in texts) for word in (KEY, VALUE))
+    if any(form + word in text for form in printed for word in (KEY, VALUE) for text in texts):
+        return False
+    counted = (keys in (1, 2) and values == 1) if once else bool(keys and values)
+    return counted and any(span.part == part and span.verbatim for span in found.of(message, "name"))
+
+
+def channel_of(wire: str) -> tuple[str, str]:
+    """The text from the first marker before the words of an answer, and the first marker after them if a second one
+    follows."""
+    before, _, after = wire.partition(ANSWER)
+    opens = MARKER.search(before)
+    closes = MARKER.findall(after)
+    opener = before[opens.start() :] if opens else ""
     return opener, closes[0] if opener and len(closes) > 1 else ""
-
-
-def _given(variables: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in variables.items() if value is not ABSENT}
-
-
-def _ends_differ(text: str, other: str) -> bool:
-    return (
-        text[text.rindex(_USER) :] != other[other.rindex(_USER) :]
-        if _USER in text and _USER in other
-        else False
-    )

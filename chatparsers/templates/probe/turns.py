@@ -213,7 +213,9 @@ def _role_end(reference: str, base: int, *others: str) -> int:
 
 def _behind_last_header(body: str, needle: str | None, role: str) -> str:
     """The answer, if the history is not the prompt's: the rendering differs from ``needle`` only in the answer."""
-    shared = len(body) if needle is None else common(body, needle)
+    shared = (
+        len(body) if needle is None else min(common(body, needle), needle.rfind(NEEDLE) % (len(needle) + 1))
+    )
     found = body.rfind(role, 0, shared + len(role)) if role else -1
     return body[shared:] if found < 0 else body[found + len(role) :]
 

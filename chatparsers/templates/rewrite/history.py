@@ -15,7 +15,7 @@ from operator import is_
 from typing import Any
 
 from ..messages import Ids, Wants, shape
-from .plan import Survey
+from .outline import Survey
 from .polyfills import Message
 
 

@@ -14,9 +14,10 @@ import pytest
 from chatparsers import detect, get_format, load
 from chatparsers.detection.analysis import analyse
 from chatparsers.detection.analysis.source import module_source
-from chatparsers.detection.shown import ARGUMENTS, CALL, HISTORY, TOOLS
+from chatparsers.detection.shown import CALL, HISTORY
 from chatparsers.errors import ChatParsersError
 from chatparsers.templates import Template
+from chatparsers.templates.probe.stand_ins import ARGUMENTS, TOOLS
 from chatparsers.testing.scenarios import scenarios
 
 from ...needle.test_matrix import FAMILIES

@@ -1,0 +1,150 @@
+"""The kinds of a conversation's messages, without repetitions. Conversations of one outline need the same polyfills."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from itertools import product
+from typing import NamedTuple
+
+from ..messages import reasoning_of
+from .polyfills import Message
+
+
+class Kind(NamedTuple):
+    """The kind of a message. ``calls`` counts only to two. ``ids``: whether the calls have ids. ``added``: a text that
+    no answer parts from the result before it."""
+
+    role: str
+    text: bool = True
+    calls: int = 0
+    ids: bool = True
+    reasoning: bool = False
+    added: bool = False
+
+
+Outline = tuple[Kind, ...]
+
+
+class Survey:
+    """The kinds of a conversation's messages.
+
+    Conversations are long and requests many. So each kind is a character, and repetitions are found by patterns.
+    """
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._signs: list[str] = []
+        self._own: dict[Kind, str] = {}
+        self._parts: list[int] = []
+        self.add(messages)
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Looks at more messages. Raises `TypeError` if one of them is no object with a role."""
+        signs = self._signs
+        for message in messages:
+            if type(message) is not dict and not isinstance(message, Mapping):
+                raise TypeError
+            role, content = message.get("role"), message.get("content")
+            if type(content) is not str and content is not None:
+                self._parts.append(len(signs))
+            if role == "tool":
+                sign = _WITH_ID if message.get("tool_call_id") else _WITHOUT_ID
+            elif len(message) == 2 and type(role) is str and role in _TEXTS:
+                sign = _TEXTS[role] if content else _NO_TEXTS[role]
+            elif not isinstance(role, str):
+                raise TypeError
+            else:
+                calls, ids = _calls(message)
+                thought = reasoning_of(message) != ""
+                if role == "assistant":
+                    sign = _ASSISTANT[bool(content)][calls][ids][thought]
+                else:
+                    kind = Kind(role, bool(content), calls, ids, thought)
+                    sign = _SIGNS.get(kind) or self._own.setdefault(kind, chr(_OTHERS + len(self._own)))
+            if signs and signs[-1] in _ROUND_GOES_ON:
+                sign = _ADDED.get(sign, sign)
+            signs.append(sign)
+
+    def keep(self, number: int) -> None:
+        """Forgets all messages but that many first ones."""
+        del self._signs[number:]
+        self._parts = [place for place in self._parts if place < number]
+
+    @property
+    def parts(self) -> bool:
+        """Whether some content is no text."""
+        return bool(self._parts)
+
+    def outline(self) -> Outline:
+        """The kinds, without repeated rounds and steps.
+
+        A step is a message with the results that answer it. Two results stand for more, and two steps that are alike
+        stand for more. A user message after an assistant's begins a round, and texts after results belong to theirs.
+        Rounds are shown once, and the last one at the end. The system's messages at the start belong to no round, as
+        later ones are something else.
+        """
+        signs = _MORE_ADDED.sub(r"\1\1", _RESULTS.sub(r"\1", "".join(self._signs)))
+        start = len(signs) - len(signs.lstrip(_SYSTEMS))
+        rounds = _ROUND.findall(signs[start:])
+        told = {round: _STEPS.sub(r"\1\1", round) for round in dict.fromkeys(rounds)}
+        kept = list(dict.fromkeys(told.values()))
+        if kept and kept[-1] != told[rounds[-1]]:
+            kept.append(told[rounds[-1]])
+        kinds = {sign: kind for kind, sign in self._own.items()}
+        return tuple(_KINDS.get(sign) or kinds[sign] for sign in signs[:start] + "".join(kept))
+
+
+def _calls(message: Message) -> tuple[int, bool]:
+    """The number of calls, counted to two, and whether they have ids."""
+    calls = message.get("tool_calls")
+    if not calls:
+        return 0, True
+    if not isinstance(calls, (list, tuple)):
+        return 1, False
+    for call in calls:
+        if isinstance(call, Mapping) and call.get("id"):
+            return min(len(calls), 2), True
+    return min(len(calls), 2), False
+
+
+_ASSISTANTS, _TOOLS, _AFTER, _OTHERS = 0xE000, 0xE100, 0xE200, 0xE300
+_WITH_ID, _WITHOUT_ID = chr(_TOOLS), chr(_TOOLS + 1)
+_BOTH = (False, True)
+_KINDS = {
+    **{
+        chr(_ASSISTANTS + number): Kind("assistant", *fields)
+        for number, fields in enumerate(product(_BOTH, range(3), _BOTH, _BOTH))
+    },
+    _WITH_ID: Kind("tool"),
+    _WITHOUT_ID: Kind("tool", ids=False),
+    **{
+        sign: Kind(role, text)
+        for role, both in {"user": "uU", "system": "sS", "developer": "dD"}.items()
+        for text, sign in zip(_BOTH, both, strict=True)
+    },
+    **{
+        chr(_AFTER + number): Kind(role, text, added=True)
+        for number, (role, text) in enumerate(product(("user", "system", "developer"), _BOTH))
+    },
+}
+"""The signs of the usual kinds. All others get signs of their own in each outline, from ``_OTHERS`` on."""
+_SIGNS = {kind: sign for sign, kind in _KINDS.items()}
+_NO_TEXTS, _TEXTS = (
+    {role: _SIGNS[Kind(role, text)] for role in ("user", "assistant", "system", "developer")}
+    for text in _BOTH
+)
+_ASSISTANT = [
+    [
+        [[_SIGNS[Kind("assistant", text, calls, ids, thought)] for thought in _BOTH] for ids in _BOTH]
+        for calls in range(3)
+    ]
+    for text in _BOTH
+]
+_ADDED = {_SIGNS[kind._replace(added=False)]: sign for sign, kind in _KINDS.items() if kind.added}
+_ROUND_GOES_ON = frozenset((_WITH_ID, _WITHOUT_ID, *_ADDED.values()))
+_SYSTEMS = "".join(_SIGNS[Kind(role, text)] for role in ("system", "developer") for text in _BOTH)
+_A, _T, _X = (f"{chr(first)}-{chr(first + 0xFF)}" for first in (_ASSISTANTS, _TOOLS, _AFTER))
+_RESULTS = re.compile(f"([{_T}]{{2}})[{_T}]+")
+_MORE_ADDED = re.compile(rf"([{_X}])\1{{2,}}")
+_ROUND = re.compile(f"[^{_A}{_T}{_X}]*[{_A}{_T}{_X}]+|[^{_A}{_T}{_X}]+")
+_STEPS = re.compile(rf"([^{_T}{_X}][{_T}]{{0,2}}[{_X}]*)(?:\1){{2,}}(?![{_T}{_X}])")
