@@ -14,11 +14,12 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pytest
 
 from chatparsers import CORE
+
+from .draw import Draw
 
 _TESTS = Path(__file__).parent
 for _folder in ("browser", "core", "data", "doctor", "gateway", "grammar", "hosts", "real"):
@@ -41,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--whole", action="store_true", help="all cases of each test; CHATPARSERS_WHOLE=1 does the same"
     )
     group.addoption("--nightly", action="store_true", help="all cases, and ten times as many random ones")
+    group.addoption("--draw", metavar="SEED", help="which cases run of tests with many: else by the commit")
     group.addoption(
         "--update-goldens", action="store_true", help="rewrite the golden cases: then read the diff"
     )
@@ -61,17 +63,33 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("usual")
     config.addinivalue_line(
         "markers",
-        "one_in(number): usually one case in so many runs; 1: cheap, all cases always run",
+        "one_in(number, quick): usually one case in so many runs, with --quick another one; 1: all cases always run",
     )
     config.addinivalue_line("markers", "slow: does not run with --quick")
+    config.addinivalue_line(
+        "markers", "nightly: starts processes that only --nightly needs, or whoever names it"
+    )
     config.addinivalue_line("markers", "pure: counts or replaces steps that a compiled core does not show")
     if os.environ.get("CHATPARSERS_WHOLE"):
         config.option.whole = True
+    sent = getattr(config, "workerinput", {}).get("draw")
+    config.stash[DRAW] = Draw(*sent) if sent else Draw.of_checkout(config.getoption("--draw"))
     folder = shared_folder(config)
     if folder is not None and not config.getoption("--quick"):  # loading them takes seconds
         config.stash[TOKENIZERS] = folder / "tokenizers"
     config.stash[TEMPLATES] = template_files(config)
     config.stash[CUTS] = (8, 16, 2000)[_size(config)]
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which cases this run draws, and how to draw them again."""
+    return f"cases of tests with many: {config.stash[DRAW]}"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """pytest-xdist's processes draw as the one that starts them."""
+    node.workerinput["draw"] = tuple(node.config.stash[DRAW])
 
 
 def _size(config: pytest.Config) -> int:
@@ -83,7 +101,7 @@ MANY, ONE_IN = 20, 16
 """Of a test over so many formats or templates or more, usually one case in so many runs. Tables of cases run whole."""
 QUICKER = 4
 """With ``--quick`` one in so many of these."""
-LEFT_OUT = pytest.StashKey[str]()
+LEFT_OUT, DRAW = pytest.StashKey[str](), pytest.StashKey[Draw]()
 TOGETHER = {
     "tests/ids/": "all real tokenizers",
     "tests/tokens/": "all real tokenizers",
@@ -126,38 +144,51 @@ def _over_formats(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(trylast=True)  # after -k and -m have chosen
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves a part of the cases of each test over formats or templates: other ones for each, the same in each run.
+    """Leaves a part of the cases of each test over formats or templates: other ones for each and with each commit.
 
-    All cases run where cases are named, by ``-k``, ``--chatparsers-format`` or ``file::test``.
+    All cases run of what differs (`draw`), and where cases are named, by ``-k``, ``--chatparsers-format`` or
+    ``file::test``.
     """
     if CORE != "pure":
         for item in items:
             if item.get_closest_marker("pure"):
                 item.add_marker(pytest.mark.skip(reason="the core is compiled: CHATPARSERS_PURE=1 runs it"))
-    quick = config.getoption("--quick")
+    draw, quick = config.stash[DRAW], config.getoption("--quick")
     named = config.getoption("-k") or config.getoption("--chatparsers-format") or "::" in "".join(config.args)
-    if not quick and (_size(config) or named):
-        return
+    apart = [] if config.getoption("--nightly") else ["nightly"] * (not named) + ["slow"] * quick
     cases: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if not (quick and item.get_closest_marker("slow")):
+        if not any(map(item.get_closest_marker, apart)):
             cases[item.nodeid.partition("[")[0]].append(item)
     kept: set[pytest.Item] = set()
     for found in cases.values():
-        mark = found[0].get_closest_marker("one_in")
-        share = mark.args[0] if mark else ONE_IN if len(found) >= MANY and _over_formats(found[0]) else 1
-        if quick and share > 1 and len(found) >= MANY:
-            share *= QUICKER
-        kept.update(sorted(found, key=lambda item: crc32(item.nodeid.encode()))[: -(-len(found) // share)])
+        share = 1 if not quick and (_size(config) or named) else _share(found, quick)
+        kept.update(draw.some(found, _nodeid, -(-len(found) // share)))
+        if not quick:
+            kept.update(item for item in found if _format_of(item.nodeid) in draw.whole)
     out = [item for item in items if item not in kept]
     if out:
-        slow = len(items) - sum(map(len, cases.values()))
-        tests = f" and {slow} slow tests" if slow else ""
-        config.stash[LEFT_OUT] = (
-            f"{len(items)} cases: left out {len(out) - slow} of tests with many{tests} (--whole runs all)"
-        )
+        marked = len(items) - sum(map(len, cases.values()))
+        tests = f" and {marked} of tests marked {' or '.join(apart)}" if marked else ""
+        many = f"left out {len(out) - marked} of tests with many (--whole runs them){tests}"
+        config.stash[LEFT_OUT] = f"{len(items)} cases: {many}"
         config.hook.pytest_deselected(items=out)
     items[:] = [item for item in items if item in kept]
+
+
+def _nodeid(item: pytest.Item) -> str:
+    return item.nodeid
+
+
+def _share(cases: list[pytest.Item], quick: bool) -> int:
+    """One in so many of the cases of a test runs."""
+    mark = cases[0].get_closest_marker("one_in")
+    many = len(cases) >= MANY
+    share: int = mark.args[0] if mark else ONE_IN if many and _over_formats(cases[0]) else 1
+    if not quick:
+        return share
+    quicker: int = mark.kwargs.get("quick", 0) if mark else 0
+    return quicker or (share * QUICKER if share > 1 and many else share)
 
 
 def pytest_collection() -> None:
@@ -205,7 +236,13 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     if config.stash.get(LEFT_OUT, ""):
         terminalreporter.section("left out")
-        terminalreporter.write_line(config.stash[LEFT_OUT])
+        terminalreporter.write_line(f"{config.stash[LEFT_OUT]}; {config.stash[DRAW]}")
+
+
+@pytest.fixture(scope="session")
+def drawn(pytestconfig: pytest.Config) -> Draw:
+    """What is drawn where a test tries some of many."""
+    return pytestconfig.stash[DRAW]
 
 
 @pytest.fixture(scope="session")
@@ -275,16 +312,23 @@ def tokenizer(request: pytest.FixtureRequest) -> Callable[[str], Any]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test that has an argument ``entry`` for every format with each template of its family."""
-    if "entry" in metafunc.fixturenames:
+    """Runs a test that has an argument ``entry`` for every format with each template of its family; ``own_entry``, with
+    our own; ``real_entry``, with the real ones."""
+    name = next(
+        (name for name in ("entry", "own_entry", "real_entry") if name in metafunc.fixturenames), None
+    )
+    if name is not None:
         from chatparsers import get_format
 
         from .needle.test_matrix import entries
 
         only = metafunc.config.getoption("--chatparsers-format")
         chosen = [
-            e for e in entries(metafunc.config) if only is None or e.format.name == get_format(only).name
+            e
+            for e in entries(metafunc.config)
+            if (only is None or e.format.name == get_format(only).name)
+            and (name == "entry" or e.real == (name == "real_entry"))
         ]
         ids = [f"{entry.format.name}-{entry.path.stem}" for entry in chosen]
         # The scope puts the tests of a template one after another: it is compiled and probed once.
-        metafunc.parametrize("entry", chosen, ids=ids, scope="session")
+        metafunc.parametrize(name, chosen, ids=ids, scope="session")

@@ -2,6 +2,8 @@
 
     functools[{"name": "get_weather", "arguments": {"city": "Oslo"}}]
 
+or
+
     <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Oslo"}}]<|/tool_call|>
 
 Quirks:

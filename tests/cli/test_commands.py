@@ -277,6 +277,7 @@ def test_an_interrupt_is_quiet(run: Run, monkeypatch: pytest.MonkeyPatch, templa
 
 
 @pytest.mark.parametrize("module", ["chatparsers.errors", "argparse", "chatparsers.cli.formats"])
+@pytest.mark.nightly
 def test_an_interrupt_while_modules_are_imported_is_quiet(module: str) -> None:
     code = f"""if True:
         import sys
@@ -294,6 +295,7 @@ def test_an_interrupt_while_modules_are_imported_is_quiet(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.nightly
 def test_it_speaks_utf8_wherever_it_runs(spawn: Run, messages: Path, template: Path) -> None:
     ran = spawn(
         "render", "--template", template, "--messages", messages, PYTHONIOENCODING="ascii", LC_ALL="C"

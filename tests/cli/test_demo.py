@@ -38,6 +38,7 @@ def test_the_samples_differ_in_kind() -> None:
     assert any(m.content and m.tool_calls for m in messages)
 
 
+@pytest.mark.nightly
 def test_without_a_terminal(spawn: Run) -> None:
     ran = spawn("demo")
     assert ran.status == 0 and ran.err == ""

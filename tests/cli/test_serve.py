@@ -9,6 +9,7 @@ import pytest
 
 
 @pytest.mark.parametrize("package", ["uvicorn", "starlette", "httpx2"])
+@pytest.mark.nightly
 def test_a_missing_package_is_named_with_what_to_install(package: str) -> None:
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"

@@ -21,6 +21,7 @@ def tokenizer_of(format: chatparsers.Format) -> Tokenizer:
     return tokenizer
 
 
+@pytest.mark.one_in(1, quick=64)
 @pytest.mark.parametrize("name", TOOL_FORMATS)
 def test_markers_in_a_json_answer_are_text(name: str) -> None:
     format = chatparsers.get_format(name)

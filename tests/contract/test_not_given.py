@@ -11,6 +11,7 @@ import pytest
 import chatparsers
 from chatparsers import Diagnostic, Format, Message
 
+pytestmark = pytest.mark.one_in(1, quick=64)
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": SCHEMA}}
 CALL = {

@@ -17,6 +17,7 @@ from chatparsers.core.definition.thoughts import THOUGHTS
 from chatparsers.core.definition.tree import begins, walk
 from chatparsers.testing import check_conservation, check_cuts
 
+pytestmark = pytest.mark.one_in(1, quick=64)
 TOOLS = [
     {
         "type": "function",

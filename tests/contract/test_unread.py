@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+import pytest
+
 import chatparsers
 from chatparsers import Format, Message
 from chatparsers.core.definition.headless import behind_names, ending, headless
@@ -18,6 +20,7 @@ from chatparsers.core.parser.body import outline
 from chatparsers.errors import DefinitionError
 from chatparsers.testing.wild import broken, fragments
 
+pytestmark = pytest.mark.one_in(1, quick=64)
 CALL = {
     "id": "call00001",
     "type": "function",

@@ -273,6 +273,7 @@ def test_what_users_hold_can_be_pickled(used: bool) -> None:
 
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.nightly
 def test_they_work_in_processes_that_are_started_anew(method: str) -> None:
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")

@@ -67,6 +67,7 @@ def without(found: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
     return [{key: value for key, value in row.items() if key not in names} for row in found]
 
 
+@pytest.mark.nightly
 def test_every_kind_of_file_and_every_number_of_workers_gives_the_same(tmp_path: Path, draw: Draw) -> None:
     found = rows(draw, 40)
     table = pa.Table.from_pylist([{**row, "tools": json.dumps(row["tools"])} for row in found])
@@ -198,6 +199,7 @@ def test_resume_refuses_other_inputs_and_options_by_name(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXFSZ"), reason="this system has no limit of a file's size")
+@pytest.mark.nightly
 def test_a_part_that_cannot_be_written_leaves_no_half_of_it(tmp_path: Path, draw: Draw) -> None:
     found = rows(draw, 60)
     found[45]["output"] = "".join(chr(0x4E00 + draw.random.randrange(20000)) for _ in range(200_000))

@@ -352,6 +352,7 @@ def test_a_rollout_shows_its_samples_and_where_it_was_rewritten() -> None:
     assert rollout._repr_html_() == picture.html()
 
 
+@pytest.mark.nightly
 def test_pictures_of_the_docs_are_up_to_date() -> None:
     done = subprocess.run([sys.executable, DOCS / "_pictures.py", "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

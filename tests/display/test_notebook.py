@@ -29,6 +29,7 @@ turn = chat.prepare([{{"role": "user", "content": "Hi"}}], tools=tools)
 
 
 @pytest.mark.filterwarnings("default")  # of Jupyter's own parts
+@pytest.mark.nightly
 def test_a_kernel_shows_pictures() -> None:
     pytest.importorskip("railroad")
     cells = [nbformat.v4.new_code_cell(source) for source in (START, *CELLS)]

@@ -11,6 +11,7 @@ import pytest
 from chatparsers import UnknownFormat, get_format, list_formats
 from chatparsers.formats._generate import Entry, host_table
 
+pytestmark = pytest.mark.one_in(1, quick=64)
 _DOCS = Path(__file__).parents[2] / "docs"
 _DATA = json.loads((_DOCS / "_host_names.json").read_text(encoding="utf-8"))
 _NAMES = sorted({name for host in _DATA["hosts"].values() for names in host.values() for name in names})

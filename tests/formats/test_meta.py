@@ -17,6 +17,7 @@ from chatparsers.core import Format
 from chatparsers.testing import check_cuts
 from chatparsers.testing.wild import samples
 
+pytestmark = pytest.mark.one_in(1, quick=64)
 _CASES = Path(__file__).parents[1] / "needle" / "cases"
 _OURS = ("__init__.py", "__main__.py", "_catalog.py", "_generate.py")
 _NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]

@@ -374,6 +374,7 @@ def test_the_answer_has_what_is_left_of_the_context(
     assert engine.requests[-1][1] is body
 
 
+@pytest.mark.nightly
 def test_metrics_of_several_processes(tmp_path: Path) -> None:
     """What any of them shows is of all, and is so now."""
     code = """

@@ -210,6 +210,7 @@ def test_a_closed_connection_is_opened_again(gateway: Callable[..., Any]) -> Non
     assert httpx2.post(server.url + URL, json=ASK).status_code == 502
 
 
+@pytest.mark.nightly
 def test_the_drill(model: dict[str, str], upstream: Callable[..., Upstream], tmp_path: Path) -> None:
     """A gateway that is started before its engine, and ended under load: open streams end, none in silence."""
     port, later = free_port(), free_port()

@@ -18,6 +18,7 @@ PAGES = sorted((ROOT / "docs" / "hosts").glob("*.md"))
 
 
 @pytest.mark.parametrize("host", hosts(), ids=lambda host: host.name)
+@pytest.mark.nightly
 def test_examples_run_where_the_host_is(host: Host) -> None:
     page = ROOT / "docs" / "hosts" / f"{host.name}.md"
     wanted = len(re.findall(r"^<!-- run -->$", page.read_text(encoding="utf-8"), re.M))

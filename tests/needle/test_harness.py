@@ -192,6 +192,7 @@ def run_pytest(folder: Path, *arguments: str, ends: int = 0) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["chatparsers.testing"]\n')
     (tmp_path / "acme.jinja").write_text(
@@ -207,6 +208,7 @@ def test_outsiders_get_the_matrix_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_suite_runs_without_any_file(tmp_path: Path) -> None:
     options = [
         "--chatparsers-format",

@@ -71,6 +71,7 @@ assert stream.message.content == 'Hello'
     assert not {name for name in loaded if name.split(".")[:2] == ["chatparsers", "grammar"]}
 
 
+@pytest.mark.nightly
 def test_a_known_template_needs_neither_the_analysis_nor_a_grammar() -> None:
     """What detection of a known template does not use is not imported, and no other format's tree is built."""
     template = ROOT / "tests" / "templates_own" / "qwen3.jinja"
@@ -150,6 +151,7 @@ def test_dir_and_star_name_the_public_names() -> None:
     assert set(chatparsers.__all__) <= set(namespace)
 
 
+@pytest.mark.nightly
 def test_names_are_the_same_after_every_module_is_imported() -> None:
     code = """
 import importlib, pkgutil

@@ -62,6 +62,7 @@ def _pyright(paths: list[Path], folder: Path) -> set[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("check", [_pyright, _mypy])
+@pytest.mark.nightly
 def test_type_checkers_refuse_the_mistakes_and_nothing_else(
     check: Any, tmp_path: Path, amount: Callable[[int, int, int], int]
 ) -> None:

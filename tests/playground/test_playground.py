@@ -68,6 +68,7 @@ def test_nothing_at_all_is_answered() -> None:
     assert "expected a template or a format" in dict(sections({}))["strip"]
 
 
+@pytest.mark.nightly
 def test_the_archive_is_all_that_a_browser_needs(tmp_path: Path) -> None:
     """A bare interpreter with the archive alone makes the same sections, without tokenizers."""
     with zipfile.ZipFile(io.BytesIO(building._archive())) as archive:

@@ -110,6 +110,7 @@ def test_a_format_of_a_plugin_is_listed_with_its_origin_and_not_imported(site: S
 PLAIN = "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}"
 
 
+@pytest.mark.nightly
 def test_a_plugin_names_its_models(site: Site) -> None:
     """By the name of the folder, with a template that shows no calls and without one. Built-in formats come first."""
     for name in ("Acme_1-7B", "Qwen3-Acme-2"):
@@ -129,18 +130,21 @@ def test_a_plugin_names_its_models(site: Site) -> None:
     assert site.run(code)[0][0] == ["content-only", "chatml"]
 
 
+@pytest.mark.nightly
 def test_a_reference_to_nothing_names_its_origin(site: Site) -> None:
     (kind, text), _ = site.run(failure("chatparsers.get_format('acme-typo')"), "acme-formats")
     assert kind == "DefinitionError"
     assert "acme-formats 1.0" in text and "acme_formats:FROMAT" in text
 
 
+@pytest.mark.nightly
 def test_a_misspelt_name_suggests_the_format_of_a_plugin(site: Site) -> None:
     (kind, text), _ = site.run(failure("chatparsers.get_format('acme-bracket')"), "acme-formats")
     assert kind == "UnknownFormat"
     assert "did you mean acme-brackets" in text
 
 
+@pytest.mark.nightly
 def test_a_broken_distribution_warns_by_name_and_the_rest_load(site: Site) -> None:
     result, warned = site.run(LIST, "broken-formats", "acme-formats")
     assert result == ACME
@@ -152,6 +156,7 @@ def test_a_broken_distribution_warns_by_name_and_the_rest_load(site: Site) -> No
     assert "no hook 'chatparsers_register_format': did you mean chatparsers_register_formats" in text
 
 
+@pytest.mark.nightly
 def test_a_built_in_name_neither_loads_nor_meets_plugins(site: Site) -> None:
     code = (
         "import sys\nformat = chatparsers.get_format('hermes-2-pro')\n"
@@ -161,6 +166,7 @@ def test_a_built_in_name_neither_loads_nor_meets_plugins(site: Site) -> None:
     assert site.run(code, "rival-formats", "broken-formats") == ([False, []], [])
 
 
+@pytest.mark.nightly
 def test_distributions_with_one_entry_point_name_both_load(site: Site) -> None:
     result, warned = site.run(LIST, "acme-formats", "rival-formats")
     assert warned == []
@@ -176,6 +182,7 @@ def test_distributions_with_one_entry_point_name_both_load(site: Site) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_two_plugins_with_one_format_name_clash_on_look_up_of_it(site: Site) -> None:
     (kind, text), _ = site.run(
         failure("chatparsers.get_format('acme-brackets')"), "acme-formats", "rival-formats"
@@ -184,6 +191,7 @@ def test_two_plugins_with_one_format_name_clash_on_look_up_of_it(site: Site) -> 
     assert "acme-formats 1.0" in text and "rival-formats 2.1" in text and "CHATPARSERS_PLUGINS" in text
 
 
+@pytest.mark.nightly
 def test_registering_with_replace_settles_a_clash(site: Site) -> None:
     code = (
         "mine = next(f for f in chatparsers.list_formats() if f.origin == 'acme-formats 1.0')\n"
@@ -203,6 +211,7 @@ def test_registering_with_replace_settles_a_clash(site: Site) -> None:
         ("formats,-rival-formats", {"acme-formats 1.0"}),
     ],
 )
+@pytest.mark.nightly
 def test_the_environment_chooses_among_plugins(site: Site, setting: str, expected: set[str]) -> None:
     """By the names of distributions and entry points. `test_selection` has all settings."""
     result, warned = site.run(LIST, "acme-formats", "rival-formats", plugins=setting)
@@ -210,6 +219,7 @@ def test_the_environment_chooses_among_plugins(site: Site, setting: str, expecte
     assert warned == []
 
 
+@pytest.mark.nightly
 def test_a_denied_plugin_is_not_imported(site: Site) -> None:
     code = "import sys\nchatparsers.list_formats()\n"
     code += "result = sorted({'acme_formats', 'broken_formats'} & set(sys.modules))"
@@ -220,6 +230,7 @@ def test_a_denied_plugin_is_not_imported(site: Site) -> None:
     assert site.run(code, "broken-formats", "acme-formats", plugins="none") == ([], [])
 
 
+@pytest.mark.nightly
 def test_allowing_what_is_not_installed_warns(site: Site) -> None:
     result, warned = site.run(LIST, "acme-formats", plugins="acme-format")
     assert result == []
@@ -227,6 +238,7 @@ def test_allowing_what_is_not_installed_warns(site: Site) -> None:
     assert "allows 'acme-format', which is not installed: did you mean acme-formats" in warned[0]
 
 
+@pytest.mark.nightly
 def test_the_built_in_formats_come_through_the_hook(site: Site) -> None:
     code = (
         "from chatparsers.plugins import plugins\n"
@@ -242,6 +254,7 @@ needs_detection = pytest.mark.skipif(
 
 
 @needs_detection
+@pytest.mark.nightly
 def test_detection_finds_the_format_of_a_plugin(site: Site) -> None:
     code = f"result = chatparsers.detect({TEMPLATE!r}).name"
     assert site.run(code, "acme-formats")[0] == "acme-brackets"
@@ -249,6 +262,7 @@ def test_detection_finds_the_format_of_a_plugin(site: Site) -> None:
 
 
 @needs_detection
+@pytest.mark.nightly
 def test_detection_asks_the_hooks_and_survives_a_broken_one(site: Site) -> None:
     template = "{# acme house style #}{% for message in messages %}{{ message.content }}{% endfor %}"
     code = f"result = chatparsers.detect({template!r}).name"

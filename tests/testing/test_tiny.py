@@ -44,6 +44,7 @@ def test_the_command_writes_the_same_file_for_the_same_seed(tmp_path: Path) -> N
     assert one == same != other
 
 
+@pytest.mark.nightly
 def test_a_user_needs_no_pytest(tmp_path: Path) -> None:
     """``pip install 'chatparsers[gateway]' gguf`` is enough for a model to try; what is missing is said in one line."""
     without = "import sys, importlib.util as u\nfind = u.find_spec\n"

@@ -61,6 +61,7 @@ def test_json_that_is_deep_or_long(tmp_path: Path, content: str, reason: str) ->
 
 @pytest.mark.parametrize("name", ["tokenizer_config.json", "model.gguf", "a.jinja", "tokenizer.json"])
 @needs_posix
+@pytest.mark.nightly
 def test_a_pipe_or_a_device_is_not_waited_for(tmp_path: Path, name: str) -> None:
     code = (
         "import sys; from chatparsers.errors import LoadError\n"

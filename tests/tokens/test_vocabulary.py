@@ -220,6 +220,7 @@ def test_byte_fallback_in_a_chain_that_is_measured(new_byte_fallback: Callable[[
     assert pieces[number(tokenizer, "▁the")] == " the"
 
 
+@pytest.mark.nightly
 def test_a_pickle_knows_every_id_without_the_tokenizer(small: Tokenizer) -> None:
     vocabulary = Vocabulary.of(small)
     data = pickle.dumps(vocabulary)
