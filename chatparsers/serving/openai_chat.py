@@ -5,16 +5,15 @@ Reasoning goes out under two names, because clients are divided between ``reason
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason, RegionKind
-from ..core.parser.stream import check_reason
+from ..core.events import Event
+from ..core.message import RegionKind
 from .errors import ApiError
-from .freeform import FreeText
 from .logprobs import FIELDS, TokenLogprob
+from .parts import Part, PartKind
 from .tools import Toolkit
 from .usage import Usage
 from .writer import Writer, to_data
@@ -153,16 +152,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         self.include_usage = include_usage
         self._toolkit = toolkit or Toolkit()
         self._around: tuple[str, ...] = ()
-        """What stands before and behind the delta in the frame of a chunk."""
-        self._free: FreeText | None = None
-        """Reads the text of the open call, if its tool is freeform."""
-        self._content: list[str] = []
-        self._reasoning: list[str] = []
-        self._calls: list[tuple[str, str, list[str]]] = []
-        self._called = False
-        """Whether a call is complete."""
-        self._reason: ChatFinish = "stop"
-        self._usage = Usage()
+        """What stands before and after the delta in the frame of a chunk."""
 
     @staticmethod
     def new_id() -> str:
@@ -175,7 +165,7 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
         return [first]
 
     def event(self, event: Event) -> list[ChatChunk]:
-        return [self._chunk(delta) for delta in self._deltas(event)]
+        return [self._chunk(delta) for delta in self._changes(event)]
 
     def frames(self, events: Iterable[Event]) -> str:
         # All chunks of a stream are alike but for their deltas, so the rest is made once.
@@ -183,65 +173,32 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             head, tail = to_data(self._chunk(_HERE)).split(to_data(_HERE))
             self._around = f"data: {head}", f"{tail}\n\n"
         head, tail = self._around
-        return "".join([f"{head}{to_data(delta)}{tail}" for event in events for delta in self._deltas(event)])
+        return "".join(
+            [f"{head}{to_data(delta)}{tail}" for event in events for delta in self._changes(event)]
+        )
 
-    def _deltas(self, event: Event) -> list[Delta]:
-        match event:
-            case Content(text=text):
-                self._content.append(text)
-                return [{"content": text}]
-            case Reasoning(text=text):
-                self._reasoning.append(text)
-                return [{"reasoning": text, "reasoning_content": text}]
-            case CallStart(index=index, name=name):
-                id = self._call_id(event)
-                self._calls.append((id, name, []))
-                if self._toolkit.spelling(name).custom:
-                    self._free = FreeText()
-                    return [_custom(index, {"name": name, "input": ""}, id=id, type="custom")]
-                function: FunctionDelta = {"name": name, "arguments": ""}
-                first: ToolCallDelta = {"index": index, "id": id, "type": "function", "function": function}
-                return [{"tool_calls": [first]}]
-            case CallArguments(index=index, text=text):
-                if self._free is not None:
-                    return self._text(index, self._free.take(text))
-                self._calls[-1][2].append(text)
-                return [{"tool_calls": [{"index": index, "function": {"arguments": text}}]}]
-            case CallEnd(index=index, complete=complete):
-                self._called = self._called or complete
-                free, self._free = self._free, None
-                return self._text(index, free.finish()) if free is not None else []
-        return []
-
-    def _text(self, index: int, text: str) -> list[Delta]:
-        """More of the text of a freeform call."""
-        if not text:
+    def _begun(self, part: Part) -> list[Delta]:
+        if not part.is_call:
             return []
-        self._calls[-1][2].append(text)
-        return [_custom(index, {"input": text})]
+        empty = "input" if part.kind == "custom" else "arguments"
+        return [_call(part, {"name": part.name, empty: ""}, id=part.id, type=_FIELD[part.kind])]
 
-    def _call(self, id: str, name: str, text: str) -> ChatToolCall:
-        if self._toolkit.spelling(name).custom:
-            custom = {"id": id, "type": "custom", "custom": {"name": name, "input": text}}
-            return custom  # type: ignore[return-value]
-        return {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
+    def _added(self, part: Part, text: str) -> Delta:
+        return _ADDED[part.kind](part, text)
 
-    def finish(
-        self,
-        reason: FinishReason | None = None,
-        usage: Usage | None = None,
-        *,
-        stop_sequence: str | None = None,
-    ) -> list[ChatChunk]:
-        check_reason(reason)
-        self._reason = "length" if reason == "length" else "tool_calls" if self._called else "stop"
-        self._usage = usage or Usage()
-        chunks = [self._chunk({}, self._reason)]
+    def _last(self) -> list[ChatChunk]:
+        last = self._chunk({})
+        choice = last["choices"][0]
+        choice["finish_reason"] = self._finish_reason
         if self.unwanted:
-            chunks[0]["choices"][0]["unwanted_calls"] = self.unwanted
-        if self.include_usage:
-            chunks.append(self.used(self._usage))
-        return chunks
+            choice["unwanted_calls"] = self.unwanted
+        return [last, self.used(self._usage)] if self.include_usage else [last]
+
+    @property
+    def _finish_reason(self) -> ChatFinish:
+        if self._reason == "length":
+            return "length"
+        return "tool_calls" if self._finished and self._called else "stop"
 
     def used(self, usage: Usage) -> ChatChunk:
         """The chunk that has the usage."""
@@ -273,23 +230,22 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
 
     @property
     def answer(self) -> ChatCompletion:
-        content, reasoning = "".join(self._content), "".join(self._reasoning)
+        calls = self._calls()
+        content, reasoning = self._joined("content"), self._joined("reasoning")
         message: ChatMessage = {
             "role": "assistant",
-            "content": content if content or not self._calls else None,
+            "content": content if content or not calls else None,
             "refusal": None,
         }
         if reasoning:
             message["reasoning"] = message["reasoning_content"] = reasoning
-        if self._calls:
-            message["tool_calls"] = [
-                self._call(id, name, "".join(arguments)) for id, name, arguments in self._calls
-            ]
+        if calls:
+            message["tool_calls"] = [_whole_call(part) for part in calls]
         choice: ChatChoice = {
             "index": self._index,
             "message": message,
             "logprobs": None,
-            "finish_reason": self._reason,
+            "finish_reason": self._finish_reason,
         }
         if self.logprobs is not None:
             choice["logprobs"] = {"content": None, "refusal": None, **self.logprobs}
@@ -309,17 +265,36 @@ class OpenAIChat(Writer[ChatChunk, ChatCompletion]):
             whole["prompt_token_ids"] = self.prompt_token_ids
         return whole
 
-    def _chunk(self, delta: Delta, reason: ChatFinish | None = None) -> ChatChunk:
+    def _joined(self, kind: PartKind) -> str:
+        return "".join(part.text for part in self._parts if part.kind == kind)
+
+    def _chunk(self, delta: Mapping[str, Any]) -> ChatChunk:
+        choice: Any = {"index": self._index, "delta": delta, "logprobs": None, "finish_reason": None}
         return {
             "id": self.id,
             "object": "chat.completion.chunk",
             "created": self.created,
             "model": self.model,
-            "choices": [{"index": self._index, "delta": delta, "logprobs": None, "finish_reason": reason}],
+            "choices": [choice],
         }
 
 
-def _custom(index: int, custom: dict[str, str], **first: str) -> Delta:
-    """More of the call of a freeform tool, which has ``custom`` where other calls have a function."""
-    call: Any = {"index": index, **first, "custom": custom}
+def _call(part: Part, more: Mapping[str, str], **first: str) -> Delta:
+    """More of a call. That of a freeform tool has ``custom`` where others have a function."""
+    call: Any = {"index": part.index, **first, _FIELD[part.kind]: more}
     return {"tool_calls": [call]}
+
+
+_FIELD: Mapping[PartKind, str] = {"call": "function", "custom": "custom"}
+_ADDED: Mapping[PartKind, Callable[[Part, str], Delta]] = {
+    "content": lambda part, text: {"content": text},
+    "reasoning": lambda part, text: {"reasoning": text, "reasoning_content": text},
+    "call": lambda part, text: {"tool_calls": [{"index": part.index, "function": {"arguments": text}}]},
+    "custom": lambda part, text: _call(part, {"input": text}),
+}
+
+
+def _whole_call(part: Part) -> ChatToolCall:
+    field = _FIELD[part.kind]
+    more = {"name": part.name, "input" if part.kind == "custom" else "arguments": part.text}
+    return {"id": part.id, "type": field, field: more}  # type: ignore[misc]

@@ -33,6 +33,10 @@ class ArgumentsFilter:
         self._held = text[end:]
         return scanner.out
 
+    def finish(self) -> str:
+        """What may go out of the held text at the end: nothing, as it is the half of an escape."""
+        return ""
+
 
 def object_text(text: str) -> str:
     """``text`` if it is a JSON object or empty; else the JSON of the object that it begins, without what is broken.

@@ -10,24 +10,22 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypedDict
 from uuid import uuid4
 
-from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
-from ..core.message import FinishReason, RegionKind
-from ..core.parser.stream import check_reason
+from ..core.message import RegionKind
 from .errors import ApiError
-from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
+from .parts import Part, PartKind
 from .tools import Toolkit
-from .usage import Usage
 from .writer import Writer
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
+ItemType = Literal["reasoning", "message", "function_call", "custom_tool_call"]
 
 
 class ResponseItem(TypedDict, total=False):
     """An item of the output. ``type``: ``reasoning``, ``message``, ``function_call`` or ``custom_tool_call``."""
 
     id: str
-    type: Literal["reasoning", "message", "function_call", "custom_tool_call"]
+    type: ItemType
     status: Status
     role: Literal["assistant"]
     summary: list[Any]
@@ -121,81 +119,62 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         }
         self._repeated["store"] = False
         self._toolkit = toolkit or Toolkit()
-        self._free: FreeText | None = None
-        """Reads the text of the open call, if its tool is freeform."""
-        self._output: list[ResponseItem] = []
-        self._open: ResponseItem | None = None
-        self._pieces: list[str] = []
-        """The text of the open item."""
-        self._said: list[TokenLogprob] = []
-        """What the engine says of the tokens of the open item."""
         self._due: list[TokenLogprob] = []
-        """Those of them that wait for the next piece of text."""
+        """What the engine says of tokens of the open item that waits for the next piece of text."""
         self._apart: Logprobs = {}
         """What it says of tokens that no item has a place for."""
-        self._complete = True
-        """Whether the open item is a call that is not known to be incomplete."""
         self._number = 0
-        self._status: Status = "in_progress"
         self._error: dict[str, Any] | None = None
-        self._usage: Usage | None = None
 
     @staticmethod
     def new_id() -> str:
         return f"resp_{uuid4().hex}"
 
     def start(self, prompt_tokens: int = 0) -> list[ResponseEvent]:
-        return [
-            self._event("response.created", response=self.answer),
-            self._event("response.in_progress", response=self.answer),
-        ]
+        return [self._whole("created"), self._whole("in_progress")]
 
-    def event(self, event: Event) -> list[ResponseEvent]:
-        match event:
-            case Content(text=text):
-                opened = self._opened("message")
-                self._pieces.append(text)
-                delta = self._event("response.output_text.delta", **self._part, delta=text, logprobs=[])
-                return [*opened, delta]
-            case Reasoning(text=text):
-                opened = self._opened("reasoning")
-                self._pieces.append(text)
-                return [*opened, self._event("response.reasoning_text.delta", **self._part, delta=text)]
-            case CallStart(name=name):
-                closed = self._close()
-                spelling = self._toolkit.spelling(name)
-                self._free = FreeText() if spelling.custom else None
-                item: ResponseItem = {
-                    "id": f"{'ctc' if spelling.custom else 'fc'}_{uuid4().hex}",
-                    "type": "custom_tool_call" if spelling.custom else "function_call",
-                    "status": "in_progress",
-                    "call_id": self._call_id(event),
-                    "name": spelling.name,
-                }
-                item["input" if spelling.custom else "arguments"] = ""
-                if spelling.namespace is not None:
-                    item["namespace"] = spelling.namespace
-                return [*closed, self._add(item)]
-            case CallArguments(text=text):
-                if self._free is not None:
-                    return self._text(self._free.take(text))
-                self._pieces.append(text)
-                return [self._event("response.function_call_arguments.delta", **self._place, delta=text)]
-            case CallEnd(complete=complete):
-                self._complete = complete
-                left = self._text(self._free.finish()) if self._free is not None else []
-                self._free = None
-                return [*left, *self._close()]
-        return []
+    def _begun(self, part: Part) -> list[ResponseEvent]:
+        part.key = f"{_PREFIX[part.kind]}_{uuid4().hex}"
+        self._due = []
+        added = self._event(
+            "response.output_item.added", output_index=self._place, item=self._item(part, empty=True)
+        )
+        if part.is_call:
+            return [added]
+        return [added, self._event("response.content_part.added", **self._at(part), part=_text_part(part))]
+
+    def _added(self, part: Part, text: str) -> ResponseEvent:
+        event = self._event(_DELTA[part.kind], **self._at(part), delta=text)
+        if part.kind == "content":
+            event["logprobs"] = []
+        return event
+
+    def _ended(self, part: Part) -> list[ResponseEvent]:
+        item = self._item(part)
+        name, at = f"response.{_EVENT[part.kind]}.done", self._at(part)
+        if part.kind == "call":
+            ended = [self._event(name, **at, name=item["name"], arguments=part.text)]
+        elif part.kind == "custom":
+            ended = [self._event(name, **at, input=part.text)]
+        else:
+            more: dict[str, Any] = {"logprobs": [*part.tokens]} if part.kind == "content" else {}
+            ended = [
+                self._event(name, **at, text=part.text, **more),
+                self._event("response.content_part.done", **at, part=item["content"][0]),
+            ]
+        return [*ended, self._event("response.output_item.done", output_index=self._place, item=item)]
+
+    def _last(self) -> list[ResponseEvent]:
+        return [self._whole(self._status)]
 
     def tokens(
         self, kind: RegionKind, found: list[TokenLogprob], chunks: list[ResponseEvent]
     ) -> list[ResponseEvent]:
         super().tokens(kind, found, chunks)
-        if kind != "content" or self._open is None or self._open["type"] != "message":
+        if kind != "content" or self._open is None or self._open.kind != "content":
             self._apart.setdefault(FIELDS[kind], []).extend(found)
             return chunks
-        self._said += found
+        self._open.tokens += found
         self._due += found
         for chunk in chunks[-1:]:
             chunk["logprobs"], self._due = self._due, []
@@ -205,39 +184,23 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
         super().ids(found, chunks)
         chunks[0]["token_ids"] = found
 
-    def _text(self, text: str) -> list[ResponseEvent]:
-        """More of the text of a freeform call."""
-        if not text:
-            return []
-        self._pieces.append(text)
-        return [self._event("response.custom_tool_call_input.delta", **self._place, delta=text)]
-
-    def finish(
-        self,
-        reason: FinishReason | None = None,
-        usage: Usage | None = None,
-        *,
-        stop_sequence: str | None = None,
-    ) -> list[ResponseEvent]:
-        check_reason(reason)
-        self._complete = reason != "length"
-        closed = self._close()
-        self._usage = usage or Usage()
-        self._status = "incomplete" if reason == "length" else "completed"
-        return [*closed, self._event(f"response.{self._status}", response=self.answer)]
-
     def fail(self, error: ApiError) -> list[dict[str, Any]]:
-        self._complete = False
-        events = self._close()
-        self._status = "failed"
+        events = self._close(complete=False)
         self._error = {"code": "server_error", "message": error.message}
-        events.append(self._event("response.failed", response=self.answer))
+        events.append(self._whole("failed"))
         named = {"code": error.code, "message": error.message, "param": error.param}
         return [*map(dict, events), {**self._event("error"), **named}]
 
     @property
+    def _status(self) -> Status:
+        if self._error is not None:
+            return "failed"
+        if not self._finished:
+            return "in_progress"
+        return "incomplete" if self._reason == "length" else "completed"
+
+    @property
     def answer(self) -> Response:
-        output = [*self._output, self._closed(self._open)] if self._open is not None else [*self._output]
         cut = {"reason": "max_output_tokens"} if self._status == "incomplete" else None
         return {
             "id": self.id,
@@ -247,8 +210,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             "error": self._error,
             "incomplete_details": cut,
             "model": self.model,
-            "output": output,
-            "usage": None if self._usage is None else self._usage.responses(),
+            "output": [self._item(part) for part in self._parts],
+            "usage": self._usage.responses() if self._finished else None,
             **self._repeated,  # type: ignore[typeddict-item]
             **({"unwanted_calls": self.unwanted} if self.unwanted else {}),
             **({} if self.prompt_token_ids is None else {"prompt_token_ids": self.prompt_token_ids}),
@@ -259,84 +222,62 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
     # items
 
     @property
-    def _place(self) -> dict[str, Any]:
-        assert self._open is not None
-        return {"item_id": self._open["id"], "output_index": len(self._output)}
+    def _place(self) -> int:
+        return len(self._parts) - 1
 
-    @property
-    def _part(self) -> dict[str, Any]:
-        return {**self._place, "content_index": 0}
-
-    def _opened(self, kind: Literal["message", "reasoning"]) -> list[ResponseEvent]:
-        """The events that open an item of text, unless it is open."""
-        if self._open is not None and self._open["type"] == kind:
-            return []
-        closed = self._close()
-        item: ResponseItem
-        if kind == "message":
-            item = {"id": f"msg_{uuid4().hex}", "type": "message", "status": "in_progress"}
-            item["role"] = "assistant"
-        else:
-            item = {"id": f"rs_{uuid4().hex}", "type": "reasoning", "status": "in_progress", "summary": []}
-        item["content"] = []
-        added = self._add(item)
-        part = _PART[kind]("", [])
-        return [*closed, added, self._event("response.content_part.added", **self._part, part=part)]
-
-    def _add(self, item: ResponseItem) -> ResponseEvent:
-        self._open = item
-        self._pieces = []
-        self._said, self._due = [], []
-        self._complete = True
-        return self._event("response.output_item.added", output_index=len(self._output), item=item)
-
-    def _close(self) -> list[ResponseEvent]:
-        """The events that close the open item, if there is one."""
-        item = self._open
-        if item is None:
-            return []
-        done = self._closed(item)
-        done["status"] = "completed" if self._complete else "incomplete"
-        text = "".join(self._pieces)
-        events: list[ResponseEvent] = []
-        if item["type"] == "function_call":
-            name = "response.function_call_arguments.done"
-            events = [self._event(name, **self._place, name=item["name"], arguments=text)]
-        elif item["type"] == "custom_tool_call":
-            events = [self._event("response.custom_tool_call_input.done", **self._place, input=text)]
-        else:
-            name = "output_text" if item["type"] == "message" else "reasoning_text"
-            more: dict[str, Any] = {"logprobs": self._said} if item["type"] == "message" else {}
-            events = [
-                self._event(f"response.{name}.done", **self._part, text=text, **more),
-                self._event("response.content_part.done", **self._part, part=done["content"][0]),
-            ]
-        events.append(
-            self._event("response.output_item.done", output_index=len(self._output), item=done),
-        )
-        self._output.append(done)
-        self._open = None
-        return events
-
-    def _closed(self, item: ResponseItem) -> ResponseItem:
-        """The item with the text that it has so far."""
-        text = "".join(self._pieces)
-        done = item.copy()
-        if item["type"] == "function_call":
-            done["arguments"] = text
-        elif item["type"] == "custom_tool_call":
-            done["input"] = text
-        else:
-            done["content"] = [_PART[item["type"]](text, self._said)]
-        return done
+    def _at(self, part: Part) -> dict[str, Any]:
+        """Where the text of the last part is."""
+        place = {"item_id": part.key, "output_index": self._place}
+        return place if part.is_call else {**place, "content_index": 0}
 
     def _event(self, type: str, **fields: Any) -> ResponseEvent:
         number = self._number
         self._number += 1
         return {"type": type, "sequence_number": number, **fields}  # type: ignore[typeddict-item]
 
+    def _whole(self, name: str) -> ResponseEvent:
+        """The event that has the whole response."""
+        return self._event(f"response.{name}", response=self.answer)
 
-_PART: Mapping[str, Callable[[str, list[TokenLogprob]], dict[str, Any]]] = {
-    "message": lambda text, said: {"type": "output_text", "text": text, "annotations": [], "logprobs": said},
-    "reasoning": lambda text, said: {"type": "reasoning_text", "text": text},
+    def _item(self, part: Part, empty: bool = False) -> ResponseItem:
+        """The item of a part with the text that it has so far. ``empty``: as it begins."""
+        status: Status = "completed" if part.complete else "incomplete"
+        status = "in_progress" if part is self._open else status
+        item: ResponseItem = {"id": part.key, "type": _TYPE[part.kind], "status": status}
+        if part.is_call:
+            spelling = self._toolkit.spelling(part.name)
+            item["call_id"], item["name"] = part.id, spelling.name
+            item["input" if part.kind == "custom" else "arguments"] = part.text
+            if spelling.namespace is not None:
+                item["namespace"] = spelling.namespace
+            return item
+        if part.kind == "content":
+            item["role"] = "assistant"
+        else:
+            item["summary"] = []
+        item["content"] = [] if empty else [_text_part(part)]
+        return item
+
+
+_TYPE: Mapping[PartKind, ItemType] = {
+    "content": "message",
+    "reasoning": "reasoning",
+    "call": "function_call",
+    "custom": "custom_tool_call",
 }
+_PREFIX: Mapping[PartKind, str] = {"content": "msg", "reasoning": "rs", "call": "fc", "custom": "ctc"}
+"""How the names of items begin."""
+_EVENT: Mapping[PartKind, str] = {
+    "content": "output_text",
+    "reasoning": "reasoning_text",
+    "call": "function_call_arguments",
+    "custom": "custom_tool_call_input",
+}
+"""The events that have the text of an item."""
+_DELTA: Mapping[PartKind, str] = {kind: f"response.{event}.delta" for kind, event in _EVENT.items()}
+
+
+def _text_part(part: Part) -> dict[str, Any]:
+    """The only part of an item of text."""
+    text = {"type": _EVENT[part.kind], "text": part.text}
+    return {**text, "annotations": [], "logprobs": [*part.tokens]} if part.kind == "content" else text

@@ -1,4 +1,7 @@
-"""What the writers of the three APIs share: the ids of calls, the whole answer of a message, the frames of a stream."""
+"""What the writers of the three APIs share: events become parts, calls get ids, chunks become the frames of a stream.
+
+An API says how a part begins, goes on and ends (`parts` has the table), and what the whole answer of the parts is.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,15 @@ from uuid import uuid4
 
 from ..core.events import CallArguments, CallEnd, CallStart, Content, Event, Reasoning
 from ..core.message import FinishReason, Message, RegionKind
+from ..core.parser.stream import check_reason
 from ..core.parser.transcript import call_id as id_of_call
 from ..templates import to_json
 from .errors import ApiError
+from .freeform import FreeText
 from .logprobs import FIELDS, Logprobs, TokenLogprob
+from .partial import ArgumentsFilter
+from .parts import Part, PartKind
+from .tools import Toolkit
 from .usage import Usage
 from .whole_calls import WholeCalls
 
@@ -67,6 +75,18 @@ class Writer(ABC, Generic[Chunk, Answer]):
         seed = uuid4().hex
         self._make_id = call_id or (lambda index: id_of_call(seed, index))
         self._ids: set[str] = set()
+        self._toolkit = Toolkit()
+        self._parts: list[Part] = []
+        self._open: Part | None = None
+        """The last part, if more of it may come."""
+        self._arguments: FreeText | ArgumentsFilter | None = None
+        """What reads the arguments of the open call; None: they go out as they are."""
+        self._called = False
+        """Whether a call is complete."""
+        self._finished = False
+        self._reason: FinishReason | None = None
+        self._stop_sequence: str | None = None
+        self._usage = Usage()
 
     @staticmethod
     @abstractmethod
@@ -77,9 +97,9 @@ class Writer(ABC, Generic[Chunk, Answer]):
     def start(self, prompt_tokens: int = 0) -> list[Chunk]:
         """Begins the answer. ``prompt_tokens``: the number of the prompt's tokens, for APIs that say it first."""
 
-    @abstractmethod
     def event(self, event: Event) -> list[Chunk]:
         """Writes one event of the stream."""
+        return self._changes(event)
 
     def frames(self, events: Iterable[Event]) -> str:
         """Writes events of the stream as frames: the same as `sse` of what `event` gives."""
@@ -97,7 +117,6 @@ class Writer(ABC, Generic[Chunk, Answer]):
         if self.token_ids is not None:
             self.token_ids += found
 
-    @abstractmethod
     def finish(
         self,
         reason: FinishReason | None = None,
@@ -106,6 +125,12 @@ class Writer(ABC, Generic[Chunk, Answer]):
         stop_sequence: str | None = None,
     ) -> list[Chunk]:
         """Ends the answer. ``reason``: as in `Stream.finish`. ``stop_sequence``: the client's stop that ended it."""
+        check_reason(reason)
+        ended = self._close(complete=reason != "length")
+        self._finished, self._reason = True, reason
+        self._stop_sequence = stop_sequence if reason != "length" else None
+        self._usage = usage or self._usage
+        return [*ended, *self._last()]
 
     @abstractmethod
     def fail(self, error: ApiError) -> list[dict[str, Any]]:
@@ -125,8 +150,8 @@ class Writer(ABC, Generic[Chunk, Answer]):
         call that the model broke is content: its name, and what was read of its arguments.
         """
         self.start(usage.prompt if usage is not None else 0)
-        calls = WholeCalls(partial(_told, message), cut=self.cut_calls)
-        for event in calls.take(_events(message), reason == "length"):
+        calls = WholeCalls(partial(_call_text, message), cut=self.cut_calls)
+        for event in calls.take(_events_of(message), reason == "length"):
             self.event(event)
         self.finish(reason, usage)
         return self.answer
@@ -134,6 +159,82 @@ class Writer(ABC, Generic[Chunk, Answer]):
     def text(self) -> str:
         """The whole answer as JSON text, the numbers of calls as the model wrote them."""
         return to_json(self.answer)
+
+    # What an API says of a part: changes of the answer, which it streams.
+
+    @abstractmethod
+    def _begun(self, part: Part) -> list[Any]:
+        """The changes with which a part begins."""
+
+    @abstractmethod
+    def _added(self, part: Part, text: str) -> Any:
+        """The change that more text of a part is."""
+
+    def _ended(self, part: Part) -> list[Any]:
+        """The changes with which a part ends."""
+        return []
+
+    @abstractmethod
+    def _last(self) -> list[Chunk]:
+        """The chunks with which the stream ends."""
+
+    # events
+
+    def _changes(self, event: Event) -> list[Any]:
+        """The changes of the answer that an event makes."""
+        match event:
+            case Content(text=text):
+                return self._text("content", text)
+            case Reasoning(text=text):
+                return self._text("reasoning", text)
+            case CallStart(index=index, name=name):
+                custom = self._toolkit.spelling(name).custom
+                begun = self._begin(Part("custom" if custom else "call", index, self._call_id(event), name))
+                self._arguments = FreeText() if custom else self._reader()
+                return begun
+            case CallArguments(text=text):
+                return self._more(text if self._arguments is None else self._arguments.take(text))
+            case CallEnd(complete=complete):
+                self._called = self._called or complete
+                left = self._more(self._arguments.finish()) if self._arguments is not None else []
+                return [*left, *self._close(complete)]
+        return []
+
+    def _text(self, kind: PartKind, text: str) -> list[Any]:
+        """Text goes on in the open part, if that is of its kind."""
+        part = self._open
+        if part is None or part.kind != kind:
+            return [*self._begin(Part(kind)), *self._more(text)]
+        part.pieces.append(text)
+        return [self._added(part, text)]
+
+    def _begin(self, part: Part) -> list[Any]:
+        closed = self._close()
+        self._open = part
+        self._parts.append(part)
+        return [*closed, *self._begun(part)]
+
+    def _more(self, text: str) -> list[Any]:
+        part = self._open
+        if part is None or not text:
+            return []
+        part.pieces.append(text)
+        return [self._added(part, text)]
+
+    def _close(self, complete: bool = True) -> list[Any]:
+        """Ends the open part, if there is one. ``complete``: whether it is whole."""
+        part, self._open, self._arguments = self._open, None, None
+        if part is None:
+            return []
+        part.complete = complete
+        return self._ended(part)
+
+    def _reader(self) -> ArgumentsFilter | None:
+        """What reads the arguments of a function's call."""
+        return None
+
+    def _calls(self) -> list[Part]:
+        return [part for part in self._parts if part.is_call]
 
     def _call_id(self, start: CallStart) -> str:
         id = start.id
@@ -171,12 +272,12 @@ def to_data(chunk: Mapping[str, Any]) -> str:
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-def _told(message: Message, index: int) -> str:
+def _call_text(message: Message, index: int) -> str:
     call = message.tool_calls[index]
     return f"{call.name}{call.arguments}"
 
 
-def _events(message: Message) -> Iterator[Event]:
+def _events_of(message: Message) -> Iterator[Event]:
     """The events of a whole message."""
     if message.reasoning:
         yield Reasoning(message.reasoning)

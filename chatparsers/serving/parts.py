@@ -1,0 +1,43 @@
+"""The parts of an answer. Events begin a part, add text to it or end it, and each API writes these three.
+
+| | part of reasoning or content | call | call of a freeform tool |
+|---|---|---|---|
+| chat completions | a field of the message | a call of the message | the same, ``custom`` |
+| messages | a block of thinking or text | a block of a tool's use | |
+| responses | an item with one part of text | an item, ``function_call`` | an item, ``custom_tool_call`` |
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from .logprobs import TokenLogprob
+
+PartKind = Literal["reasoning", "content", "call", "custom"]
+
+
+class Part:
+    """A run of reasoning or of content, or a call. A ``custom`` part is the call of a freeform tool.
+
+    ``index``, ``id`` and ``name``: of a call. ``key``: by what the API calls the part, where it has such names.
+    """
+
+    __slots__ = ("complete", "id", "index", "is_call", "key", "kind", "name", "pieces", "tokens")
+
+    def __init__(self, kind: PartKind, index: int = 0, id: str = "", name: str = "") -> None:
+        self.kind = kind
+        self.is_call = kind in ("call", "custom")
+        self.index = index
+        self.id = id
+        self.name = name
+        self.key = ""
+        self.complete = True
+        """Whether it is not known to be cut off, or broken."""
+        self.pieces: list[str] = []
+        self.tokens: list[TokenLogprob] = []
+        """What the engine says of its tokens, where the API puts that into the part."""
+
+    @property
+    def text(self) -> str:
+        """The text so far: of a call, its arguments."""
+        return "".join(self.pieces)
