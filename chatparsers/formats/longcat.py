@@ -8,6 +8,8 @@
     {"name": "get_weather", "arguments": {"city": "Oslo"}}
     </longcat_tool_call>
 
+or
+
     Text.
     <longcat_tool_call>get_weather
     <longcat_arg_key>city</longcat_arg_key>

@@ -76,7 +76,7 @@ _apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{
 _SPACE = r"[ \t\r\n]{0,64}"
 _NAME = r"[A-Za-z_]\w{0,63}"
 _next_argument = re.compile(
-    rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=)|(?!{_PREFIX}['\"]){_ARGUMENT}"
+    rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=|\Z)|(?!{_PREFIX}['\"]){_ARGUMENT}"
 ).match
 _argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?)?\Z").match
 _call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match

@@ -38,13 +38,19 @@ def implied_names(format: Format) -> set[str]:
     return {str(node.value) for node in walk(format.tree(Options(tools=True))) if isinstance(node, Implied)}
 
 
-def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str]) -> Iterator[str]:
-    """The differences by which the calls of a cut-off turn exceed those of the whole turn."""
+def wrong(turn: Turn, cut: Message, whole: Message, implied: set[str], begun: int) -> Iterator[str]:
+    """The differences by which the calls of a cut-off turn exceed those of the whole turn.
+
+    ``begun``: how many calls are known before the end. A later one without arguments has its closer, and only text
+    that the turn lacks could say that arguments follow it, as careless models write them.
+    """
     for index, call in enumerate(cut.tool_calls):
         if index >= len(whole.tool_calls):
             yield f"call {index} is not in the turn: {call}"
             continue
         other = whole.tool_calls[index]
+        if index >= begun and call.complete and call.arguments == "{}" and call.name == other.name:
+            continue
         if call.complete and call != other:
             yield f"complete, and not the turn's: {call}, {other}"
         elif call.name in implied and not call.complete:
@@ -73,7 +79,7 @@ def check(turn: Turn, pieces: Sequence[Any], reasons: Iterable[str | None]) -> l
             message = cut.message
             if reason is None and len(message.tool_calls) > begun:
                 continue  # the end of the turn makes it a call, and here the turn went on
-            for what in wrong(turn, message, whole, exempt):
+            for what in wrong(turn, message, whole, exempt, begun):
                 found.setdefault(what, f"cut off at {at + 1} of {len(pieces)} ({reason}): {what}")
     return list(found.values())
 

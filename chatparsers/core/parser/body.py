@@ -321,7 +321,8 @@ class BodyCompiler:
         closed = Many(Sequence.of(Space(""), closer), 0, 1)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
-        self.node(Sequence.of(calls, Many(spaced)), at)
+        self.node(calls, at)  # not in a sequence: white space that an end begins with is left to it
+        self.node(Many(spaced), at)
         self.node(Many(Sequence.of(Space(""), Choice.of(NEVER, *strays))), at.markers)
         self.node(Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)
