@@ -415,6 +415,11 @@ def _limits(group: _Group) -> None:
         help="leave images and tools of other servers out of requests, and do not refuse them (coding agents)",
     )
     group.add_argument(
+        "--strict-fields",
+        action="store_true",
+        help="refuse requests with fields that no API has; without it they are ignored, counted and named once",
+    )
+    group.add_argument(
         "--lenient-calls",
         action="store_true",
         help="also read a whole answer as calls that is JSON in a fence, in tags or bare",

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 import anyio
@@ -25,22 +26,26 @@ from ..chat.chat import Chat
 from ..errors import ChatParsersError
 from ..plain import one_line
 from ..serving import ApiError
+from ..serving.fields import LONGEST_NAME
 from .answer import Answer, Answers
 from .apis import CHAT, COUNT, MESSAGES, RESPONSES, Api, api_of
 from .engine import Engine, Job
 from .guard import Guard
 from .http_engine import HttpEngine
 from .lanes import Left
-from .metrics import Metrics, kind_of_dropped
+from .metrics import Metrics, field_of_ignored, kind_of_dropped
 from .passing import Passing
 from .prepare import Prepared, Preparing
 from .record import LEFT, Log, Record, request_id
+from .refused import unknown_fields
 from .respond import Responding, watch
 from .same_ids import same_ids
 from .settings import Settings
 
 _SEEN = 1.0
 """How many seconds what was seen of the engine counts."""
+_NAMED = 64
+"""How many names of unknown fields are warned of, and how many of them one request may count."""
 _POSTED = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
 _COUNTED = "/v1/messages/count_tokens"
 _APIS = {path: api.name for path, api in {**_POSTED, _COUNTED: COUNT}.items()}
@@ -135,6 +140,8 @@ class _Gateway:
         self.guard = Guard(settings)
         self._created = int(time.time())
         self._preparing = Preparing(chat, engine, settings)
+        self._named: set[str] = set()
+        """The unknown fields that were warned of."""
         self.running: set[Responding] = set()
         self.passing: set[Passing] = set()
 
@@ -216,6 +223,7 @@ class _Gateway:
             prepared = await self._preparing.prepare(api, http, places.take)
             request = prepared.request
             self._dropped(request.dropped)
+            self._ignored(unknown_fields(request), record)
             places.take(request.choices - 1)
             answers = self._answers(api, prepared)
         except BaseException as error:
@@ -284,6 +292,17 @@ class _Gateway:
                 print(f"chatparsers: warning: {said}", file=sys.stderr)
             self.metrics.count("dropped", kind=label)
 
+    def _ignored(self, fields: list[str], record: Record) -> None:
+        """Counts the fields that no API has, and warns once of each of the first `_NAMED` names."""
+        for name in fields[:_NAMED]:
+            self.metrics.count("ignored", field=field_of_ignored(name))
+            if name not in self._named and len(self._named) < _NAMED:
+                self._named.add(name)
+                said = f"requests have the field {name[:64]!r}, which no API has: it is ignored"
+                print(f"chatparsers: warning: {said}", file=sys.stderr)
+        if fields:
+            record.fields["ignored"] = sorted(set(map(field_of_ignored, fields)))
+
     async def count_tokens(self, http: HttpRequest) -> Response:
         record = Record(COUNT.name, http.headers, self.metrics, self.log)
         try:
@@ -311,16 +330,16 @@ class _Gateway:
         except ApiError as error:
             return CHAT.failed(error)
         name = http.path_params.get("name")
-        if name is not None and name != self.settings.model:
-            return CHAT.failed(ApiError(f"this server has no model {name!r}", status=404))
+        if name is not None and len(name) > LONGEST_NAME:
+            return CHAT.failed(ApiError("this server has no model of such a long name", status=404))
         model = {
-            "id": self.settings.model,
+            "id": name or self.settings.model,  # a request may name it as it likes
             "object": "model",
             "type": "model",
             "display_name": self.settings.model,
             "created": self._created,
             "owned_by": "chatparsers",
-            "created_at": "1970-01-01T00:00:00Z",  # in Anthropic's API: it is not known
+            "created_at": _date(self._created),  # in Anthropic's API
             "lifecycle": "active",
             "max_input_tokens": self.engine.context,
         }
@@ -347,6 +366,10 @@ class _Places:
         """Gives all of them back."""
         self._metrics.active -= self._taken
         self._taken = 0
+
+
+def _date(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _choice(job: Job, index: int) -> Job:

@@ -28,6 +28,7 @@ _COUNTERS = {
     "calls": ("Tool calls by format, and whether they are complete.", ("format", "complete")),
     "diagnostics": ("Mistakes of the model by format and code.", ("format", "code")),
     "dropped": ("What --drop-unsupported left out of requests, by kind.", ("kind",)),
+    "ignored": ("Fields of requests that no API has, by name.", ("field",)),
     "tokens": ("Tokens of prompts, answers and reasoning.", ("kind",)),
     "log_failures": ("Lines of the request log that could not be written.", ()),
 }
@@ -114,7 +115,7 @@ class Metrics:
         self._active.set(number)
 
     def count(self, name: str, number: int = 1, **labels: str) -> None:
-        """Adds to a counter: ``requests``, ``calls``, ``diagnostics``, ``dropped``, ``tokens`` or ``log_failures``."""
+        """Adds to a counter, such as ``requests``; ``labels`` are all that it has."""
         key = (name, *labels.values())
         if key not in self._series:
             counter = self._counters[name]
@@ -145,6 +146,20 @@ class Metrics:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return generate_latest(registry).decode()
+
+
+_ELSEWHERE = frozenset(
+    (
+        *("context_management", "extra_body", "models", "provider", "plugins", "route", "safety_settings"),
+        *("reasoning", "store", "thinking", "transforms", "user_id"),
+    )
+)
+"""Fields of other services that are often sent."""
+
+
+def field_of_ignored(name: str) -> str:
+    """The label for a field that no API has: a name that is often sent, else ``other``."""
+    return name if name in _ELSEWHERE else "other"
 
 
 def kind_of_dropped(said: str) -> str:

@@ -129,7 +129,7 @@ class Preparing:
     def _work(self, api: Api, account: Account, raw: bytearray) -> Callable[[], Prepared]:
         def work() -> Prepared:
             request = self._request(api, account, raw)
-            check(request, self._engine, by_ids=self._by_ids)
+            check(request, self._engine, by_ids=self._by_ids, strict=self._settings.strict_fields)
             turn = self._turn(request, account)
             prompt = self._prompt(request, turn)
             most = request.max_tokens if request.max_tokens is not None else self._settings.max_tokens

@@ -35,9 +35,18 @@ _WHY = {
 """Fields of engines' own servers that change what is written."""
 
 
-def check(request: Request, engine: Engine, *, by_ids: bool) -> None:
-    """Raises `ApiError` for the first field that cannot be given. ``by_ids``: the engine gets the prompt's ids."""
+def unknown_fields(request: Request) -> list[str]:
+    """The fields that no server of these APIs is known to have."""
+    return [name for name in request.ignored if name not in _WHY]
+
+
+def check(request: Request, engine: Engine, *, by_ids: bool, strict: bool = False) -> None:
+    """Raises `ApiError` for the first field that cannot be given. ``by_ids``: the engine gets the prompt's ids.
+    ``strict``: nor may a field be unknown."""
     body = request.body
+    for name in unknown_fields(request) if strict else ():
+        said = "this server knows no such field: leave it out, or start the server without --strict-fields"
+        raise ApiError(said, param=name, code="unknown_parameter")
     for name, reason in _WHY.items():
         if body.get(name) and body[name] != _NEUTRAL.get(name):
             raise ApiError(reason, param=name, code="unsupported_parameter")

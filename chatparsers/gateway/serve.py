@@ -113,6 +113,7 @@ def settings_of(arguments: Namespace, name: str, key: str | None) -> Settings:
         hosts=None if arguments.allowed_hosts is None else tuple(arguments.allowed_hosts),
         cors=tuple(arguments.cors or ()),
         trust_ids=arguments.trust_ids,
+        strict_fields=arguments.strict_fields,
         drop_unsupported=arguments.drop_unsupported,
         lenient_calls=arguments.lenient_calls,
         key_file=arguments.api_key_file,

@@ -30,6 +30,7 @@ class Settings:
     ``key_file``: a file with more keys, one in a line, which is read again when it changes. ``log``: the file to which
     a line of JSON goes for each request, ``-`` for standard output. ``passed``: paths that are passed on to the engine.
 
+    ``strict_fields``: a request with a field that no API has is refused; without it the field is counted and ignored.
     ``drop_unsupported``: images and tools that a server would run are left out of requests, and not refused.
     ``trust_ids``: whether prompts go as the ids of the gateway's tokenizer even if the engine's gives other ids.
     ``lenient_calls``: as in `Format.bind`.
@@ -50,6 +51,7 @@ class Settings:
     body_timeout: float = 30.0
     hosts: tuple[str, ...] | None = None
     cors: tuple[str, ...] = ()
+    strict_fields: bool = False
     drop_unsupported: bool = False
     trust_ids: bool = False
     lenient_calls: bool = False

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 from ..core.message import RegionKind
 from .errors import ApiError
 from .fields import boolean, integer, sequence, string
+from .sealed import ASKED
 
 MOST = 20
 INCLUDED = "message.output_text.logprobs"
@@ -61,7 +62,7 @@ def asked_responses(body: Mapping[str, Any]) -> int | None:
         path = f"include[{index}]"
         text = string(name, path)
         found = found or text == INCLUDED
-        known = text in (INCLUDED, "reasoning.encrypted_content", "message.input_image.image_url")
+        known = text in (INCLUDED, ASKED, "message.input_image.image_url")
         if not known and not text.startswith(_NEVER_THERE):
             raise ApiError(f"expected a part such as {INCLUDED!r}, found {text!r}", param=path)
     most = _most(body)

@@ -8,6 +8,7 @@ from typing import Any
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
+from .known import CHAT, ignored
 from .logprobs import asked_chat
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import chat_choice, chat_tools
@@ -67,6 +68,7 @@ def read_chat(body: object, *, drop_unsupported: bool = False) -> Request:
         tool_choice=choice,
         toolkit=kit,
         dropped=tuple(drops.kinds),
+        ignored=ignored(body, CHAT),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "response_format", schema),
         thinking=thinking,

@@ -12,6 +12,7 @@ from typing import Any
 from ..templates import to_json
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
+from .known import MESSAGES, ignored
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
 from .tools import messages_choice, messages_tools
 from .unsupported import ELSEWHERE, Drops
@@ -72,6 +73,7 @@ def read_messages(body: object, *, counting: bool = False, drop_unsupported: boo
         toolkit=kit,
         early_arguments=_early(body.get("tools")),
         dropped=tuple(drops.kinds),
+        ignored=ignored(body, MESSAGES),
         tool_choice=choice,
         parallel_tool_calls=parallel,
         response_format=response_schema(format, at, format),

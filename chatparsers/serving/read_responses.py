@@ -12,8 +12,10 @@ from typing import Any
 from .errors import ApiError
 from .fields import boolean, integer, is_null, mapping, model_name, sequence, string, whole_request
 from .freeform import arguments_of
+from .known import RESPONSES, ignored
 from .logprobs import INCLUDED, asked_responses
 from .request import Request, response_schema, sampling, stops, template_options, text_parts
+from .sealed import opened
 from .tools import Toolkit, responses_choice, responses_tools
 from .unsupported import ELSEWHERE, Drops
 
@@ -75,6 +77,7 @@ def read_responses(body: object, *, drop_unsupported: bool = False) -> Request:
         tool_choice=choice,
         toolkit=kit,
         dropped=tuple(drops.kinds),
+        ignored=ignored(body, RESPONSES),
         parallel_tool_calls=boolean(body, "parallel_tool_calls", True),
         response_format=response_schema(format, "text.format", format),
         thinking=thinking,
@@ -118,8 +121,7 @@ def _item(
         message = _assistant(messages)
         message["content"] += content if isinstance(content, str) else _joined(content)
     elif kind == "reasoning":
-        listed = item.get("content") or item.get("summary") or []
-        text = _joined(text_parts(listed, f"{path}.content", _TEXT, drops))
+        text = _thought(item, path, drops)
         message = _assistant(messages)
         message["reasoning_content"] = message.get("reasoning_content", "") + text
     elif kind in ("function_call", "custom_tool_call"):
@@ -150,6 +152,17 @@ def _item(
             )
         else:
             messages.append({"role": "user", "content": text})
+
+
+def _thought(item: Mapping[str, Any], path: str, drops: Drops) -> str:
+    """The thought of an item: in plain, or as one word that this server or another wrote."""
+    if not item.get("content") and not is_null(item.get("encrypted_content")):
+        thought = opened(string(item["encrypted_content"], f"{path}.encrypted_content"))
+        if thought is not None:
+            return thought
+        drops.kinds["encrypted thought of another server"] = None
+    listed = item.get("content") or item.get("summary") or []
+    return _joined(text_parts(listed, f"{path}.content", _TEXT, drops))
 
 
 def _name(item: Mapping[str, Any], path: str, kit: Toolkit) -> str:

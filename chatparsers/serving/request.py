@@ -17,7 +17,7 @@ from .fields import kind_of, mapping, sequence, string
 from .tools import Toolkit
 from .unsupported import Drops
 
-_SAMPLING = (
+SAMPLING = (
     "temperature",
     "top_p",
     "top_k",
@@ -38,7 +38,8 @@ class Request:
     ``messages`` and ``tools`` are OpenAI-shaped, as `Chat.prepare` takes them; `prepare` has its other arguments too.
     ``stops``: the client's own texts that end the answer. ``sampling``: numbers for the engine, under OpenAI's names
     and ``top_k``, ``min_p``, ``repetition_penalty``. ``include_usage``: the stream ends with the usage. ``toolkit``:
-    how the API spells the tools. ``dropped``: what was left out of it. ``body`` is the request as it came.
+    how the API spells the tools. ``dropped``: what was left out of it. ``ignored``: fields that the API does not have,
+    which may be misspelt. ``body`` is the request as it came.
     ``choices``: how many answers. ``logprobs``: how many of the likeliest tokens are said at each place, None if no log
     probabilities are. ``token_ids``: whether the ids of prompt and answer are given.
     ``early_arguments``: whether arguments are streamed before their call is whole, where the API asks (Anthropic's
@@ -62,6 +63,7 @@ class Request:
     include_usage: bool = False
     toolkit: Toolkit = field(default_factory=Toolkit)
     dropped: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     choices: int = 1
     logprobs: int | None = None
     token_ids: bool = False
@@ -87,7 +89,7 @@ class Request:
 def sampling(body: Mapping[str, Any]) -> dict[str, Any]:
     """The fields for the sampler, which must be numbers."""
     found: dict[str, Any] = {}
-    for name in _SAMPLING:
+    for name in SAMPLING:
         value = body.get(name)
         if value is None:
             continue

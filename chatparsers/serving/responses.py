@@ -14,6 +14,7 @@ from ..core.message import RegionKind
 from .errors import ApiError
 from .logprobs import FIELDS, Logprobs, TokenLogprob
 from .parts import Part, PartKind
+from .sealed import ASKED, sealed
 from .tools import Toolkit
 from .writer import Writer
 
@@ -29,6 +30,7 @@ class ResponseItem(TypedDict, total=False):
     status: Status
     role: Literal["assistant"]
     summary: list[Any]
+    encrypted_content: str
     content: list[dict[str, Any]]
     call_id: str
     name: str
@@ -118,6 +120,7 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             for name, default in _DEFAULTS.items()
         }
         self._repeated["store"] = False
+        self._seals = ASKED in (given.get("include") or ())
         self._toolkit = toolkit or Toolkit()
         self._due: list[TokenLogprob] = []
         """What the engine says of tokens of the open item that waits for the next piece of text."""
@@ -255,6 +258,8 @@ class OpenAIResponses(Writer[ResponseEvent, Response]):
             item["role"] = "assistant"
         else:
             item["summary"] = []
+            if self._seals:
+                item["encrypted_content"] = sealed(part.text)
         item["content"] = [] if empty else [_text_part(part)]
         return item
 

@@ -49,6 +49,7 @@ def test_what_agents_send(
         assert asked[-1]["grammar_lazy"] is True
     warned = capsys.readouterr().err
     assert ("a tool web_search, which is left out" in warned) == (file.stem == "codex")
+    assert "which no API has" not in warned
     plain = serve(create_app(model.chat, LlamaServer(engine.url)))
     refused = httpx2.post(plain.url + path, json=body, timeout=30).status_code
     assert refused == (400 if file.stem == "codex" else 200)

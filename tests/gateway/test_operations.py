@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from configparser import ConfigParser
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,34 @@ def test_the_log_has_no_texts(gateway: Callable[..., Any], tmp_path: Path) -> No
     assert prompt == 5 and 0 < lines[0]["max_tokens"] < 500 and lines[0]["completion_tokens"] == 3
     assert lines[0]["max_tokens_asked"] == 9000 and "max_tokens_asked" not in lines[1]
     assert (lines[2]["error"], lines[3]["error"]) == ("invalid_api_key", "engine_error")
+
+
+def test_unknown_fields_are_named_once(gateway: Callable[..., Any], tmp_path: Path, capsys: Any) -> None:
+    server = gateway(log=str(tmp_path / "log"))
+    odd = {**ASK, "models": ["a"], "response_format ": {"type": "json_object"}}
+    for _ in range(2):
+        assert httpx2.post(server.url + URL, json=odd).status_code == 200
+    warned = capsys.readouterr().err
+    assert warned.count("the field 'models'") == warned.count("the field 'response_format '") == 1
+    metrics = server.app.state.metrics
+    assert [metrics.value("ignored", field=name) for name in ("models", "other")] == [2, 2]
+    soon(lambda: (tmp_path / "log").read_text().count("\n") == 2)
+    assert json.loads((tmp_path / "log").read_text().split("\n")[0])["ignored"] == ["models", "other"]
+    refused = httpx2.post(gateway(strict_fields=True).url + URL, json=odd)
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"], error["param"]) == (400, "unknown_parameter", "models")
+
+
+def test_the_models_are_those_that_a_request_may_name(gateway: Callable[..., Any]) -> None:
+    url = gateway(model="mine").url
+    for name in ("mine", "gpt-5", "org/model:tag"):
+        assert httpx2.post(url + URL, json={**ASK, "model": name}).json()["model"] == name
+        shown = httpx2.get(f"{url}/v1/models/{name}").json()
+        assert shown["id"] == name
+    listed = httpx2.get(f"{url}/v1/models").json()["data"]
+    assert [model["id"] for model in listed] == ["mine"]
+    made = datetime.fromisoformat(listed[0]["created_at"].replace("Z", "+00:00")).timestamp()
+    assert made == listed[0]["created"] and abs(time.time() - made) < 600
 
 
 def test_ids_are_passed_on(gateway: Callable[..., Any]) -> None:

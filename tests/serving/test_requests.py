@@ -107,6 +107,15 @@ def test_an_answer_comes_back_as_history(name: str) -> None:
     assert chat(messages=[USER, said, result]).messages == [USER, wanted, result]
     without = {key: value for key, value in said.items() if key != "reasoning_content"}
     assert chat(messages=[USER, without, result]).messages == [USER, wanted, result]
+    asked = {"include": ["reasoning.encrypted_content"]}
+    sealed = OpenAIResponses("m", request=asked).whole(message)["output"]
+    for item in sealed:  # as Codex does
+        if item["type"] == "reasoning":
+            del item["content"]
+    output = {"type": "function_call_output", "call_id": id, "output": "sunny"}
+    id_of_sealed = next(item["call_id"] for item in sealed if item["type"] == "function_call")
+    carried = responses(input=[USER, *sealed, {**output, "call_id": id_of_sealed}]).messages
+    assert carried[1].get("reasoning_content", "") == message.reasoning
     items = OpenAIResponses("m").whole(message)["output"]
     output = {"type": "function_call_output", "call_id": id, "output": "sunny"}
     assert responses(input=[USER, *items, output]).messages == [USER, wanted, result]
@@ -169,6 +178,14 @@ def test_thinking_and_what_other_servers_know() -> None:
     assert messages(thinking={"type": "adaptive"}, output_config={"effort": "none"}).thinking is False
     assert chat(stop="x").stops == ("x",) and messages(stop_sequences=["x", "y"]).stops == ("x", "y")
     assert chat(stream_options={"include_usage": True}).include_usage and not chat().include_usage
+
+
+def test_fields_that_no_api_has_are_named() -> None:
+    for read in READERS.values():
+        found = read(metadata={}, seed=1, models=["a"], temprature=0, provider=None)
+        assert found.ignored == ("models", "temprature")
+    other = {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAABo"}
+    assert responses(input=[USER, other]).dropped == ("encrypted thought of another server",)
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
