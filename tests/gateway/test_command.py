@@ -122,6 +122,7 @@ def test_every_setting_has_a_flag() -> None:
                 "--trust-ids",
                 "--drop-unsupported",
                 "--lenient-calls",
+                "--strict-fields",
                 *lists,
             ]
         ),
@@ -147,6 +148,7 @@ def test_every_setting_has_a_flag() -> None:
         trust_ids=True,
         drop_unsupported=True,
         lenient_calls=True,
+        strict_fields=True,
         key_file="keys",
         log="log",
         passed=("/tokenize",),
