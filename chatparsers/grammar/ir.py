@@ -13,7 +13,7 @@ the end of such text is exact: its first stop is the marker itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -482,3 +482,49 @@ def opt(node: Ir) -> Ir:
 def texts(options: Iterable[str]) -> Ir:
     """One of the texts."""
     return alt(*(Text(option) if option else EMPTY for option in dict.fromkeys(options)))
+
+
+# what a node is made of
+
+
+def children(node: Ir) -> tuple[Ir, ...]:
+    """The nodes that a node is made of."""
+    if isinstance(node, Seq):
+        return node.items
+    if isinstance(node, Alt):
+        return node.options
+    if isinstance(node, (Rep, Shared)):
+        return (node.node,)
+    if isinstance(node, Order):
+        return node.members if node.extra is None else (*node.members, node.extra)
+    return ()
+
+
+def named(node: Ir) -> set[str]:
+    """The rules that a node names."""
+    seen: set[int] = set()
+    found: set[str] = set()
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Ref):
+            found.add(part.name)
+        elif id(part) not in seen:
+            seen.add(id(part))
+            todo += children(part)
+    return found
+
+
+def nullable(node: Ir, empty: Collection[str] = ()) -> bool:
+    """Whether a node matches the empty text. ``empty``: the rules that match it. A `Lang` counts as text."""
+    if isinstance(node, Text):
+        return not node.text
+    if isinstance(node, Seq):
+        return all(nullable(item, empty) for item in node.items)
+    if isinstance(node, Alt):
+        return any(nullable(option, empty) for option in node.options)
+    if isinstance(node, Rep):
+        return node.least == 0 or nullable(node.node, empty)
+    if isinstance(node, Ref):
+        return node.name in empty
+    return isinstance(node, Shared) and nullable(node.node, empty)

@@ -19,7 +19,25 @@ from parsimonious.grammar import Grammar as Peg
 from parsimonious.nodes import Node, NodeVisitor
 
 from ..errors import ChatParsersError, RequestError
-from .ir import ANY, Alt, Chars, Ir, Ref, Rep, Seq, Shared, Text, TokenRef, alt, charset, complement, seq
+from .ir import (
+    ANY,
+    Alt,
+    Chars,
+    Ir,
+    Ref,
+    Rep,
+    Seq,
+    Shared,
+    Text,
+    TokenRef,
+    alt,
+    charset,
+    children,
+    complement,
+    named,
+    nullable,
+    seq,
+)
 
 if TYPE_CHECKING:
     _NodeVisitor = NodeVisitor[Any]
@@ -97,7 +115,7 @@ class UserGrammar:
     def embed(self, rules: dict[str, Ir]) -> Ir:
         """The node of its root. Puts the rules that recur into ``rules``, with the prefix ``user-``."""
         made: dict[str, Ir] = {}
-        recurring = _cyclic({name: set(_references(node)) for name, node in self.rules.items()})
+        recurring = _cyclic({name: named(node) for name, node in self.rules.items()})
         todo: list[str] = []
 
         def place(node: Ir, depth: int) -> Ir:
@@ -248,21 +266,7 @@ def _code(text: str) -> int:
 def _regular(node: Ir) -> bool:
     if isinstance(node, (Text, Chars)):
         return True
-    if isinstance(node, (Rep, Shared)):
-        return _regular(node.node)
-    return isinstance(node, (Seq, Alt)) and all(
-        map(_regular, node.items if isinstance(node, Seq) else node.options)
-    )
-
-
-def _references(node: Ir) -> Iterator[str]:
-    if isinstance(node, Ref):
-        yield node.name
-    elif isinstance(node, Rep):
-        yield from _references(node.node)
-    elif isinstance(node, (Seq, Alt)):
-        for item in node.items if isinstance(node, Seq) else node.options:
-            yield from _references(item)
+    return isinstance(node, (Rep, Shared, Seq, Alt)) and all(map(_regular, children(node)))
 
 
 def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
@@ -299,47 +303,35 @@ def _cyclic(graph: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
-def _nullable(rules: dict[str, Ir], node: Ir, found: set[str]) -> bool:
-    if isinstance(node, Ref):
-        return node.name in found
-    if isinstance(node, Seq):
-        return all(_nullable(rules, item, found) for item in node.items)
-    if isinstance(node, Alt):
-        return any(_nullable(rules, option, found) for option in node.options)
-    if isinstance(node, Rep):
-        return node.least == 0 or _nullable(rules, node.node, found)
-    return isinstance(node, Text) and not node.text
-
-
-def _left(rules: dict[str, Ir], node: Ir, empty: set[str]) -> Iterator[str]:
+def _left(node: Ir, empty: set[str]) -> Iterator[str]:
     """The rules that ``node`` can begin with."""
     if isinstance(node, Ref):
         yield node.name
     elif isinstance(node, Rep):
-        yield from _left(rules, node.node, empty)
+        yield from _left(node.node, empty)
     elif isinstance(node, Alt):
         for option in node.options:
-            yield from _left(rules, option, empty)
+            yield from _left(option, empty)
     elif isinstance(node, Seq):
         for item in node.items:
-            yield from _left(rules, item, empty)
-            if not _nullable(rules, item, empty):
+            yield from _left(item, empty)
+            if not nullable(item, empty):
                 break
 
 
 def _left_recursive(rules: dict[str, Ir]) -> str | None:
     users: dict[str, list[str]] = {}
     for name, node in rules.items():
-        for other in set(_references(node)):
+        for other in named(node):
             users.setdefault(other, []).append(name)
     empty: set[str] = set()
     todo = list(rules)
     while todo:
         name = todo.pop()
-        if name not in empty and _nullable(rules, rules[name], empty):
+        if name not in empty and nullable(rules[name], empty):
             empty.add(name)
             todo += users.get(name, ())
-    cyclic = _cyclic({name: set(_left(rules, node, empty)) for name, node in rules.items()})
+    cyclic = _cyclic({name: set(_left(node, empty)) for name, node in rules.items()})
     return next((name for name in rules if name in cyclic), None)
 
 

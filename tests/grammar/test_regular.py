@@ -19,7 +19,7 @@ from chatparsers.grammar.dialects.gbnf import write_gbnf
 from chatparsers.grammar.dialects.lark import write_lark
 from chatparsers.grammar.dialects.structural_tag import write_structural_tag
 from chatparsers.grammar.reading.residual import residual
-from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build, nullable
+from chatparsers.grammar.regular.automaton import Dfa, Matcher, TooLarge, build
 from chatparsers.grammar.regular.numbers import integer_range, number_parts
 from chatparsers.grammar.regular.regex import read_regex
 
@@ -116,7 +116,7 @@ def test_automata(amount: Callable[[int, int, int], int]) -> None:
             )
             assert takes(found, text) is expected, (number, text, lang)
         for node, said, _ in drawn:
-            assert nullable(node) is (re.fullmatch(said, "") is not None), (number, said)
+            assert ir.nullable(node) is (re.fullmatch(said, "") is not None), (number, said)
             matcher = Matcher(node)
             assert all(matcher.matches(text) is (re.fullmatch(said, text) is not None) for text in TEXTS), (
                 said

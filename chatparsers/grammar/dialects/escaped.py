@@ -1,8 +1,40 @@
-"""The spellings by ``\\u`` of characters beyond ASCII in a JSON string, as a regular expression."""
+"""How the characters of a set are spelt in a JSON string; those beyond ASCII by ``\\u`` as a regular expression."""
 
 from __future__ import annotations
 
-from ..ir import Ranges, overlap
+from typing import NamedTuple
+
+from ..ir import LAST, Ranges, charset, overlap, without
+
+ESCAPED = charset(['"', "\\", (0, 31)])
+HIGH = charset([(0x80, LAST)])
+_CONTROLS = charset([(0, 31)])
+_SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+class Spellings(NamedTuple):
+    """The spellings of one character of a set. A character that needs no escape has only itself.
+
+    ``plain``: the characters that spell themselves. ``letters``: those after a backslash. ``controls``: for each first
+    digit after ``\\u00``, the last digits. ``high``: whether all characters beyond ASCII are in the set, which may then
+    be spelt by ``\\u``.
+    """
+
+    plain: Ranges
+    letters: str
+    controls: dict[str, str]
+    high: bool
+
+
+def spellings(ranges: Ranges) -> Spellings:
+    """How one character of a set is spelt."""
+    controls: dict[str, str] = {}
+    for low, high in overlap(ranges, _CONTROLS):
+        for code in range(low, high + 1):
+            controls[f"{code >> 4:x}"] = controls.get(f"{code >> 4:x}", "") + f"{code & 15:x}"
+    letters = "".join(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
+    return Spellings(without(ranges, ESCAPED), letters, controls, HIGH[0] in overlap(ranges, HIGH))
+
 
 _PLANE = 0x10000
 _HALF = 0x400

@@ -15,15 +15,13 @@ from functools import lru_cache
 
 from ...kept import Kept, kept
 from .. import ir
-from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap, without
+from ..ir import ANY, CHAIN, EMPTY, LAST, Encoding, Ir, Ranges, charset, complement, overlap
 from ..regular.automaton import Dfa, TooLarge, build
+from ..regular.classes import sets_of
 from ..target import Target
+from .escaped import ESCAPED, HIGH, spellings
 from .rules import RuleWriter
 
-CONTROLS = charset([(0, 31)])
-ESCAPED = charset(['"', "\\", (0, 31)])
-HIGH = charset([(0x80, LAST)])
-_SHORT = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _BLOCK = 64
 """The number of characters in a block of a longer string."""
 _RESERVED = frozenset({"true", "false", "root"})
@@ -134,18 +132,6 @@ def _text_automaton(stops: tuple[str, ...], end: str) -> Dfa:
         found = build(ir.Lang(stops=tuple(stop for stop in stops if stop not in end), end=last))
     assert found is not None
     return found
-
-
-def alphabet(node: Ir) -> Ranges:
-    """The characters that a regular node may have."""
-    if isinstance(node, ir.Text):
-        return charset(node.text)
-    if isinstance(node, ir.Chars):
-        return node.ranges
-    if isinstance(node, (ir.Rep, ir.Shared)):
-        return alphabet(node.node)
-    items = node.items if isinstance(node, ir.Seq) else node.options if isinstance(node, ir.Alt) else ()
-    return charset(span for item in items for span in alphabet(item))
 
 
 @kept(1024, 128)
@@ -364,7 +350,9 @@ class GbnfWriter(RuleWriter):
         listed = inner.options if isinstance(inner, ir.Alt) else (inner,)
         if node.encoding == "raw" and all(isinstance(text, ir.Text) or text is EMPTY for text in listed):
             return self.listed([text.text if isinstance(text, ir.Text) else "" for text in listed], node)
-        used = alphabet(inner)
+        sets: dict[Ranges, None] = {}
+        sets_of(inner, sets)
+        used = charset(span for ranges in sets for span in ranges)
         if node.encoding != "raw":
             if overlap(used, ESCAPED) or (HIGH[0] in overlap(used, HIGH)):
                 return None
@@ -443,29 +431,14 @@ class GbnfWriter(RuleWriter):
         """The spellings of one character of a set. In a string, a character that needs no escape has only itself."""
         if encoding == "raw":
             return [char_class(ranges)]
-        found: list[str] = []
-        plain = without(ranges, ESCAPED)
-        if plain:
-            found.append(char_class(plain))
-        letters = "".join(
-            letter for letter, char in _SHORT.items() if char != "/" and overlap(ranges, charset(char))
-        )
-        if letters:
-            found.append('"\\\\" ' + char_class(charset(letters)))
-        controls = overlap(ranges, CONTROLS)
-        if controls:
-            found += [f'"\\\\u00{high}" {_hex(low)}' for high, low in _nibbles(controls)]
-        if HIGH[0] in overlap(ranges, HIGH):
+        spelt = spellings(ranges)
+        found = [char_class(spelt.plain)] if spelt.plain else []
+        if spelt.letters:
+            found.append('"\\\\" ' + char_class(charset(spelt.letters)))
+        found += [f'"\\\\u00{first}" {_hex(last)}' for first, last in spelt.controls.items()]
+        if spelt.high:
             found.append(f'"\\\\" {self.common("char-high")}')
         return found
-
-
-def _nibbles(ranges: Ranges) -> list[tuple[str, str]]:
-    rows: dict[str, str] = {}
-    for low, high in ranges:
-        for code in range(low, high + 1):
-            rows[f"{code >> 4:x}"] = rows.get(f"{code >> 4:x}", "") + f"{code & 15:x}"
-    return list(rows.items())
 
 
 def _hex(digits: str) -> str:

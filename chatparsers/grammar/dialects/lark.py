@@ -19,10 +19,9 @@ from itertools import pairwise
 
 from ...kept import kept
 from .. import ir
-from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals, overlap, without
+from ..ir import ANY, LAST, Encoding, Ir, Ranges, charset, closed, complement, literals
 from ..reading.residual import CHARACTER, HEX, PAIR, residual
-from .escaped import high_spellings
-from .gbnf import ESCAPED, HIGH
+from .escaped import high_spellings, spellings
 from .rules import RuleWriter
 
 _HIGH = rf"\\u(?:00[89a-fA-F]{HEX}|0[1-9a-fA-F]{HEX}{{2}}|[1-9a-cA-CefEF]{HEX}{{3}}|{PAIR})"
@@ -30,7 +29,6 @@ _ANY = "(?s:.)"
 _EMPTY = "(?:)"
 _NEVER = r"[^\s\S]"
 _BLANK = r"/ |\r?\n[ \t]{0,64}/"
-_SHORT = {'"': '"', "\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
 def _literal(text: str) -> str:
@@ -66,20 +64,14 @@ def _class(ranges: Ranges) -> str:
 def _encoded(ranges: Ranges, *, every: bool = False) -> str:
     """The spellings of one character inside a JSON string; the same as the GBNF writer's. ``every``: also those that
     are not generated of a part of the characters beyond ASCII."""
-    options: list[str] = []
-    plain = without(ranges, ESCAPED)
-    if plain:
-        options.append(_class(plain))
-    letters = "".join(letter for letter, char in _SHORT.items() if overlap(ranges, charset(char)))
-    if letters:
-        options.append(r"\\" + _class(charset(letters)))
-    controls = overlap(ranges, ((0, 31),))
-    rows: dict[int, str] = {}
-    for low, high in controls:
-        for code in range(low, high + 1):
-            rows[code >> 4] = rows.get(code >> 4, "") + f"{code & 15:x}"
-    options += [rf"\\u00{row}{_class(charset(digits + digits.upper()))}" for row, digits in rows.items()]
-    if HIGH[0] in overlap(ranges, HIGH):
+    spelt = spellings(ranges)
+    options = [_class(spelt.plain)] if spelt.plain else []
+    if spelt.letters:
+        options.append(r"\\" + _class(charset(spelt.letters)))
+    options += [
+        rf"\\u00{first}{_class(charset(last + last.upper()))}" for first, last in spelt.controls.items()
+    ]
+    if spelt.high:
         options.append(_HIGH)
     elif every:
         options += high_spellings(ranges)
@@ -159,18 +151,6 @@ def _one_character(node: Ir) -> bool:
     if isinstance(node, ir.Alt):
         return all(map(_one_character, node.options))
     return isinstance(node, ir.Chars) or (isinstance(node, ir.Text) and len(node.text) == 1)
-
-
-def _nullable(node: Ir) -> bool:
-    if isinstance(node, ir.Seq):
-        return all(map(_nullable, node.items))
-    if isinstance(node, ir.Alt):
-        return any(map(_nullable, node.options))
-    if isinstance(node, ir.Rep):
-        return node.least == 0 or _nullable(node.node)
-    if isinstance(node, ir.Text):
-        return not node.text
-    return isinstance(node, ir.Shared) and _nullable(node.node)
 
 
 @kept(1024, 128)
@@ -423,7 +403,7 @@ class _Writer(RuleWriter):
         stops = _minimal(node.stops)
         if stops:
             terms.append(f"~/{_ANY}*{_any_of(stops)}{_ANY}*/")
-        nullable = not node.least and all(part.positive is _nullable(part.node) for part in node.parts)
+        nullable = not node.least and all(part.positive is ir.nullable(part.node) for part in node.parts)
         if nullable:
             terms.append(f"/{_ANY}+/")
         if not any(not term.startswith("~") for term in terms):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any, ClassVar
 
-from ..ir import Alt, Ir, Order, Rep, Seq, Shared, State
+from ..ir import Alt, Ir, Order, Seq, Shared, State, children
 
 _Form = tuple[str, str, Callable[[list[str]], Any]]
 """A state's hint, its text with gaps, and the function that picks the names for the gaps."""
@@ -30,14 +30,8 @@ def _shared_in(node: Ir) -> list[Shared]:
         part = todo.pop()
         if isinstance(part, Shared):
             found.append(part)
-        elif isinstance(part, Seq):
-            todo += reversed(part.items)
-        elif isinstance(part, Alt):
-            todo += reversed(part.options)
-        elif isinstance(part, Rep):
-            todo.append(part.node)
-        elif isinstance(part, Order):
-            todo += [*([] if part.extra is None else [part.extra]), *reversed(part.members)]
+        else:
+            todo += reversed(children(part))
     return found
 
 

@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterator
 
 from .. import ir
-from ..ir import EMPTY, NOTHING, Ir, alt, seq
-from ..regular.automaton import nullable
+from ..ir import EMPTY, NOTHING, Ir, alt, nullable, seq
 from ..regular.regex import read_regex
 
 HEX = "[0-9a-fA-F]"

@@ -18,8 +18,7 @@ from ...core.definition.nodes import Node, Span
 from ...core.definition.tree import first, head, through, tokens, walk
 from ...errors import DefinitionError, RequestError, SchemaError
 from .. import ir
-from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, opt, seq
-from ..regular.automaton import nullable
+from ..ir import ANYTHING, EMPTY, GAP, SPACES, Ir, alt, literals, never, nullable, opt, seq
 from .place import At
 from .request import Request
 from .residual import residual

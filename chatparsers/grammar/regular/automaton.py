@@ -21,7 +21,7 @@ from .classes import Classes, sets_of
 from .dfa import Dfa, TooLarge, spend
 from .listed import excluded_texts, not_listed
 
-__all__ = ["Dfa", "Matcher", "TooLarge", "build", "nullable"]
+__all__ = ["Dfa", "Matcher", "TooLarge", "build"]
 
 _MOST_POSITIONS = 60_000
 
@@ -502,16 +502,3 @@ def _merged(table: list[list[int]], live: set[int], accepting: set[int]) -> list
                     place[state] = new
                 waiting.add(new if number in waiting or len(part) <= len(block) else number)
     return [place[state] if state in live else -1 for state in range(len(table))]
-
-
-def nullable(node: Ir) -> bool:
-    """Whether a regular node matches the empty text."""
-    if isinstance(node, Text):
-        return not node.text
-    if isinstance(node, Seq):
-        return all(map(nullable, node.items))
-    if isinstance(node, Alt):
-        return any(map(nullable, node.options))
-    if isinstance(node, Rep):
-        return node.least == 0 or nullable(node.node)
-    return isinstance(node, Shared) and nullable(node.node)

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
-from ..ir import ANY, LAST, Alt, Chars, Ir, Ranges, Rep, Seq, Shared, Text, charset
+from ..ir import ANY, LAST, Chars, Ir, Ranges, Text, charset, children
 
 
 def sets_of(node: Ir, found: dict[Ranges, None]) -> None:
@@ -15,11 +15,9 @@ def sets_of(node: Ir, found: dict[Ranges, None]) -> None:
         found.update(dict.fromkeys(((ord(char), ord(char)),) for char in node.text))
     elif isinstance(node, Chars):
         found[node.ranges] = None
-    elif isinstance(node, (Seq, Alt)):
-        for item in node.items if isinstance(node, Seq) else node.options:
-            sets_of(item, found)
-    elif isinstance(node, (Rep, Shared)):
-        sets_of(node.node, found)
+    else:
+        for part in children(node):
+            sets_of(part, found)
 
 
 class Classes:

@@ -18,7 +18,7 @@ from typing import Any
 
 from ...schema.keywords import KEYWORDS, NOTES
 from ..budget import Budget
-from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text
+from ..ir import EMPTY, NOTHING, Alt, Ir, Lang, Order, Ref, Rep, Seq, Shared, Text, children, named
 from ..regular.automaton import TooLarge, build
 from ..steps import Steps, run
 from ..target import Target
@@ -184,7 +184,7 @@ def has_end(name: str, rules: Mapping[str, Ir], begun: Collection[str]) -> bool:
     """Whether the rule ``name`` has a finite text. The rules in ``begun`` are not yet written; they count as finite."""
     todo, found = [name], {name}
     while todo:
-        for other in _named(rules[todo.pop()]):
+        for other in named(rules[todo.pop()]):
             if other not in found and other not in begun:
                 found.add(other)
                 todo.append(other)
@@ -199,33 +199,6 @@ def has_end(name: str, rules: Mapping[str, Ir], begun: Collection[str]) -> bool:
     return name in ending
 
 
-def _parts(node: Ir) -> tuple[Ir, ...]:
-    if isinstance(node, Seq):
-        return node.items
-    if isinstance(node, Alt):
-        return node.options
-    if isinstance(node, (Rep, Shared)):
-        return (node.node,)
-    if isinstance(node, Order):
-        return node.members if node.extra is None else (*node.members, node.extra)
-    return ()
-
-
-def _named(node: Ir) -> set[str]:
-    """The rules that a node names."""
-    seen: set[int] = set()
-    found: set[str] = set()
-    todo = [node]
-    while todo:
-        part = todo.pop()
-        if isinstance(part, Ref):
-            found.add(part.name)
-        elif id(part) not in seen:
-            seen.add(id(part))
-            todo += _parts(part)
-    return found
-
-
 def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
     if isinstance(node, Ref):
         return node.name in ending
@@ -237,10 +210,10 @@ def _ends(node: Ir, ending: set[str], known: dict[int, bool]) -> Steps[bool]:
     elif isinstance(node, Rep):
         found = not node.least or bool((yield _ends(node.node, ending, known)))
     else:
-        parts = _parts(node)
+        items = children(node)
         wanted = isinstance(node, Alt)  # a choice needs one part that ends, other nodes need all
         found = not wanted
-        for part in parts:
+        for part in items:
             if (yield _ends(part, ending, known)) is wanted:
                 found = wanted
                 break
