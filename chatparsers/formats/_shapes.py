@@ -178,6 +178,12 @@ def keyed_call(
 
     json = opener << json_calls(p) << closer
     whole = opener + p.each_tool(one)
+    if (
+        line
+    ):  # a name without arguments and without that line's end, in the middle of a line that goes on, is prose
+        over = p.chars(r" \t\r", 0) + p.choice(*p.stops, "\n", p.end(), opener, key)
+        prose = opener + p.chars(r"^<>\n") + closer + p.negate(over)
+        whole = p.reads("", p.choice(p.line_start(), p.negate(prose))) + whole
     return p.reads(
         whole, whole, json, opener + p.each_tool(unopened), *(way for name in also for way in misnamed(name))
     )

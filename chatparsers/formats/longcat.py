@@ -13,7 +13,7 @@ or
     Text.
     <longcat_tool_call>get_weather
     <longcat_arg_key>city</longcat_arg_key>
-    <longcat_arg_value>Oslo</longcat_arg_value>
+    <longcat_arg_value>Rome</longcat_arg_value>
     </longcat_tool_call>
 
 Quirks:

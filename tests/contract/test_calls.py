@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import chain, product
 from typing import Any
 
@@ -173,6 +174,28 @@ def test_prose_that_explains_calls_makes_none(format: Format, arguments: str) ->
                 ]
                 told = {diagnostic.code for diagnostic in message.diagnostics}
                 assert not any(left) or told, (text, left)
+
+
+@pytest.mark.one_in(2)
+def test_a_name_between_the_tags_of_a_call_is_prose_where_its_line_goes_on(format: Format) -> None:
+    """In formats that end the line of the name: without that, and without arguments, prose spells a call like that."""
+    if not format.features.tools:
+        return
+    tools = [{"type": "function", "function": {"name": "now", "parameters": {"type": "object"}}}]
+    call = {"id": "a1b2c3d40", "type": "function", "function": {"name": "now", "arguments": "{}"}}
+    text = format.render({"role": "assistant", "content": "", "tool_calls": [call]}, tools)
+    opener, space, closer = re.fullmatch(r"(.*now)(\s*)(.*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    if not space or "\n" in opener or not closer.startswith("</"):
+        return
+    bare, turn = opener + closer, format.bind(tools=tools, id_seed="x")
+    for form in ("Write {} to call it.", "`{}` is how.", "See ({}).", "{}, or {}."):
+        prose = "Hi: " + form.replace("{}", bare)
+        message = check_cuts(turn, prose, [list(prose), *random_cuts(prose, 3)])
+        assert (message.content, message.tool_calls) == (prose, []), prose
+    for form in ("{}", "Let me look. {}", "Let me look.\n{} ok", "I look. {}\nok", "I look. {}{}"):
+        message = turn.parse(form.replace("{}", bare))
+        assert len(message.tool_calls) == form.count("{}"), form
+        assert all(one.name == "now" and one.arguments == "{}" for one in message.tool_calls)
 
 
 @pytest.mark.one_in(4)
