@@ -15,8 +15,9 @@ leaves them unconsumed until they have arrived:
 - ``(`` opens a tuple if ``,`` follows its first scalar; else, and if the scalar is longer, a value in parentheses.
 - ``,`` is left out if only white space stands between it and the closing bracket.
 - A string goes on if another literal follows its end. (Only inside brackets.)
-- At the top, the quote of an argument's string ends it only before the next argument or the end of the call. Elsewhere
-  it is part of the string, which a model wrote without escapes.
+- At the top, the quote of an argument's string ends it only before the next argument or the end of the call; in
+  brackets, before a comma, a colon or a bracket. Elsewhere it is part of the string, which a model wrote without
+  escapes.
 
 A number is consumed at once. It goes out when it has ended and is JSON, or is mended. A number longer than the window
 is passed on unchanged and must be JSON. So each decision depends on a fixed stretch of text, never on the chunking.
@@ -72,13 +73,14 @@ _ARGUMENT = r"[A-Za-z_]\w{0,63}=(?:['\"\[{(0-9-]|True|False|None)"
 _apostrophe = re.compile(rf"'(?=\w)(?!{_PREFIX}['\"]|{_ARGUMENT})").match
 _apostrophe_begun = re.compile(rf"'(?:{_PREFIX}|[A-Za-z_]\w{{0,63}}(?:=[A-Za-z]{{0,4}})?)\Z").match
 
-# Behind the quote of an argument's string: the next argument, or the end of its call.
+# Behind the quote of an argument's string: the next argument, or the end of its call. In brackets: what is neither.
 _SPACE = r"[ \t\r\n]{0,64}"
 _NAME = r"[A-Za-z_]\w{0,63}"
 _next_argument = re.compile(
     rf"(?:{_SPACE},|[ \t\r\n]{{1,64}}){_SPACE}{_NAME}{_SPACE}=(?!=|\Z)|(?!{_PREFIX}['\"]){_ARGUMENT}"
 ).match
 _argument_begun = re.compile(rf"{_SPACE}(?:,{_SPACE})?(?:{_NAME}{_SPACE}(?:=[A-Za-z]{{0,4}})?)?\Z").match
+_goes_on = re.compile(rf"[ \t\r\n]{{0,{_WINDOW - 1}}}[^ \t\r\n,:\])}}]").match
 _call_over = re.compile(rf"{_SPACE}(?:,{_SPACE})?\)").match
 
 _SINGLE = rf"""[^'\\\x00-\x1f]*(?:\\(?:['"\\bfnrt]|u{_HEX}{{4}})[^'\\\x00-\x1f]*)*"""
@@ -618,26 +620,27 @@ class PythonScanner(Transcoder):
 
     def _closed_string(self, text: str, i: int, width: int, final: bool) -> int:
         """Reads the closing quote."""
-        after = i + width
+        after, over = i + width, 1
         if not self.stack:
             over = self._string_over(text, after)
-            if over <= 0:
-                if over < 0:
-                    self.waiting = True
-                    return len(text) if final else i
-                self.notes.append((i, "an escaped quote", text[i : after + 1]))
-                self._put(text, i, after, escape(text[i:after]))
-                return after
-        if self.stack and (after == len(text) or text[after] not in ",:]})"):
+        elif after == len(text) or text[after] not in ",:]})":
             match = _adjacent(text, after, after + _WINDOW)
             if match:
                 self._put(text, i, match.end(), "")
                 self.mode = ""
                 self.state = _JOIN
                 return match.end()
-            if not final and len(text) - after < _WINDOW and _adjacent_begun(text, after):
-                self.waiting = True
-                return i
+            if len(text) - after < _WINDOW and _adjacent_begun(text, after):
+                over = -1
+            elif width == 1 and not self.key and _goes_on(text, after):
+                over = 0
+        if over < 0:
+            self.waiting = True
+            return len(text) if final else i
+        if not over:
+            self.notes.append((i, "an escaped quote", text[i : after + 1]))
+            self._put(text, i, after, escape(text[i:after]))
+            return after
         if width == 3 or text[i] != '"':
             self._put(text, i, after, '"')
         self.mode = ""

@@ -1,4 +1,8 @@
-"""The check of C1 notices a region with the wrong text: every region of every case is moved by one."""
+"""The check of C1 notices a region with the wrong text: every region of some formats' cases is moved by one.
+
+The formats are fixed: JSON, tags, Python and calls with ids. A new format must pass the check, and need not be one in
+which it sees every fault.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from chatparsers import Message, Turn, get_format, list_formats
+from chatparsers import Message, Turn, get_format
 from chatparsers.core.message import Region
 from chatparsers.testing import check_conservation, load_cases
 from chatparsers.testing.cases import bound
 
 _CASES = Path(__file__).parent / "cases"
-_NAMES = [info.name for info in list_formats() if info.origin == "chatparsers"]
+_NAMES = ("hermes-2-pro", "glm-4-5", "lfm2", "smi")
 
 
 def messages(name: str) -> Iterator[tuple[Turn, Message]]:
@@ -75,5 +79,5 @@ def test_a_border_that_is_moved_and_a_kind_that_is_called_markup_are_told(name: 
                     for region, before in zip(other.regions, message.regions, strict=True)
                     if region != before
                 ]
-    assert tried or name == "content-only"
+    assert tried
     assert not wrong, "\n".join(wrong)
