@@ -43,8 +43,8 @@ Spellings = Callable[[str], "tuple[str, ...]"]
 Reader = Callable[[Argument, str], Transcoder]
 """Makes the transcoder of one value of the argument, which the text names so; "" if the value stands by its place."""
 
-ObjectReader = Callable[["Mapping[str, Argument]"], Transcoder]
-"""Makes the transcoder of all arguments of a call, whose tool declares these."""
+ObjectReader = Callable[[Callable[[], "Mapping[str, Argument]"]], Transcoder]
+"""Makes the transcoder of all arguments of a call. It is given what finds those that the tool declares."""
 
 _WIRE_TYPES = {**{name: frozenset({name}) for name in (*TYPES, "integer")}, "json": ANYTHING - {"string"}}
 
@@ -136,7 +136,7 @@ class Json(Syntax):
         return lambda argument, name: JsonScanner()
 
     def object(self, spellings: Spellings) -> ObjectReader:
-        return lambda arguments: ObjectScanner()
+        return lambda declared: ObjectScanner()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Gemma(Syntax):
         quote = spellings(self.quote)[0]
         closers = spellings(self.closer) if self.closer else ()
         openers = spellings(self.opener) if self.opener else ()
-        return lambda arguments: GemmaScanner(quote, "{", closers, openers, arguments)
+        return lambda declared: GemmaScanner(quote, "{", closers, openers, declared())
 
 
 @dataclass(frozen=True, slots=True)

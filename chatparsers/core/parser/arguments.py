@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
-from ...schema.tools import UNKNOWN
+from ...schema.tools import UNKNOWN, Argument, Toolset
 from ...values import ObjectReader, Reader
 from ...values.base import Transcoder
 from ...values.raw import RawReader
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class ArgumentsValue:
-    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes for those that the tool
-    declares."""
+    """The operand of a `VALUE` that reads all arguments as one object: what ``read`` makes. It looks up those
+    that the tool declares only if it asks for them, because the tool's schema is read at the first look."""
 
     __slots__ = ("read",)
 
@@ -24,8 +26,13 @@ class ArgumentsValue:
         self.read = read
 
     def __call__(self, machine: Machine) -> Transcoder:
-        tool = machine.tools.get(machine.tool)
-        return self.read({} if tool is None else tool.arguments)
+        return self.read(partial(_declared, machine.tools, machine.tool))
+
+
+def _declared(tools: Toolset, name: str) -> Mapping[str, Argument]:
+    """The arguments that the tool declares."""
+    tool = tools.get(name)
+    return {} if tool is None else tool.arguments
 
 
 class ArgumentValue:

@@ -299,7 +299,7 @@ class BodyCompiler:
         if calls is not None:
             strays = [Tagged(Tag.STRAY, Token(text)) for text in self.outline.closers if text not in closers]
             self._last_calls(calls, span.close, [*strays, *parts.closers], parts.ends, loop.top, body)
-        code.emit(m.ONE, at.region, None, "a character")
+        code.any_character(at.region)
         code.emit(m.JUMP, scan)
         self._closed(ways, markers, done)
         code.place(done)
@@ -364,7 +364,7 @@ class BodyCompiler:
         for node in exits:
             code.attempt(partial(self.node, node, markers), done, m.BACK)
         self._answer(region, loop)
-        code.emit(m.ONE, region, None, "a character")
+        code.any_character(region)
         code.emit(m.JUMP, loop)
         self._closed(ways, markers, done)
         code.place(done)
@@ -408,7 +408,7 @@ class BodyCompiler:
     def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
         """Reads content: the character at which nothing begins, and all up to the next place where something may.
         ``plain``: the place to go to if no stop stands there."""
-        self.code.emit(m.ONE, m.CONTENT, None, "a character")
+        self.code.any_character(m.CONTENT)
         self.code.place(plain)
         self.code.text(m.CONTENT, stops)
         self.code.emit(m.JUMP, loop)
@@ -422,7 +422,7 @@ class BodyCompiler:
         code.emit(m.JUMP, loop)
         code.place(named)
         call()
-        code.emit(m.ONE, m.CONTENT, None, "a character")
+        code.any_character(m.CONTENT)
         code.emit(m.JUMP, plain)
 
     def _begins(self, region: int) -> tuple[str, ...]:

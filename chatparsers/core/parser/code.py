@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from .alphabet import Alphabet
 from .instructions import Instruction
 
 WHITE = " \t\r\n"
+_character = re.compile("(?s:.)?").match
 
 NEVER: Node = Not(Sequence(()))
 """Matches nowhere: nothing never fails to follow."""
@@ -143,6 +145,10 @@ class Code:
         """Reads text of ``region`` up to the first of ``stops``."""
         finder = stop_finder(*self.spellings(stops))
         self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
+
+    def any_character(self, region: int) -> None:
+        """Reads a character of ``region``, whatever it is."""
+        self.emit(m.CHARS, region, _character, "a character", 1, 1)
 
     def at(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows."""

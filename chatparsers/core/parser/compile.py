@@ -135,17 +135,39 @@ class _Compiler:
         compile(self, node, at)
 
     def literal(self, node: Literal | Token, at: Place) -> None:
-        spellings = self.literals.get(node)
-        if spellings is None:
+        self._words(self._spelt_as(node), at)
+
+    def _spelt_as(self, node: Literal | Token) -> list[tuple[str, str]]:
+        """How the machine's text may spell the literal, and how a diagnostic names it."""
+        found = self.literals.get(node)
+        if found is None:
             names = node.names if isinstance(node, Token) else (node.text,)
-            spelt = [
-                (text, repr(name)) for name in names if name for text in self.code.alphabet.spellings(name)
-            ]
-            spellings = self.literals[node] = spelt
-        if len(spellings) == 1:
-            self.emit(m.LIT, at.region, *spellings[0])
-        elif spellings:
-            self.code.choice_of([partial(self.emit, m.LIT, at.region, *spelling) for spelling in spellings])
+            found = [(text, repr(name)) for name in names for text in self.code.alphabet.spellings(name)]
+            self.literals[node] = found
+        return found
+
+    def _words(self, words: list[tuple[str, str]], at: Place) -> None:
+        """Reads the first of the words that follows."""
+        if len(words) > 1:
+            self.emit(m.WORDS, at.region, tuple(words))
+        elif words[0][0]:
+            self.emit(m.LIT, at.region, *words[0])
+
+    def _as_words(self, node: Node) -> list[tuple[str, str]] | None:
+        """The words of which ``node`` reads the first that follows; None if it is no choice of words."""
+        while isinstance(node, Inner):
+            node = node.inner(False)
+        if isinstance(node, (Literal, Token)):
+            return self._spelt_as(node)
+        if not isinstance(node, Choice):
+            return None
+        found: list[tuple[str, str]] = []
+        for option in node.options:
+            words = self._as_words(option)
+            if words is None:
+                return None
+            found += words
+        return found
 
     def sequence(self, node: Sequence, at: Place) -> None:
         region, markup, ends, after = at
@@ -153,6 +175,10 @@ class _Compiler:
             self.node(item, Place(region, markup, ends, (*node.items[index:], *after)))
 
     def choice(self, node: Choice, at: Place) -> None:
+        words = self._as_words(node)
+        if words is not None:
+            self._words(words, at)
+            return
         self.code.choice_of([partial(self.node, option, at) for option in node.options])
 
     def inner(self, node: Inner, at: Place) -> None:
@@ -168,22 +194,19 @@ class _Compiler:
         self.code.up_to(node.most - node.least, partial(self.node, node.node, at))
 
     def chars(self, node: Chars, at: Place) -> None:
-        one = re.compile(f"{self.code.alphabet.no_token}[{node.ranges}]").match
-        once = partial(self.emit, m.ONE, at.region, one, f"[{node.ranges}]")
-        for _ in range(node.least):
-            once()
+        one = f"{self.code.alphabet.no_token}[{node.ranges}]"
+        most = node.least if node.most is None else node.most
+        if most:
+            run = re.compile(f"(?:{one}){{0,{most}}}").match
+            self.emit(m.CHARS, at.region, run, f"[{node.ranges}]", node.least, most)
         if node.most is None:
-            self.emit(
-                m.SPAN, at.region, re.compile(f"(?:{self.code.alphabet.no_token}[{node.ranges}])*").match
-            )
-            return
-        self.code.up_to(node.most - node.least, once)
+            self.emit(m.SPAN, at.region, re.compile(f"(?:{one})*").match)
 
     def space(self, node: Space, at: Place) -> None:
         self.emit(m.SPAN, at.region, _white)
 
     def any(self, node: AnyChar, at: Place) -> None:
-        self.emit(m.ONE, at.region, None, "a character")
+        self.code.any_character(at.region)
 
     def end(self, node: End, at: Place) -> None:
         self.emit(m.END)

@@ -23,11 +23,15 @@ LINES region lines label lead skip
     the first ``skip`` characters. Holds a line that may still be such a name.
 LIT region text shown
     Reads exactly ``text``, or fails and expects ``shown``. Holds less than ``text``.
+WORDS region texts
+    Reads the first of ``texts`` that stands here, or fails and expects each of them. The texts are given with what a
+    diagnostic shows. Holds the beginning of one, if none before it stands here.
 SPAN region match
     Reads the longest run that ``match`` matches, which may be empty. While a choice point is live, holds the run, and
     fails if the run is longer than `MAX_HEADER`. Otherwise holds nothing.
-ONE region match shown
-    Reads one character that ``match`` matches (None: any), or fails and expects ``shown``. Holds nothing.
+CHARS region match shown least most
+    Reads the longest run that ``match`` matches, which has at most ``most`` characters, or fails and expects ``shown``
+    if there are less than ``least``. Holds the run, while it may become longer.
 VALUE region make put
     Reads one value with the transcoder that ``make(machine)`` makes. If ``put`` is true, the trail gets the
     transcoder's output, else only the text. Fails if the value is broken. Holds the text that the transcoder leaves.
@@ -150,7 +154,7 @@ FAIL: Final = 0
 TEXT: Final = 1
 LIT: Final = 2
 SPAN: Final = 3
-ONE: Final = 4
+CHARS: Final = 4
 VALUE: Final = 5
 CHOICE: Final = 6
 COMMIT: Final = 7
@@ -188,6 +192,7 @@ NTH: Final = 38
 LINES: Final = 39
 GAP: Final = 40
 LINE: Final = 41
+WORDS: Final = 42
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""

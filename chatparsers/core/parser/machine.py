@@ -39,6 +39,7 @@ from .instructions import (
     CALL_END,
     CALLSUB,
     CAPTURE,
+    CHARS,
     CHOICE,
     CHOICE_POINT,
     COMMIT,
@@ -66,7 +67,6 @@ from .instructions import (
     NOTE,
     NOTED,
     NTH,
-    ONE,
     PLACE,
     REASONING,
     RECOVER,
@@ -86,6 +86,7 @@ from .instructions import (
     UNSET,
     USUAL,
     VALUE,
+    WORDS,
     Item,
     Program,
 )
@@ -334,21 +335,6 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
                 ip = ins[1]
-            elif op == LINES:
-                end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
-                behind = end - 1 if named and ins[4].endswith("\n") else end
-                moved = end > i
-                if behind > i:
-                    trail.append((ins[1], text[i:behind], None))
-                if behind < end:
-                    trail.append((MARKUP, "\n", None))
-                i = end
-                if named:
-                    ip = ins[3]
-                elif (waits or (i == n and not final)) and not (moved and ins[5]):
-                    break
-                else:
-                    ip += 1
             elif op == FAIL:
                 ip = -1
                 while stack:
@@ -378,14 +364,28 @@ class Machine:
                     at = max(self.far, self.base + i)
                     trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                     ip = self.program.fallback
+            elif op == WORDS:
+                begun = False
+                for literal, shown in ins[2]:
+                    if text.startswith(literal, i):
+                        if literal:
+                            trail.append((ins[1], literal, None))
+                            i += len(literal)
+                        ip += 1
+                        break
+                    begun = n - i < len(literal) and literal.startswith(text[i:])
+                    if begun and not final:
+                        break
+                    at = n if begun else i
+                    if self.base + at >= self.far:
+                        self._wanted(at, shown)
+                    begun = False
+                else:
+                    ip = 0
+                if begun:
+                    break
             elif op == JUMP:
                 ip = ins[1]
-            elif op == TOP:
-                self.calling = False
-                self.place = CONTENT
-                if i == n and not final:
-                    break
-                ip = ins[1] if i == n else ip + 1
             elif op == UNLESS:
                 match = ins[2](text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
@@ -395,33 +395,12 @@ class Machine:
                     ip = ins[1]
                     for what in ins[3]:
                         self._wanted(i, what)
-            elif op == ONE:
-                if i < n:
-                    if ins[2] is None or ins[2](text, i):
-                        trail.append((ins[1], text[i], None))
-                        i += 1
-                        ip += 1
-                        continue
-                elif not final:
+            elif op == TOP:
+                self.calling = False
+                self.place = CONTENT
+                if i == n and not final:
                     break
-                self._wanted(i, ins[3])
-                ip = 0
-            elif op == SPAN:
-                match = ins[2](text, i)
-                end = match.end() if match else i
-                waits = end == n and not final
-                if (waits or end - i > MAX_HEADER) and self._undecided():
-                    if end - i <= MAX_HEADER:
-                        break
-                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
-                    ip = 0
-                    continue
-                if end > i:
-                    trail.append((ins[1], text[i:end], None))
-                    i = end
-                if waits:
-                    break
-                ip += 1
+                ip = ins[1] if i == n else ip + 1
             elif op == MARK:
                 if ins[1] == CALL_BEGIN:
                     self.calling = True
@@ -435,6 +414,18 @@ class Machine:
                     self.nth = 0
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
+            elif op == CALLSUB:
+                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
+                ip = ins[1]
+            elif op == RETURN:
+                ip = stack.pop()[1]
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+            elif op == FOLLOWS:
+                match = ins[2](text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                ip = ins[1] if match is not None and match[1] is None else ip + 1
             elif op == CAPTURE:
                 names = ins[4]
                 if names is not None and (declared := names.declared(self)):
@@ -464,109 +455,26 @@ class Machine:
                 i = end
                 trail += self.named(parts)
                 ip += 1
+            elif op == SPAN:
+                match = ins[2](text, i)
+                end = match.end() if match else i
+                waits = end == n and not final
+                if (waits or end - i > MAX_HEADER) and self._undecided():
+                    if end - i <= MAX_HEADER:
+                        break
+                    self._wanted(i, f"at most {MAX_HEADER} characters of white space")
+                    ip = 0
+                    continue
+                if end > i:
+                    trail.append((ins[1], text[i:end], None))
+                    i = end
+                if waits:
+                    break
+                ip += 1
             elif op == CUT:
                 if not self.flags & HELD:
                     self.floor = len(stack)
                 ip += 1
-            elif op == RECOVER:
-                stack.append((RECOVERY_POINT, ip, 0, False))
-                ip += 1
-            elif op == DISARM:
-                stack.pop()
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-                ip += 1
-            elif op == BACK or op == FAILTWICE:
-                _, _, length, self.calling = stack.pop()
-                text, i = self._go_back(length, text, i)
-                n = len(text)
-                ip = ins[1] if op == BACK else 0
-            elif op == NOTED:
-                trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
-                ip += 1
-            elif op == UNOPENED:
-                begin = max(i, self.resumed - self.base)
-                match = ins[1](text, begin)
-                if match is not None and match[1] is not None and not final:
-                    break
-                ip += 1
-                if match is not None and match[1] is None:
-                    at = max(self.far, self.base + begin)
-                    cut = final and at >= self.base + n
-                    behind = cut and self.base + begin == self.resumed and self.flags & BEHIND
-                    if begin == i or behind:
-                        note = "truncated" if cut else "stray-marker"
-                        trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
-                        self.flags |= SPELT
-                    if behind:
-                        trail.append((MARKUP, text[i:], None))
-                        i = n
-                        ip = ins[2]
-            elif op == SET:
-                self.flags |= ins[1]
-                ip += 1
-            elif op == UNSET:
-                self.flags &= ~ins[1]
-                ip += 1
-            elif op == IF:
-                ip = ins[2] if self.flags & ins[1] else ip + 1
-            elif op == UNCLOSED:
-                if i == n and final:
-                    if ins[2]:
-                        trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
-                    ip = ins[1]
-                else:
-                    ip += 1
-            elif op == DECLARED:
-                tool = self.tools.get(self.tool)
-                if tool is not None and not (ins[1] and ins[1] in tool.arguments):
-                    ip += 1
-                else:
-                    self._wanted(i, "the arguments of the call")
-                    ip = 0
-            elif op == LINE:
-                if self._ends_line(trail):
-                    ip += 1
-                else:
-                    self._wanted(i, "the start of a line")
-                    ip = 0
-            elif op == PLACE:
-                self.place = ins[1]
-                ip += 1
-            elif op == HOLD:
-                if self.base + i < self.drafted:
-                    ip = ins[1]
-                else:
-                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
-                    self.flags |= HELD
-                    ip += 1
-            elif op == DRAFT:
-                if self.flags & HELD:
-                    self.flags &= ~HELD
-                    self.drafted = self.far
-                ip += 1
-            elif op == AT:
-                match = ins[2](text, i)
-                if match is not None and match[1] is not None and not final:
-                    break
-                ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
-            elif op == FOLLOWS:
-                match = ins[2](text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
-                    break
-                ip = ins[1] if match is not None and match[1] is None else ip + 1
-            elif op == NTH:
-                match = ins[1](text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
-                    break
-                name = self._by_place(text[i]) if match is not None and match[1] is None else None
-                if name is not None:
-                    self.arg = name
-                    trail.append((ARG_NAME, "", name))
-                    ip += 1
-                else:
-                    self._wanted(i, "the name of an argument")
-                    ip = 0
             elif op == RESUME:
                 if final if i == n else text[i] not in WHITE:  # no white space: the usual case
                     match = None if i == n else ins[1](text, i)
@@ -598,12 +506,133 @@ class Machine:
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
+            elif op == RECOVER:
+                stack.append((RECOVERY_POINT, ip, 0, False))
+                ip += 1
+            elif op == DISARM:
+                stack.pop()
+                if self.floor > len(stack):
+                    self.floor = len(stack)
+                ip += 1
+            elif op == UNCLOSED:
+                if i == n and final:
+                    if ins[2]:
+                        trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
+                    ip = ins[1]
+                else:
+                    ip += 1
+            elif op == PLACE:
+                self.place = ins[1]
+                ip += 1
+            elif op == UNSET:
+                self.flags &= ~ins[1]
+                ip += 1
+            elif op == IF:
+                ip = ins[2] if self.flags & ins[1] else ip + 1
+            elif op == SET:
+                self.flags |= ins[1]
+                ip += 1
+            elif op == CHARS:
+                end = ins[2](text, i).end()
+                if end == n and not final and end - i < ins[5]:
+                    break
+                if end - i < ins[4]:
+                    self._wanted(end, ins[3])
+                    ip = 0
+                else:
+                    if end > i:
+                        trail.append((ins[1], text[i:end], None))
+                        i = end
+                    ip += 1
             elif op == GAP:
                 end = self.gap - self.base
                 if i < end:
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
+            elif op == LINES:
+                end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
+                behind = end - 1 if named and ins[4].endswith("\n") else end
+                moved = end > i
+                if behind > i:
+                    trail.append((ins[1], text[i:behind], None))
+                if behind < end:
+                    trail.append((MARKUP, "\n", None))
+                i = end
+                if named:
+                    ip = ins[3]
+                elif (waits or (i == n and not final)) and not (moved and ins[5]):
+                    break
+                else:
+                    ip += 1
+            elif op == BACK or op == FAILTWICE:
+                _, _, length, self.calling = stack.pop()
+                text, i = self._go_back(length, text, i)
+                n = len(text)
+                ip = ins[1] if op == BACK else 0
+            elif op == NOTED:
+                trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
+                ip += 1
+            elif op == UNOPENED:
+                begin = max(i, self.resumed - self.base)
+                match = ins[1](text, begin)
+                if match is not None and match[1] is not None and not final:
+                    break
+                ip += 1
+                if match is not None and match[1] is None:
+                    at = max(self.far, self.base + begin)
+                    cut = final and at >= self.base + n
+                    behind = cut and self.base + begin == self.resumed and self.flags & BEHIND
+                    if begin == i or behind:
+                        note = "truncated" if cut else "stray-marker"
+                        trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
+                        self.flags |= SPELT
+                    if behind:
+                        trail.append((MARKUP, text[i:], None))
+                        i = n
+                        ip = ins[2]
+            elif op == DECLARED:
+                tool = self.tools.get(self.tool)
+                if tool is not None and not (ins[1] and ins[1] in tool.arguments):
+                    ip += 1
+                else:
+                    self._wanted(i, "the arguments of the call")
+                    ip = 0
+            elif op == LINE:
+                if self._ends_line(trail):
+                    ip += 1
+                else:
+                    self._wanted(i, "the start of a line")
+                    ip = 0
+            elif op == HOLD:
+                if self.base + i < self.drafted:
+                    ip = ins[1]
+                else:
+                    stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
+                    self.flags |= HELD
+                    ip += 1
+            elif op == DRAFT:
+                if self.flags & HELD:
+                    self.flags &= ~HELD
+                    self.drafted = self.far
+                ip += 1
+            elif op == AT:
+                match = ins[2](text, i)
+                if match is not None and match[1] is not None and not final:
+                    break
+                ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
+            elif op == NTH:
+                match = ins[1](text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                name = self._by_place(text[i]) if match is not None and match[1] is None else None
+                if name is not None:
+                    self.arg = name
+                    trail.append((ARG_NAME, "", name))
+                    ip += 1
+                else:
+                    self._wanted(i, "the name of an argument")
+                    ip = 0
             elif op == ABANDON:
                 ip = self.program.fallback
                 while stack:
@@ -618,13 +647,6 @@ class Machine:
                 ip = ip + 1 if i == n and not self.cut_off else 0
                 if not ip:
                     self._wanted(i, "the end of the turn")
-            elif op == CALLSUB:
-                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
-                ip = ins[1]
-            elif op == RETURN:
-                ip = stack.pop()[1]
-                if self.floor > len(stack):
-                    self.floor = len(stack)
             elif op == SAME:
                 end, begun = _spelt(ins[3](self.arg), text, i)
                 if end >= 0:

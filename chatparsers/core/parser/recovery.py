@@ -71,7 +71,7 @@ class Recovery:
         scan = code.here()
         code.text(m.CALL, ends.unclosed)
         self._over(over, ends.broken, ends)
-        code.emit(m.ONE, m.CALL, None, "a character")
+        code.any_character(m.CALL)
         code.emit(m.JUMP, scan)
         code.place(over)
         code.emit(m.MARK, m.BROKEN_END, None)
@@ -123,7 +123,7 @@ class Recovery:
             code.text(region, (*following.texts, *ends.unclosed))
             code.attempt(partial(self._begins, following, markers), found, m.BACK)
             self._over(lost, ends.broken if region == m.CALL else ends.unclosed, ends)
-            code.emit(m.ONE, region, None, "a character")
+            code.any_character(region)
             code.emit(m.JUMP, scan)
             code.place(lost)
             if region == m.CALL:

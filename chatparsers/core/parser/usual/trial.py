@@ -110,8 +110,11 @@ class _Run:
             self._moved(self._literal(ins[2]), ins[1])
         elif op == m.SPAN:
             self._moved(self._span(ins[2]), ins[1])
-        elif op == m.ONE:
-            self._moved(self._one(ins[2]), ins[1])
+        elif op == m.WORDS:
+            places = (self._literal(literal) for literal, _ in ins[2])
+            self._moved(next((place for place in places if place is not None), None), ins[1])
+        elif op == m.CHARS and ins[5] == 1:
+            self._moved(self._one(ins[2], ins[4]), ins[1])
         elif op == m.CAPTURE:
             self._capture(ins)
         elif op == m.CHOICE or op == m.RECOVER:
@@ -267,13 +270,13 @@ class _Run:
             raise _Unknown
         return match is not None
 
-    def _one(self, match: Any) -> _Place | None:
+    def _one(self, match: Any, least: int) -> _Place | None:
         k, offset = self.place
         atom = self._atom(k)
         if atom.kind != "text":
             raise _Unknown
-        if match is not None and not match(atom.text, offset):
-            return None
+        if match(atom.text, offset).end() == offset:
+            return None if least else self.place
         return (k, offset + 1) if offset + 1 < len(atom.text) else (k + 1, 0)
 
 
