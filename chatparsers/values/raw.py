@@ -86,21 +86,20 @@ Find = Callable[[str, int], Union["re.Match[str]", None]]
 
 
 @lru_cache(maxsize=1024)
-def _patterns(stops: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """What `StopFinder` searches for: a stop or its beginning; a whole stop; its first characters or JSON's escapes.
+def _patterns(stops: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What `StopFinder` searches for: a stop or its beginning; the first characters of stops or JSON's escapes.
 
     Many values of a program have the same stops, and to compile these patterns is most of what a program costs.
     """
     if not stops:
         never = re.compile(r"(?!)")
-        return never, never, re.compile(r'["\\\x00-\x1f]')
+        return never, re.compile(r'["\\\x00-\x1f]')
     begun = {stop[:end] for stop in stops for end in range(1, len(stop))}
     firsts = "".join(sorted({re.escape(stop[0]) for stop in stops}))
     starts = f"[{firsts}]"
     whole = by_first(stops)
     return (
         re.compile(rf"{starts}(?:{whole}|()(?:{by_first(begun) or '(?!)'})\Z)"),
-        re.compile(rf"{starts}(?:{whole}|()(?!))"),
         re.compile(rf'["\\\x00-\x1f{firsts}]'),
     )
 
@@ -109,7 +108,7 @@ class StopFinder:
     """Finds the first stop in a text, or the beginning of a stop at the end of the text.
 
     ``find(text, i)`` returns a match or None. The match has group 1 None for a whole stop, "" for the beginning of
-    a stop that runs to the end of the text. ``whole(text, i)`` finds only whole stops. ``plain`` finds the characters
+    a stop that runs to the end of the text. ``plain`` finds the characters
     with which a stop may begin; ``plain_json`` finds these and the characters that a JSON string escapes.
     ``at(text, i)`` is ``find`` for a stop that begins at ``i``.
 
@@ -124,7 +123,7 @@ class StopFinder:
 
     __slots__ = (
         "at", "end", "find", "known", "markers", "named", "openers", "plain", "plain_json", "quiet", "seams", "shown",
-        "stops", "tags", "token", "whole",
+        "stops", "tags", "token",
     )  # fmt: skip
 
     def __init__(
@@ -153,12 +152,18 @@ class StopFinder:
         if len(special) < len(self.markers):
             self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
         found = _longest_first((*self.known, *self.markers))
-        pattern, whole, escaped = _patterns(found)
+        pattern, escaped = _patterns(found)
         self.find: Find = pattern.search
         self.at: Find = pattern.match
         self.plain: Search = pattern.search
-        self.whole: Find = whole.search
         self.plain_json: Search = escaped.search
+
+    def whole(self, text: str, i: int) -> re.Match[str] | None:
+        """As ``find``, at the end of the whole text: no stop that only begins there counts."""
+        match = self.find(text, i)
+        while match is not None and match[1] is not None:
+            match = self.find(text, match.start() + 1)
+        return match
 
     def text(self, text: str, start: int, final: bool) -> tuple[int, bool]:
         """Returns where the text before a stop ends, and whether a whole stop follows."""

@@ -326,13 +326,13 @@ class Builder(Primitives):
         """The lenient reading of a JSON call: its members in any order, with others beside them. Where no member holds
         the arguments, others could be arguments themselves: then it is no call."""
         name_key = self.member(*dict.fromkeys((keys["name"], "name")))
-        named = (
-            name_key + name
-            | self.member(*[key for key in _NAME_KEYS if key != keys["name"]]) + name + n.Declared()
-        )
+        other_name = self.member(*[key for key in _NAME_KEYS if key != keys["name"]]) + name + n.Declared()
+        # Rules: the program has each of them once.
+        label = " ".join(keys.values())
+        named = self.rule(f"name of {label}", name_key + name | other_name)
         args_key = self.member(*dict.fromkeys((keys["args"], "arguments", "parameters")))
         spare = self.member(*[key for key in _ARGS_KEYS if key != keys["args"]])
-        objects = args_key | spare + n.Peek(n.Literal("{"))
+        objects = self.rule(f"key of {label}", args_key | spare + n.Peek(n.Literal("{")))
         wrapper = self.member("function") + "{"
         id = n.Sequence.of('"', n.JsonName(Tag.ID, None), '"')
         number = [self.member(keys["id"]) + id] if "id" in keys else []
@@ -349,8 +349,6 @@ class Builder(Primitives):
         opening, closing = "{" + n.Space(""), n.Space("") + "}"
         if closer is not None:
             closing = closing | n.Peek(n.Sequence.of(n.Space(""), closer))
-        # Rules: the program has each of them once.
-        label = " ".join(keys.values())
         before = self.rule(f"before {label}", self.many(other(named, objects, wrapper) + comma))
         after = self.rule(f"after {label}", self.many(comma + other(wrapper, name_key, args_key)))
         named_first = named + comma + before + objects + n.Args(ANY_TOOL)

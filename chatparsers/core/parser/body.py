@@ -94,8 +94,6 @@ def outline(tree: Node, stops: tuple[str, ...], options: Options, inline: bool) 
 class _Sections(NamedTuple):
     """What may begin and end in the running text of a body."""
 
-    calls: Node | None
-    """The calls, after any part of the white space that the template writes before them."""
     exits: list[Node]
     """The beginning of each section."""
     ends: list[Node]
@@ -180,7 +178,7 @@ class BodyCompiler:
         if node.start is not None:
             guarded(partial(self.node, node.start, at))
         if bare is not None:
-            guarded(partial(self.node, bare, at))
+            guarded(partial(self.recovery.called, bare, at))
         if outline.loose is not None:
             own, end = Choice.of(NEVER, *parts.exits), Choice.of(End(), *parts.ends)
             guarded(partial(WholeAnswer(outline.loose, own, end).emit, code, self.node, at))
@@ -210,7 +208,7 @@ class BodyCompiler:
         stops = (*parts.stops, *self._begins(m.CONTENT))
         if bare is not None and (marks := behind_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
-            self._lines(lines, node.lead, plain, loop.top, partial(guarded, partial(self.node, bare, at)))
+            self._lines(lines, node.lead, plain, loop.top, partial(guarded, partial(self.recovery.called, bare, at)))
         else:
             self._running_text(stops, plain, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
@@ -223,7 +221,7 @@ class BodyCompiler:
         code.place(resume)
         self._resume(parts)
         if bare is not None:
-            guarded(partial(self.node, bare, at))
+            guarded(partial(self.recovery.called, bare, at))
         if thought is not None and outline.declared:
             self._opener(thought, opener)
         code.emit(m.JUMP, loop.top)
@@ -247,7 +245,6 @@ class BodyCompiler:
         ends: list[Node] = [] if node.closers is None else [Tagged(Tag.STRAY, node.closers)]
         begun = [text for mark in (*marks, *empty, *ends) for text in first(mark)]
         return _Sections(
-            calls,
             exits,
             [Literal(stop) for stop in stops],
             marks,
@@ -262,8 +259,10 @@ class BodyCompiler:
         """What emits each section, in the order in which the machine tries them."""
         exits = parts.exits + parts.ends
         sections: list[Callable[[], None]] = []
-        if parts.calls is not None:
-            sections.append(partial(self.node, parts.calls, at))
+        if node.calls is not None:
+            lead = partial(self.node, _part_of(node.lead), at)
+            called = partial(self.recovery.called, node.calls, at)
+            sections.append(partial(self.code.sequence_of, [lead, called]))
         if node.reasoning is not None:
             place = at._replace(region=m.REASONING)
             if self.outline.inline:
@@ -315,14 +314,15 @@ class BodyCompiler:
         closers and the closer of the reasoning stand between them and the end of the turn. All of it is held until
         then."""
         code = self.code
-        spaced = Sequence.of(Space(""), calls)
+        called = partial(self.recovery.called, calls, at)
+        spaced = partial(self.node, Space(""), at)
         ended = Peek(Choice.of(*ends, End()))
         over = Choice.of(ended, Sequence.of(Space(""), ended))  # an end may itself begin with white space
         closed = Many(Sequence.of(Space(""), closer), 0, 1)
         draft, decided = Label(), Label()
         code.emit(m.HOLD, draft)
-        self.node(calls, at)  # not in a sequence: white space that an end begins with is left to it
-        self.node(Many(spaced), at)
+        called()  # white space that an end begins with is left to it
+        code.any_number(partial(code.sequence_of, [spaced, called]))
         self.node(Many(Sequence.of(Space(""), Choice.of(NEVER, *strays))), at.markers)
         self.node(Sequence.of(closed, over), at.markers)
         code.emit(m.COMMIT, decided)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -72,6 +72,8 @@ class Code:
     def __init__(self, alphabet: Alphabet) -> None:
         self.alphabet = alphabet
         self.instructions: list[Instruction] = [(m.FAIL,)]
+        self.entries: dict[Hashable, tuple[Label, Callable[[], Any]]] = {}
+        """The subroutines, each with what emits it."""
 
     def emit(self, *instruction: Any) -> None:
         """Appends an instruction. `linked` turns its `Label` operands into places."""
@@ -88,8 +90,22 @@ class Code:
         self.place(label)
         return label
 
+    def called(self, key: Hashable, code: Callable[[], Any]) -> None:
+        """Calls what ``code`` emits as a subroutine. It stands in the program once for each key."""
+        if key not in self.entries:
+            self.entries[key] = Label(), code
+        self.emit(m.CALLSUB, self.entries[key][0])
+
     def linked(self) -> list[Instruction]:
-        """The code with a place instead of each label. No instruction leads to a `JUMP`, but to where that goes."""
+        """The code and its subroutines, with a place instead of each label. No instruction leads to a `JUMP`, but to
+        where that goes."""
+        emitted = 0
+        while emitted < len(self.entries):  # the code of one may call others
+            for entry, code in list(self.entries.values())[emitted:]:
+                self.place(entry)
+                code()
+                self.emit(m.RETURN)
+                emitted += 1
         return [
             tuple([self._end(x) if type(x) is Label else x for x in instruction])
             if Label in map(type, instruction)
@@ -157,7 +173,7 @@ class Code:
     def unless(self, texts: Iterable[str], there: Label, expected: Iterable[str] = ()) -> None:
         """Goes ``there`` if neither white space nor one of ``texts`` follows; ``expected`` are those that a diagnostic
         names."""
-        at = stop_finder(*self.spellings(texts), *WHITE).at
+        at = stop_finder(*self.spellings(texts)).at
         self.emit(m.UNLESS, there, at, tuple(map(repr, expected)))
 
     def follows(self, there: Label, texts: Iterable[str]) -> None:

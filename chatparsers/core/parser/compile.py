@@ -119,8 +119,6 @@ class _Compiler:
         """The kinds of names, of which each spells names in one way."""
         self.literals: dict[Literal | Token, list[tuple[str, str]]] = {}
         """How the machine's text may spell each literal, and how a diagnostic names it."""
-        self.entries: dict[tuple[Any, ...], Label] = {}
-        """The code of each rule, by its name and the place that it is compiled for."""
         sections = [node.calls for node in once(tree) if isinstance(node, Body) and node.calls is not None]
         spelt = code.spellings(text for part in sections for text in (*tokens(part), *_headers(part)))
         self.markers = tuple(dict.fromkeys([*code.alphabet.chars.values(), *spelt]))
@@ -194,11 +192,13 @@ class _Compiler:
         self.code.up_to(node.most - node.least, partial(self.node, node.node, at))
 
     def chars(self, node: Chars, at: Place) -> None:
-        one = f"{self.code.alphabet.no_token}[{node.ranges}]"
+        one, shown = f"{self.code.alphabet.no_token}[{node.ranges}]", f"[{node.ranges}]"
         most = node.least if node.most is None else node.most
-        if most:
-            run = re.compile(f"(?:{one}){{0,{most}}}").match
-            self.emit(m.CHARS, at.region, run, f"[{node.ranges}]", node.least, most)
+        # Running text becomes an event with each character, so none of them waits for the others.
+        size = 1 if m.CONTENT <= at.region <= m.REASONING else max(most, 1)
+        run = re.compile(f"(?:{one}){{0,{size}}}").match
+        for start in range(0, most, size):
+            self.emit(m.CHARS, at.region, run, shown, min(max(node.least - start, 0), size), size)
         if node.most is None:
             self.emit(m.SPAN, at.region, re.compile(f"(?:{one})*").match)
 
@@ -231,27 +231,17 @@ class _Compiler:
         self.ref(Ref(node.name), at)
 
     def ref(self, node: Ref, at: Place) -> None:
-        self.subroutine(node.name, self.rules[node.name], at)
+        at = at._replace(after=())
+        self.code.called((node.name, at), partial(self.node, self.rules[node.name], at))
 
     def begun(self, ends: Ends) -> None:
-        self.subroutine(_BEGUN, ends.begun, Place(m.MARKUP, m.MARKUP, ends))
+        at = Place(m.MARKUP, m.MARKUP, ends)
+        self.code.called((_BEGUN, ends), partial(self.node, ends.begun, at))
 
     def called(self, node: Node, at: Place) -> None:
-        self.subroutine(node, node, at)
-
-    def subroutine(self, name: object, node: Node, at: Place) -> None:
-        """Calls the code of ``node``, which is emitted once for each place."""
-        code = self.code
-        at = at._replace(after=())
-        key = (name, at)
-        if key not in self.entries:
-            after = Label()
-            code.emit(m.JUMP, after)
-            self.entries[key] = code.here()
-            self.node(node, at)
-            code.emit(m.RETURN)
-            code.place(after)
-        code.emit(m.CALLSUB, self.entries[key])
+        """Calls the code of ``node``, which stands in the program once for each place."""
+        key = (id(node), *at[:3], *map(id, at.after))
+        self.code.called(key, partial(self.node, node, at))
 
     def tagged(self, node: Tagged, at: Place) -> None:
         if node.tag is Tag.THOUGHT:

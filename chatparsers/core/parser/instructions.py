@@ -93,8 +93,8 @@ FOLLOWS label at
     Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here. Holds the beginning of
     such a text.
 UNLESS label at shown
-    Expects each of ``shown`` and goes to the label if none of the texts that ``at`` looks for (see `StopFinder`) stands
-    here, whole or begun. Holds the beginning of such a text.
+    Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``at`` looks for
+    (see `StopFinder`) stands here, whole or begun. Holds the beginning of such a text.
 UNCLOSED label shown
     At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 NOTED code length expected

@@ -389,9 +389,10 @@ class Machine:
             elif op == UNLESS:
                 match = ins[2](text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
-                    break
+                    if i == n or text[i] not in WHITE:
+                        break
                 ip += 1
-                if match is None:
+                if match is None and (i == n or text[i] not in WHITE):
                     ip = ins[1]
                     for what in ins[3]:
                         self._wanted(i, what)
@@ -534,10 +535,11 @@ class Machine:
                 ip += 1
             elif op == CHARS:
                 end = ins[2](text, i).end()
-                if end == n and not final and end - i < ins[5]:
-                    break
-                if end - i < ins[4]:
+                if end - i < ins[5]:
+                    if end == n and not final:
+                        break
                     self._wanted(end, ins[3])
+                if end - i < ins[4]:
                     ip = 0
                 else:
                     if end > i:

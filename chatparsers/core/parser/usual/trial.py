@@ -153,7 +153,7 @@ class _Run:
             self.cut = True
             self.ip += 1
         elif op == m.UNLESS:
-            self.ip = self.ip + 1 if self._stands(ins[2]) else ins[1]
+            self.ip = self.ip + 1 if self._blank() or self._stands(ins[2]) else ins[1]
         elif op == m.FOLLOWS:
             self.ip = ins[1] if self._stands(ins[2]) else self.ip + 1
         elif op == m.TOP and not self.over():
