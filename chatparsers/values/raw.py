@@ -32,9 +32,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from .base import Search, Transcoder, escape
 from .closers import NO_CLOSERS, Closers, squeezed
@@ -151,12 +151,20 @@ class StopFinder:
         self.quiet: StopFinder | None = None
         if len(special) < len(self.markers):
             self.quiet = StopFinder(self.stops, end, shown, special, self.named, self.seams)
-        found = _longest_first((*self.known, *self.markers))
-        pattern, escaped = _patterns(found)
-        self.find: Find = pattern.search
-        self.at: Find = pattern.match
-        self.plain: Search = pattern.search
-        self.plain_json: Search = escaped.search
+        # The patterns are compiled at the first search: a program has many, and reads most turns with a few of them.
+        self.find: Find = partial(self._first, "find")
+        self.at: Find = partial(self._first, "at")
+        self.plain: Search = partial(self._first, "plain")
+        self.plain_json: Search = partial(self._first, "plain_json")
+
+    def _first(self, name: str, *where: Any) -> re.Match[str] | None:
+        """The first search: ``name`` is that of the attribute which was called."""
+        pattern, escaped = _patterns(_longest_first((*self.known, *self.markers)))
+        self.find, self.at, self.plain, self.plain_json = (
+            pattern.search, pattern.match, pattern.search, escaped.search
+        )  # fmt: skip
+        found: re.Match[str] | None = getattr(self, name)(*where)
+        return found
 
     def whole(self, text: str, i: int) -> re.Match[str] | None:
         """As ``find``, at the end of the whole text: no stop that only begins there counts."""

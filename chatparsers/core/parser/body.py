@@ -208,7 +208,9 @@ class BodyCompiler:
         stops = (*parts.stops, *self._begins(m.CONTENT))
         if bare is not None and (marks := behind_names(bare)):
             lines = Lines(code.spellings(stops), code.spellings(marks))
-            self._lines(lines, node.lead, plain, loop.top, partial(guarded, partial(self.recovery.called, bare, at)))
+            self._lines(
+                lines, node.lead, plain, loop.top, partial(guarded, partial(self.recovery.called, bare, at))
+            )
         else:
             self._running_text(stops, plain, loop.top)
         self.recovery.broken_call(broken, again, at.ends)
@@ -338,7 +340,7 @@ class BodyCompiler:
         turn, is no content."""
         openers, stops = self.code.spellings(parts.stops), self.code.spellings(self.outline.stops)
         widths = sorted({len(text) - len(text.lstrip(WHITE)) for text in openers} - {0}, reverse=True)
-        self.code.emit(m.RESUME, stop_finder(*openers).at, stop_finder(*stops).at, tuple(widths))
+        self.code.emit(m.RESUME, stop_finder(*openers), stop_finder(*stops), tuple(widths))
 
     def _unmistakable(self, openers: tuple[str, ...]) -> bool:
         """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
@@ -403,7 +405,7 @@ class BodyCompiler:
         another call, or within a marker, right behind a call, that is markup."""
         spellings = self.code.spellings(text for text in starts if text == text.lstrip())
         if spellings:
-            self.code.emit(m.UNOPENED, stop_finder(*spellings).at, loop)
+            self.code.emit(m.UNOPENED, stop_finder(*spellings), loop)
 
     def _running_text(self, stops: tuple[str, ...], plain: Label, loop: Label) -> None:
         """Reads content: the character at which nothing begins, and all up to the next place where something may.
@@ -435,7 +437,7 @@ class BodyCompiler:
         if begins:
             code = self.code
             begun, absent = Label(), Label()
-            code.emit(m.AT, begun, stop_finder(*begins).at)
+            code.emit(m.AT, begun, stop_finder(*begins))
             code.emit(m.JUMP, absent)
             code.place(begun)
             code.emit(m.VALUE, region, lambda machine: AnswerScanner(), False)

@@ -159,8 +159,7 @@ class Code:
 
     def text(self, region: int, stops: Iterable[str]) -> None:
         """Reads text of ``region`` up to the first of ``stops``."""
-        finder = stop_finder(*self.spellings(stops))
-        self.emit(m.TEXT, region, finder.find, finder.whole, finder.plain)
+        self.emit(m.TEXT, region, stop_finder(*self.spellings(stops)))
 
     def any_character(self, region: int) -> None:
         """Reads a character of ``region``, whatever it is."""
@@ -168,17 +167,17 @@ class Code:
 
     def at(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows."""
-        self.emit(m.AT, there, stop_finder(*self.spellings(texts)).at)
+        self.emit(m.AT, there, stop_finder(*self.spellings(texts)))
 
     def unless(self, texts: Iterable[str], there: Label, expected: Iterable[str] = ()) -> None:
         """Goes ``there`` if neither white space nor one of ``texts`` follows; ``expected`` are those that a diagnostic
         names."""
-        at = stop_finder(*self.spellings(texts)).at
-        self.emit(m.UNLESS, there, at, tuple(map(repr, expected)))
+        finder = stop_finder(*self.spellings(texts))
+        self.emit(m.UNLESS, there, finder, tuple(map(repr, expected)))
 
     def follows(self, there: Label, texts: Iterable[str]) -> None:
         """Goes ``there`` if one of ``texts`` follows. As `at`, but the end of the text is none of them."""
-        self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)).at)
+        self.emit(m.FOLLOWS, there, stop_finder(*self.spellings(texts)))
 
     def spellings(self, texts: Iterable[str]) -> list[str]:
         """The forms in which ``texts`` may stand in the machine's text."""

@@ -364,7 +364,7 @@ class _Compiler:
 
     def _nth(self, syntax: Syntax) -> None:
         """Reads an argument that stands by its place."""
-        self.emit(m.NTH, stop_finder(*_LITERALS).at)
+        self.emit(m.NTH, stop_finder(*_LITERALS))
         self.emit(m.CUT)
         self._value(syntax, False, ())
 

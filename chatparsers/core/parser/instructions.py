@@ -13,10 +13,9 @@ is a place in the code. A region is one of the first four kinds of items below.
 FAIL
     Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
     the text as content. If the text ends within what is expected after a call, that beginning becomes markup.
-TEXT region find whole plain
-    Reads text of the region up to the first stop, or to the end. ``find`` searches for stops, and for the beginning of
-    a stop at the end of the text. ``whole`` searches only for complete stops. ``plain`` searches a later piece for the
-    first character that needs the machine (`Machine.waiting`). Holds the beginning of a stop.
+TEXT region finder
+    Reads text of the region up to the first stop that ``finder`` finds (see `StopFinder`), or to the end. Holds the
+    beginning of a stop.
 LINES region lines label lead skip
     As `TEXT` with what ``lines`` finds (see `Lines`), also up to a line that begins with a declared name and an inner
     marker. Goes to the label there; the line break before it is markup if it ends ``lead``. No stop counts in
@@ -70,10 +69,10 @@ ABANDON
     Drops the latest recovery point and every frame above it, and continues at its ``on_closed``.
 MARK item value
     Puts an item without text on the trail: a call begins or ends, a name is known.
-NTH at
-    If one of the texts that ``at`` looks for (see `StopFinder`) stands here, and so far all arguments of the call stood
-    without names, names the tool's next property. Fails otherwise, and where a brace would begin a value that is no
-    object. Holds the beginning of such a text.
+NTH finder
+    If one of the texts that ``finder`` looks for (see `StopFinder`) stands here, and so far all arguments of the call
+    stood without names, names the tool's next property. Fails otherwise, and where a brace would begin a value that is
+    no object. Holds the beginning of such a text.
 SAME region shown spell
     Reads exactly the name of the argument that was read last, or fails and expects ``shown``. ``spell`` gives the ways
     to write it. Holds less than the name.
@@ -86,27 +85,27 @@ PLACE region
 TOP label
     Begins each round of the body's loop: the region is content, and no call is open. Goes to the label at the end of
     the text.
-AT label at
-    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here, or at the end of the
+AT label finder
+    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) stands here, or at the end of the
     window. Holds the beginning of such a text.
-FOLLOWS label at
-    Goes to the label if one of the texts that ``at`` looks for (see `StopFinder`) stands here. Holds the beginning of
-    such a text.
-UNLESS label at shown
-    Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``at`` looks for
-    (see `StopFinder`) stands here, whole or begun. Holds the beginning of such a text.
+FOLLOWS label finder
+    Goes to the label if one of the texts that ``finder`` looks for (see `StopFinder`) stands here. Holds the beginning
+    of such a text.
+UNLESS label finder shown
+    Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``finder`` looks
+    for (see `StopFinder`) stands here, whole or begun. Holds the beginning of such a text.
 UNCLOSED label shown
     At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
-UNOPENED at label
-    If a marker that ``at`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
+UNOPENED finder label
+    If a marker that ``finder`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
     `SPELT`. Holds the beginning of a marker. If the text ends within a call right after a section (`RESUME`,
     `BEHIND`), that and the white space before it are markup, and the label is next.
-RESUME at stop widths
-    Notes where the text after white space begins. If the turn ends there, or by a text that ``stop`` looks for, the
-    white space is markup; and after a section (`BEHIND`), so is the beginning of a marker that ``at`` looks for, with
-    which the text ends. Holds both. ``widths``: how much white space such markers begin with, the most first.
+RESUME finder stops widths
+    Notes where the text after white space begins. If the turn ends there, or by a text that ``stops`` looks for, the
+    white space is markup; and after a section (`BEHIND`), so is the beginning of a marker that ``finder`` looks for,
+    with which the text ends. Holds both. ``widths``: how much white space such markers begin with, the most first.
 GAP
     Reads the white space that `RESUME` found, without that of a marker that follows, if the machine is still in it.
 SET flag

@@ -36,7 +36,7 @@ class Lines:
 
     def __init__(self, stops: Iterable[str], marks: Iterable[str]) -> None:
         self.stops = stop_finder(*stops)
-        self.marks = stop_finder(*marks).at
+        self.marks = stop_finder(*marks)
 
     def plain(self, tools: Toolset) -> Search:
         """Searches a later piece for what needs the machine: where a stop may begin, or a line that may be a name."""
@@ -64,7 +64,7 @@ class Lines:
             at = bisect_left(names.ordered, name)
             next = names.ordered[at] if at < len(names.ordered) else ""
             if whole:
-                if name == next and self.marks(text, end) is not None:
+                if name == next and self.marks.at(text, end) is not None:
                     return line, True, False
             elif name == next or (last == end and next.startswith(name)):
                 return line - 1, False, True

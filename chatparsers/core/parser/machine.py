@@ -198,7 +198,7 @@ class Machine:
         if self.i < len(self.text):
             return None if self.value is None else (ins[1], None)
         if ins[0] == TEXT:
-            return ins[1], ins[4]
+            return ins[1], ins[2].plain
         if ins[0] == LINES:
             return ins[1], ins[2].plain(self.tools)
         return None if self.value is None else (ins[1], self.value.plain)
@@ -255,7 +255,7 @@ class Machine:
             ins = code[ip]
             op = ins[0]
             if op == TEXT:
-                match = ins[3](text, i) if final else ins[2](text, i)
+                match = ins[2].whole(text, i) if final else ins[2].find(text, i)
                 if match is None:
                     if i < n:
                         trail.append((ins[1], text[i:] if i else text, None))
@@ -387,12 +387,14 @@ class Machine:
             elif op == JUMP:
                 ip = ins[1]
             elif op == UNLESS:
-                match = ins[2](text, i)
+                if i < n and text[i] in WHITE:
+                    ip += 1
+                    continue
+                match = ins[2].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
-                    if i == n or text[i] not in WHITE:
-                        break
+                    break
                 ip += 1
-                if match is None and (i == n or text[i] not in WHITE):
+                if match is None:
                     ip = ins[1]
                     for what in ins[3]:
                         self._wanted(i, what)
@@ -423,7 +425,7 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
             elif op == FOLLOWS:
-                match = ins[2](text, i)
+                match = ins[2].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
                     break
                 ip = ins[1] if match is not None and match[1] is None else ip + 1
@@ -478,22 +480,22 @@ class Machine:
                 ip += 1
             elif op == RESUME:
                 if final if i == n else text[i] not in WHITE:  # no white space: the usual case
-                    match = None if i == n else ins[1](text, i)
+                    match = None if i == n else ins[1].at(text, i)
                     if match is None or match[1] is None:
                         self.resumed = self.gap = self.base + i
                         ip += 1
                         continue
                 match = _white(text, i, i + MAX_HEADER)
                 gap = end = match.end() if match else i
-                match, stop = ins[1](text, end), ins[2](text, end)
+                match, stop = ins[1].at(text, end), ins[2].at(text, end)
                 begun = match is not None and match[1] is not None
                 waits = begun or (stop is not None and stop[1] is not None)
                 for width in ins[3]:
-                    match = ins[1](text, end - width) if i <= end - width else None
+                    match = ins[1].at(text, end - width) if i <= end - width else None
                     if match is not None:
                         waits |= match[1] is not None
                         gap = end - width
-                        stop = stop or ins[2](text, gap)
+                        stop = stop or ins[2].at(text, gap)
                         break
                 if not final and (waits or end == n <= i + MAX_HEADER):
                     break
@@ -577,7 +579,7 @@ class Machine:
                 ip += 1
             elif op == UNOPENED:
                 begin = max(i, self.resumed - self.base)
-                match = ins[1](text, begin)
+                match = ins[1].at(text, begin)
                 if match is not None and match[1] is not None and not final:
                     break
                 ip += 1
@@ -619,12 +621,12 @@ class Machine:
                     self.drafted = self.far
                 ip += 1
             elif op == AT:
-                match = ins[2](text, i)
+                match = ins[2].at(text, i)
                 if match is not None and match[1] is not None and not final:
                     break
                 ip = ins[1] if i == n or (match is not None and match[1] is None) else ip + 1
             elif op == NTH:
-                match = ins[1](text, i)
+                match = ins[1].at(text, i)
                 if not final and (i == n or (match is not None and match[1] is not None)):
                     break
                 name = self._by_place(text[i]) if match is not None and match[1] is None else None

@@ -243,11 +243,17 @@ class Transcript:
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
-            if op == m.ARG_NAME and call is not None:
-                call.again = value in call.given
-                if call.again:
-                    self.note("repeated-argument", length, "an argument that the call has not given")
-                call.given.add(value)
+            kind = op
+            if op > m.CALL:
+                kind = m.CALL
+                if call is not None:
+                    if op == m.ARG_NAME:
+                        call.again = value in call.given
+                        if call.again:
+                            self.note("repeated-argument", length, "an argument that the call has not given")
+                        call.given.add(value)
+                    if call.again:
+                        kind = m.MARKUP
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
@@ -262,9 +268,6 @@ class Transcript:
                         length += len(text)
                     raw = spelling.text(raw)
                 elif raw:
-                    kind = op if op < m.CALL else m.CALL
-                    if kind == m.CALL and call is not None and call.again and op != m.CALL:
-                        kind = m.MARKUP
                     if kind != region:
                         self.runs.append((length, kind))
                         region = kind

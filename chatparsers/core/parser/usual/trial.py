@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....values.base import WS
+from ....values.raw import StopFinder
 from .. import instructions as m
 from ..alphabet import Alphabet
 from ..code import WHITE
@@ -259,13 +260,13 @@ class _Run:
                 raise _Unknown
             k, offset = (k, offset + 1) if offset + 1 < len(atom.text) else (k + 1, 0)
 
-    def _stands(self, at: Any) -> bool:
-        """Whether a text that ``at`` looks for stands here."""
+    def _stands(self, finder: StopFinder) -> bool:
+        """Whether a text that ``finder`` looks for stands here."""
         k, offset = self.place
         atom = self._atom(k)
         if atom.kind == "name" or not atom.text:
             raise _Unknown
-        match = at(atom.text, offset)
+        match = finder.at(atom.text, offset)
         if match is not None and match[1] is not None:
             raise _Unknown
         return match is not None
