@@ -18,6 +18,7 @@ from functools import partial
 from typing import NamedTuple
 
 from ...values import AnswerScanner
+from ...values.raw import StopFinder
 from ..definition.headless import behind_names, ending, headless
 from ..definition.hollow import hollow
 from ..definition.idioms import Options
@@ -169,7 +170,7 @@ class BodyCompiler:
             self.recovery.guarded(read, again, broken, again)
 
         bare = None if node.calls is None else headless(node.calls, outline.inner)
-        self._resume(parts)
+        self._between(parts, False)
         code.place(loop.entry)
         if thought is not None:
             self._opener(thought, opener)
@@ -190,12 +191,12 @@ class BodyCompiler:
         if thought is not None and outline.declared and self._unmistakable(tokens(thought.span.open)):
             self._opener(thought, opener)
         if sections:
-            gap = partial(code.emit, m.GAP)
-            guarded(partial(code.sequence_of, [gap, partial(code.choice_of, sections)]))
+            blank = partial(code.emit, m.BLANK, *self._markers(parts))
+            guarded(partial(code.sequence_of, [blank, partial(code.choice_of, sections)]))
         for section in parts.empty:
             code.attempt(partial(self.node, section, markers), closed)
         code.emit(m.IF, m.SPELT, text)
-        self._stray_closers(at.markup, closed)
+        self._stray_closers(parts, at.markup, closed)
         for closer in parts.closers:
             code.attempt(partial(self.node, closer, markers), closed)
         code.place(text)
@@ -216,12 +217,11 @@ class BodyCompiler:
         self.recovery.broken_call(broken, again, at.ends)
         code.place(again)
         code.emit(m.UNSET, m.SPELT)
-        code.emit(m.SET, m.BEHIND)
+        self._between(parts, True)
         code.emit(m.JUMP, resume)
         code.place(closed)
-        code.emit(m.UNSET, m.BEHIND)
+        self._between(parts, False)
         code.place(resume)
-        self._resume(parts)
         if bare is not None:
             guarded(partial(self.recovery.called, bare, at))
         if thought is not None and outline.declared:
@@ -305,8 +305,7 @@ class BodyCompiler:
         self._closed(ways, markers, done)
         code.place(done)
         if not self.outline.inline:
-            code.emit(m.UNSET, m.BEHIND)
-            self._resume(parts)
+            self._between(parts, False)
         code.emit(m.JUMP, loop.entry)
 
     def _last_calls(
@@ -335,12 +334,18 @@ class BodyCompiler:
         code.place(draft)
         code.emit(m.DRAFT)
 
-    def _resume(self, parts: _Sections) -> None:
-        """Looks at the start of the turn, and after a section: white space before a section, or before the end of the
-        turn, is no content."""
-        openers, stops = self.code.spellings(parts.stops), self.code.spellings(self.outline.stops)
-        widths = sorted({len(text) - len(text.lstrip(WHITE)) for text in openers} - {0}, reverse=True)
-        self.code.emit(m.RESUME, stop_finder(*openers), stop_finder(*stops), tuple(widths))
+    def _between(self, parts: _Sections, section: bool) -> None:
+        """Looks at the start of the turn, and after a part of it (``section``: a whole one): white space before a
+        section, or before the end of the turn, is no content."""
+        finder, widths = self._markers(parts)
+        stops = stop_finder(*self.code.spellings(self.outline.stops))
+        self.code.emit(m.BETWEEN, finder, stops, widths, section)
+
+    def _markers(self, parts: _Sections) -> tuple[StopFinder, tuple[int, ...]]:
+        """What finds the texts at which something may begin, and with how much white space they begin."""
+        texts = self.code.spellings(parts.stops)
+        widths = {len(text) - len(text.lstrip(WHITE)) for text in texts} - {0}
+        return stop_finder(*texts), tuple(sorted(widths, reverse=True))
 
     def _unmistakable(self, openers: tuple[str, ...]) -> bool:
         """Whether an opener of reasoning counts anywhere: no text spells it, or it has the bar of a special token."""
@@ -387,14 +392,14 @@ class BodyCompiler:
             self.node(rest, markers)
             self.code.emit(m.JUMP, done)
 
-    def _stray_closers(self, markup: int, loop: Label) -> None:
+    def _stray_closers(self, parts: _Sections, markup: int, loop: Label) -> None:
         """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""
         code = self.code
         for closer in self.outline.closers:
             for spelling in code.alphabet.spellings(closer):
                 absent = Label()
                 code.emit(m.CHOICE, absent)
-                code.emit(m.GAP)
+                code.emit(m.BLANK, *self._markers(parts))
                 code.emit(m.LIT, markup, spelling, repr(closer))
                 code.emit(m.NOTED, "stray-marker", len(spelling), "")
                 code.emit(m.COMMIT, loop)

@@ -100,16 +100,15 @@ NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED finder label
     If a marker that ``finder`` looks for (see `StopFinder`) stands here, notes that it opens nothing, and sets the flag
-    `SPELT`. Holds the beginning of a marker. If the text ends within a call right after a section (`RESUME`,
-    `BEHIND`), that and the white space before it are markup, and the label is next.
-RESUME finder stops widths
-    Notes where the text after white space begins. If the turn ends there, or by a text that ``stops`` looks for, the
-    white space is markup; and after a section (`BEHIND`), so is the beginning of a marker that ``finder`` looks for,
-    with which the text ends. Holds both. ``widths``: how much white space such markers begin with, the most first.
-GAP
-    Reads the white space that `RESUME` found, without that of a marker that follows, if the machine is still in it.
-SET flag
-    Sets a flag.
+    `SPELT`. Holds the beginning of a marker. If the text ends within a call right after a section (`BETWEEN`), that and
+    the white space before it are markup, and the label is next.
+BETWEEN finder stops widths section
+    Looks past the white space between two parts of a turn. If the turn ends there, or by a text that ``stops`` looks
+    for, the white space is markup; and if ``section``, as a whole section stands before it, so is the beginning of a
+    marker that ``finder`` looks for, with which the text ends. Holds both. ``widths``: how much white space such
+    markers begin with, the most first.
+BLANK finder widths
+    Reads the white space that stands here, without that of a marker, as markup. The operands are as in `BETWEEN`.
 UNSET flag
     Clears a flag.
 IF flag label
@@ -176,22 +175,21 @@ DECLARED: Final = 23
 PLACE: Final = 24
 ABANDON: Final = 25
 AT: Final = 26
-SET: Final = 27
 UNSET: Final = 28
 IF: Final = 29
 SAME: Final = 30
 AFTER: Final = 31
 HOLD: Final = 32
 DRAFT: Final = 33
-RESUME: Final = 34
+BETWEEN: Final = 34
 USUAL: Final = 35
 UNLESS: Final = 36
 FOLLOWS: Final = 37
 NTH: Final = 38
 LINES: Final = 39
-GAP: Final = 40
+BLANK: Final = 40
 LINE: Final = 41
-WORDS: Final = 42
+WORDS: Final = 27
 
 NAMED: Final = 1 << 30
 """In place of a number of arguments: one of them had its name."""
@@ -201,8 +199,6 @@ SPELT: Final = 1
 """An opener was read as text, so a closer is text too."""
 HELD: Final = 2
 """Calls in open reasoning are held until it is known whether the turn ends with them. No cut commits to them."""
-BEHIND: Final = 4
-"""What stands before the place that `RESUME` noted is a whole section."""
 
 # The kinds of stack frames.
 CHOICE_POINT: Final = 0

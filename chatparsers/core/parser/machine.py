@@ -24,6 +24,7 @@ from collections.abc import Iterable
 
 from ...schema.tools import Toolset
 from ...values.base import Search, Transcoder
+from ...values.raw import StopFinder
 from .code import WHITE
 from .instructions import (
     ABANDON,
@@ -31,7 +32,8 @@ from .instructions import (
     ARGS_BEGIN,
     AT,
     BACK,
-    BEHIND,
+    BETWEEN,
+    BLANK,
     BROKEN_END,
     BROKEN_VALUE,
     CALL,
@@ -52,7 +54,6 @@ from .instructions import (
     FAIL,
     FAILTWICE,
     FOLLOWS,
-    GAP,
     HELD,
     HOLD,
     IF,
@@ -71,11 +72,9 @@ from .instructions import (
     REASONING,
     RECOVER,
     RECOVERY_POINT,
-    RESUME,
     RETURN,
     RETURN_ADDRESS,
     SAME,
-    SET,
     SPAN,
     SPELT,
     TEXT,
@@ -115,7 +114,6 @@ class Machine:
         "final",
         "flags",
         "floor",
-        "gap",
         "hope",
         "i",
         "ip",
@@ -125,7 +123,7 @@ class Machine:
         "nth",
         "place",
         "program",
-        "resumed",
+        "section",
         "stack",
         "text",
         "tool",
@@ -160,7 +158,7 @@ class Machine:
         self.far = -1
         self.want: list[str] = []
         self.drafted = -1
-        self.resumed = self.gap = -1
+        self.section = -1
         self.hope = ""
 
     def copy(self) -> Machine:
@@ -174,7 +172,7 @@ class Machine:
         other.value = self.value.copy() if self.value is not None else None
         other.calling, other.tool, other.arg, other.nth = self.calling, self.tool, self.arg, self.nth
         other.left, other.far, other.want = self.left, self.far, self.want.copy()
-        other.drafted, other.resumed, other.gap = self.drafted, self.resumed, self.gap
+        other.drafted, other.section = self.drafted, self.section
         return other
 
     def hold(self, piece: str) -> bool:
@@ -478,34 +476,28 @@ class Machine:
                 if not self.flags & HELD:
                     self.floor = len(stack)
                 ip += 1
-            elif op == RESUME:
+            elif op == BETWEEN:
                 if final if i == n else text[i] not in WHITE:  # no white space: the usual case
                     match = None if i == n else ins[1].at(text, i)
                     if match is None or match[1] is None:
-                        self.resumed = self.gap = self.base + i
+                        self.section = self.base + i if ins[4] else -1
                         ip += 1
                         continue
-                match = _white(text, i, i + MAX_HEADER)
-                gap = end = match.end() if match else i
-                match, stop = ins[1].at(text, end), ins[2].at(text, end)
-                begun = match is not None and match[1] is not None
-                waits = begun or (stop is not None and stop[1] is not None)
-                for width in ins[3]:
-                    match = ins[1].at(text, end - width) if i <= end - width else None
-                    if match is not None:
-                        waits |= match[1] is not None
-                        gap = end - width
-                        stop = stop or ins[2].at(text, gap)
-                        break
+                end = _after_white(text, i)
+                blank, begun = _before_marker(ins[1], ins[3], text, i, end)
+                match = ins[2].at(text, end) or (ins[2].at(text, blank) if blank < end else None)
+                waits = begun or (match is not None and match[1] is not None)
                 if not final and (waits or end == n <= i + MAX_HEADER):
                     break
-                self.resumed, self.gap = self.base + end, self.base + gap
-                if begun and end < n and self.flags & BEHIND:
+                self.section = self.base + end if ins[4] else -1
+                if match is not None and not waits:
+                    end = match.start()
+                elif begun and ins[4] and end < n:
                     trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
                     end = n
-                if stop is not None and not waits:
-                    end = stop.start()
-                if i < end and (end == n or (stop is not None and not waits)):
+                elif end < n:
+                    end = i
+                if i < end:
                     trail.append((MARKUP, text[i:end], None))
                     i = end
                 ip += 1
@@ -532,9 +524,6 @@ class Machine:
                 ip += 1
             elif op == IF:
                 ip = ins[2] if self.flags & ins[1] else ip + 1
-            elif op == SET:
-                self.flags |= ins[1]
-                ip += 1
             elif op == CHARS:
                 end = ins[2](text, i).end()
                 if end - i < ins[5]:
@@ -548,11 +537,12 @@ class Machine:
                         trail.append((ins[1], text[i:end], None))
                         i = end
                     ip += 1
-            elif op == GAP:
-                end = self.gap - self.base
-                if i < end:
-                    trail.append((MARKUP, text[i:end], None))
-                    i = end
+            elif op == BLANK:
+                if i < n and text[i] in WHITE:
+                    end, _ = _before_marker(ins[1], ins[2], text, i, _after_white(text, i))
+                    if i < end:
+                        trail.append((MARKUP, text[i:end], None))
+                        i = end
                 ip += 1
             elif op == LINES:
                 end, named, waits = ins[2].find(text, i, i + ins[5], self.tools, final)
@@ -578,7 +568,7 @@ class Machine:
                 trail.append((NOTE, "", (ins[1], self.base + i - ins[2], ins[3])))
                 ip += 1
             elif op == UNOPENED:
-                begin = max(i, self.resumed - self.base)
+                begin = max(i, self.section - self.base)
                 match = ins[1].at(text, begin)
                 if match is not None and match[1] is not None and not final:
                     break
@@ -586,12 +576,12 @@ class Machine:
                 if match is not None and match[1] is None:
                     at = max(self.far, self.base + begin)
                     cut = final and at >= self.base + n
-                    behind = cut and self.base + begin == self.resumed and self.flags & BEHIND
-                    if begin == i or behind:
+                    over = cut and self.base + begin == self.section
+                    if begin == i or over:
                         note = "truncated" if cut else "stray-marker"
                         trail.append((NOTE, "", (note, self.base + begin, self._expected(at))))
                         self.flags |= SPELT
-                    if behind:
+                    if over:
                         trail.append((MARKUP, text[i:], None))
                         i = n
                         ip = ins[2]
@@ -748,6 +738,25 @@ class Machine:
 
     def _expected(self, at: int) -> str:
         return " or ".join(self.want) if at == self.far else ""
+
+
+def _after_white(text: str, i: int) -> int:
+    """Where the white space from ``i`` on ends."""
+    match = _white(text, i, i + MAX_HEADER)
+    return match.end() if match else i
+
+
+def _before_marker(
+    finder: StopFinder, widths: tuple[int, ...], text: str, i: int, end: int
+) -> tuple[int, bool]:
+    """Where the white space of a marker begins that stands at ``end``, after the white space from ``i`` on: markers may
+    begin with as much as ``widths`` say. And whether the window holds only the beginning of the marker."""
+    match = finder.at(text, end)
+    begun = match is not None and match[1] is not None
+    for width in widths:
+        if i <= end - width and (match := finder.at(text, end - width)) is not None:
+            return end - width, begun or match[1] is not None
+    return end, begun
 
 
 def _spelt(spellings: Iterable[str], text: str, i: int) -> tuple[int, bool]:

@@ -134,7 +134,7 @@ class _Run:
             self.ip = ins[1] if op == m.COMMIT else self.ip + 1
         elif op == m.JUMP:
             self.ip = ins[1]
-        elif (op == m.RESUME and not self._blank()) or op == m.GAP:
+        elif op in (m.BETWEEN, m.BLANK) and (not self._blank() or (op == m.BLANK and self._stands(ins[1]))):
             self.ip += 1
         elif op == m.RETURN and self.frames:
             self.ip = self.frames.pop().target
