@@ -292,8 +292,8 @@ class BodyCompiler:
         code.emit(m.PLACE, at.region)
         self.node(Many(span.open), markers)
         code.place(scan)
-        code.text(at.region, [*closers, *exits, *(text for end in parts.ends for text in first(end))])
-        code.emit(m.UNCLOSED, loop.top, "" if span.optional else _shown(closers))
+        stops = [*closers, *exits, *(text for end in parts.ends for text in first(end))]
+        code.text(at.region, stops, loop.top, "" if span.optional else _shown(closers))
         ways = self._closers(span.close, markers)
         for end in parts.ends:
             code.attempt(partial(self.node, end, markers), loop.top, m.BACK)
@@ -363,10 +363,8 @@ class BodyCompiler:
         self.node(rest, markers)
         closers = first(span.close) if span.close is not None else ()
         done, loop = Label(), code.here()
-        code.text(
-            region, [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
-        )
-        code.emit(m.UNCLOSED, done, "" if span.optional else _shown(closers))
+        stops = [*closers, *(text for node in exits for text in first(node)), *self._begins(region)]
+        code.text(region, stops, done, "" if span.optional else _shown(closers))
         ways = [] if span.close is None else self._closers(span.close, markers)
         for node in exits:
             code.attempt(partial(self.node, node, markers), done, m.BACK)
@@ -385,12 +383,13 @@ class BodyCompiler:
         return [(rest, closed) for _, rest, closed in ways]
 
     def _closed(self, ways: list[tuple[Node, Label]], markers: Place, done: Label) -> None:
-        """Reads the rest of the closers, and continues at ``done``."""
-        for rest, closed in ways:
+        """Reads the rest of the closers. All but the last go to ``done``, which stands after it."""
+        for place, (rest, closed) in enumerate(ways, 1):
             self.code.place(closed)
             self.code.emit(m.PLACE, m.CONTENT)
             self.node(rest, markers)
-            self.code.emit(m.JUMP, done)
+            if place < len(ways):
+                self.code.emit(m.JUMP, done)
 
     def _stray_closers(self, parts: _Sections, markup: int, loop: Label) -> None:
         """Reads a special token with which nothing begins. It becomes markup and a diagnostic."""

@@ -157,9 +157,12 @@ class Code:
             self.place(more)
         self.place(done)
 
-    def text(self, region: int, stops: Iterable[str]) -> None:
-        """Reads text of ``region`` up to the first of ``stops``."""
-        self.emit(m.TEXT, region, stop_finder(*self.spellings(stops)))
+    def text(self, region: int, stops: Iterable[str], over: Label | None = None, missing: str = "") -> None:
+        """Reads text of ``region`` up to the first of ``stops``. At the end of the whole text, goes to ``over``, and
+        notes what is ``missing`` there."""
+        after = Label()
+        self.emit(m.TEXT, region, stop_finder(*self.spellings(stops)), over or after, missing)
+        self.place(after)
 
     def any_character(self, region: int) -> None:
         """Reads a character of ``region``, whatever it is."""

@@ -13,9 +13,9 @@ is a place in the code. A region is one of the first four kinds of items below.
 FAIL
     Goes back to the latest live choice point, else continues at the latest armed recovery point, else reads the rest of
     the text as content. If the text ends within what is expected after a call, that beginning becomes markup.
-TEXT region finder
-    Reads text of the region up to the first stop that ``finder`` finds (see `StopFinder`), or to the end. Holds the
-    beginning of a stop.
+TEXT region finder label missing
+    Reads text of the region up to the first stop that ``finder`` finds (see `StopFinder`). Holds the beginning of a
+    stop. At the end of the whole text, notes that ``missing`` is missing, unless it is empty, and goes to the label.
 LINES region lines label lead skip
     As `TEXT` with what ``lines`` finds (see `Lines`), also up to a line that begins with a declared name and an inner
     marker. Goes to the label there; the line break before it is markup if it ends ``lead``. No stop counts in
@@ -94,8 +94,6 @@ FOLLOWS label finder
 UNLESS label finder shown
     Expects each of ``shown`` and goes to the label if neither white space nor one of the texts that ``finder`` looks
     for (see `StopFinder`) stands here, whole or begun. Holds the beginning of such a text.
-UNCLOSED label shown
-    At the end of the text, notes that ``shown`` is missing, unless ``shown`` is empty, and goes to the label.
 NOTED code length expected
     Puts a diagnostic on the trail. Its place is ``length`` characters back.
 UNOPENED finder label
@@ -170,7 +168,6 @@ CALLSUB: Final = 18
 RETURN: Final = 19
 NOTED: Final = 20
 UNOPENED: Final = 21
-UNCLOSED: Final = 22
 DECLARED: Final = 23
 PLACE: Final = 24
 ABANDON: Final = 25
@@ -188,7 +185,7 @@ FOLLOWS: Final = 37
 NTH: Final = 38
 LINES: Final = 39
 BLANK: Final = 40
-LINE: Final = 41
+LINE: Final = 22
 WORDS: Final = 27
 
 NAMED: Final = 1 << 30
@@ -213,11 +210,12 @@ class Program:
     """A compiled format.
 
     ``code[0]`` is `FAIL`. The parser begins at ``start``. At ``fallback`` it reads the rest of the text as content.
-    ``late_ids``: the parser may read a call's id after the call's arguments. ``unwanted``: the request wants no calls.
-    ``recipe`` is the function that makes the program, and its arguments: a pickle holds only these.
+    ``lines``: the parser asks whether running text ends a line (`LINE`). ``late_ids``: it may read a call's id after
+    the call's arguments. ``unwanted``: the request wants no calls. ``recipe`` is the function that makes the program,
+    and its arguments: a pickle holds only these.
     """
 
-    __slots__ = ("code", "fallback", "late_ids", "recipe", "start", "unwanted")
+    __slots__ = ("code", "fallback", "late_ids", "lines", "recipe", "start", "unwanted")
 
     def __init__(
         self,
@@ -231,6 +229,7 @@ class Program:
         self.code = code
         self.start = start
         self.fallback = fallback
+        self.lines = any(instruction[0] == LINE for instruction in code)
         self.late_ids = late_ids
         self.unwanted = unwanted
         self.recipe = recipe

@@ -79,7 +79,6 @@ from .instructions import (
     SPELT,
     TEXT,
     TOP,
-    UNCLOSED,
     UNLESS,
     UNOPENED,
     UNSET,
@@ -260,7 +259,9 @@ class Machine:
                         i = n
                     if not final:
                         break
-                    ip += 1
+                    if ins[4]:
+                        trail.append((NOTE, "", ("truncated", self.base + n, ins[4])))
+                    ip = ins[3]
                     continue
                 end = match.start()
                 if end > i:
@@ -269,6 +270,15 @@ class Machine:
                 if match[1] is not None:
                     break
                 ip += 1
+            elif op == USUAL:
+                steps = ins[1]
+                end = steps.read(self, text, i)
+                if end > 0:
+                    i, ip = end, self.ip
+                elif end < 0:
+                    break
+                else:
+                    ip = ins[2]
             elif op == VALUE:
                 value = self.value
                 last = (
@@ -302,15 +312,6 @@ class Machine:
                     ip = 0
                 elif last or not final:
                     break
-            elif op == USUAL:
-                steps = ins[1]
-                end = steps.read(self, text, i)
-                if end > 0:
-                    i, ip = end, self.ip
-                elif end < 0:
-                    break
-                else:
-                    ip = ins[2]
             elif op == LIT:
                 literal = ins[2]
                 if text.startswith(literal, i):
@@ -325,6 +326,28 @@ class Machine:
                     if self.base + at >= self.far:
                         self._wanted(at, ins[3])
                     ip = 0
+            elif op == WORDS:
+                begun = False
+                for literal, shown in ins[2]:
+                    if text.startswith(literal, i):
+                        if literal:
+                            trail.append((ins[1], literal, None))
+                            i += len(literal)
+                        ip += 1
+                        break
+                    begun = n - i < len(literal) and literal.startswith(text[i:])
+                    if begun and not final:
+                        break
+                    at = n if begun else i
+                    if self.base + at >= self.far:
+                        self._wanted(at, shown)
+                    begun = False
+                else:
+                    ip = 0
+                if begun:
+                    break
+            elif op == JUMP:
+                ip = ins[1]
             elif op == CHOICE:
                 stack.append((CHOICE_POINT, ins[1], len(trail), self.calling))
                 ip += 1
@@ -362,28 +385,6 @@ class Machine:
                     at = max(self.far, self.base + i)
                     trail.append((NOTE, "", ("malformed", at, self._expected(at))))
                     ip = self.program.fallback
-            elif op == WORDS:
-                begun = False
-                for literal, shown in ins[2]:
-                    if text.startswith(literal, i):
-                        if literal:
-                            trail.append((ins[1], literal, None))
-                            i += len(literal)
-                        ip += 1
-                        break
-                    begun = n - i < len(literal) and literal.startswith(text[i:])
-                    if begun and not final:
-                        break
-                    at = n if begun else i
-                    if self.base + at >= self.far:
-                        self._wanted(at, shown)
-                    begun = False
-                else:
-                    ip = 0
-                if begun:
-                    break
-            elif op == JUMP:
-                ip = ins[1]
             elif op == UNLESS:
                 if i < n and text[i] in WHITE:
                     ip += 1
@@ -402,6 +403,46 @@ class Machine:
                 if i == n and not final:
                     break
                 ip = ins[1] if i == n else ip + 1
+            elif op == BETWEEN:
+                if final if i == n else text[i] not in WHITE:  # no white space: the usual case
+                    match = None if i == n else ins[1].at(text, i)
+                    if match is None or match[1] is None:
+                        self.section = self.base + i if ins[4] else -1
+                        ip += 1
+                        continue
+                end = _after_white(text, i)
+                blank, begun = _before_marker(ins[1], ins[3], text, i, end)
+                match = ins[2].at(text, end) or (ins[2].at(text, blank) if blank < end else None)
+                waits = begun or (match is not None and match[1] is not None)
+                if not final and (waits or end == n <= i + MAX_HEADER):
+                    break
+                self.section = self.base + end if ins[4] else -1
+                if match is not None and not waits:
+                    end = match.start()
+                elif begun and ins[4] and end < n:
+                    trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
+                    end = n
+                elif end < n:
+                    end = i
+                if i < end:
+                    trail.append((MARKUP, text[i:end], None))
+                    i = end
+                ip += 1
+            elif op == PLACE:
+                self.place = ins[1]
+                ip += 1
+            elif op == FOLLOWS:
+                match = ins[2].at(text, i)
+                if not final and (i == n or (match is not None and match[1] is not None)):
+                    break
+                ip = ins[1] if match is not None and match[1] is None else ip + 1
+            elif op == CALLSUB:
+                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
+                ip = ins[1]
+            elif op == RETURN:
+                ip = stack.pop()[1]
+                if self.floor > len(stack):
+                    self.floor = len(stack)
             elif op == MARK:
                 if ins[1] == CALL_BEGIN:
                     self.calling = True
@@ -415,18 +456,6 @@ class Machine:
                     self.nth = 0
                 trail.append((ins[1], "", ins[2]))
                 ip += 1
-            elif op == CALLSUB:
-                stack.append((RETURN_ADDRESS, ip + 1, 0, False))
-                ip = ins[1]
-            elif op == RETURN:
-                ip = stack.pop()[1]
-                if self.floor > len(stack):
-                    self.floor = len(stack)
-            elif op == FOLLOWS:
-                match = ins[2].at(text, i)
-                if not final and (i == n or (match is not None and match[1] is not None)):
-                    break
-                ip = ins[1] if match is not None and match[1] is None else ip + 1
             elif op == CAPTURE:
                 names = ins[4]
                 if names is not None and (declared := names.declared(self)):
@@ -476,31 +505,6 @@ class Machine:
                 if not self.flags & HELD:
                     self.floor = len(stack)
                 ip += 1
-            elif op == BETWEEN:
-                if final if i == n else text[i] not in WHITE:  # no white space: the usual case
-                    match = None if i == n else ins[1].at(text, i)
-                    if match is None or match[1] is None:
-                        self.section = self.base + i if ins[4] else -1
-                        ip += 1
-                        continue
-                end = _after_white(text, i)
-                blank, begun = _before_marker(ins[1], ins[3], text, i, end)
-                match = ins[2].at(text, end) or (ins[2].at(text, blank) if blank < end else None)
-                waits = begun or (match is not None and match[1] is not None)
-                if not final and (waits or end == n <= i + MAX_HEADER):
-                    break
-                self.section = self.base + end if ins[4] else -1
-                if match is not None and not waits:
-                    end = match.start()
-                elif begun and ins[4] and end < n:
-                    trail.append((NOTE, "", ("truncated", self.base + end, "the rest of the marker")))
-                    end = n
-                elif end < n:
-                    end = i
-                if i < end:
-                    trail.append((MARKUP, text[i:end], None))
-                    i = end
-                ip += 1
             elif op == RECOVER:
                 stack.append((RECOVERY_POINT, ip, 0, False))
                 ip += 1
@@ -509,21 +513,6 @@ class Machine:
                 if self.floor > len(stack):
                     self.floor = len(stack)
                 ip += 1
-            elif op == UNCLOSED:
-                if i == n and final:
-                    if ins[2]:
-                        trail.append((NOTE, "", ("truncated", self.base + i, ins[2])))
-                    ip = ins[1]
-                else:
-                    ip += 1
-            elif op == PLACE:
-                self.place = ins[1]
-                ip += 1
-            elif op == UNSET:
-                self.flags &= ~ins[1]
-                ip += 1
-            elif op == IF:
-                ip = ins[2] if self.flags & ins[1] else ip + 1
             elif op == CHARS:
                 end = ins[2](text, i).end()
                 if end - i < ins[5]:
@@ -537,6 +526,11 @@ class Machine:
                         trail.append((ins[1], text[i:end], None))
                         i = end
                     ip += 1
+            elif op == UNSET:
+                self.flags &= ~ins[1]
+                ip += 1
+            elif op == IF:
+                ip = ins[2] if self.flags & ins[1] else ip + 1
             elif op == BLANK:
                 if i < n and text[i] in WHITE:
                     end, _ = _before_marker(ins[1], ins[2], text, i, _after_white(text, i))
@@ -658,11 +652,11 @@ class Machine:
                     i = n
                 break
         self.text, self.i, self.ip = text, i, ip
-        oldest = self._oldest()
+        oldest = self._oldest() if len(stack) > self.floor else -1
         self.live = oldest >= 0
         if oldest >= 0:
             return self._final(stack[oldest][2])
-        if trail:
+        if trail and self.program.lines:
             self.line = self._ends_line(trail)
         self.trail = []
         return trail

@@ -243,17 +243,6 @@ class Transcript:
         again = bool(events)  # whether neighbours may be of one kind
         said: list[str] = []  # of the call's arguments: it becomes one event
         for op, raw, value in items:
-            kind = op
-            if op > m.CALL:
-                kind = m.CALL
-                if call is not None:
-                    if op == m.ARG_NAME:
-                        call.again = value in call.given
-                        if call.again:
-                            self.note("repeated-argument", length, "an argument that the call has not given")
-                        call.given.add(value)
-                    if call.again:
-                        kind = m.MARKUP
             if raw:
                 if length < origin:
                     clipped = min(len(raw), origin - length)
@@ -268,6 +257,12 @@ class Transcript:
                         length += len(text)
                     raw = spelling.text(raw)
                 elif raw:
+                    kind = op
+                    if op > m.CALL:
+                        repeated = call is not None and (
+                            value in call.given if op == m.ARG_NAME else call.again
+                        )
+                        kind = m.MARKUP if repeated else m.CALL
                     if kind != region:
                         self.runs.append((length, kind))
                         region = kind
@@ -278,7 +273,13 @@ class Transcript:
                 if call is not None and value and not call.again:
                     said.append(value if spelling is None else spelling.json(value))
             elif op == m.ARG_NAME:
-                if call is not None and not call.again:
+                if call is not None:
+                    call.again = value in call.given
+                    call.given.add(value)
+                if call is not None and call.again:
+                    begin = length - len(raw)
+                    self.note("repeated-argument", begin, "an argument that the call has not given")
+                elif call is not None:
                     said.append(f'{", " if call.members else "{"}"{escape(value)}": ')
                     call.members += 1
             elif op == m.CALL:

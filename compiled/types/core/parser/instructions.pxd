@@ -1,5 +1,5 @@
 cdef class Program:
     cdef public list code
     cdef public Py_ssize_t start, fallback
-    cdef public bint late_ids, unwanted
+    cdef public bint late_ids, lines, unwanted
     cdef public tuple recipe
